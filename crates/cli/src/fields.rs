@@ -64,6 +64,7 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
 pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     EntityDocument::schemas(&mut shapes);
+    FreezeDocument::schemas(&mut shapes);
     let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
     let mut known = BTreeMap::new();
     for (name, shape) in shapes {

@@ -90,7 +90,7 @@ fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
         observation.activity = TargetActivity::Applying { attempt: 1 };
         let published = Arc::new(world.board.clone());
         let (time, verdict) = timed(|| {
-            world.board.fold_sighting(name, Some(observation));
+            world.board.fold_observation(name, Some(observation));
             decide(&world.board, &RolloutEnvironment::default(), world.now)
         });
         times.push(time);
@@ -128,7 +128,7 @@ impl World {
         observation.running = Some(state.version.clone());
         observation.answering = state.assignment;
         observation.healthy_since = Some(self.now);
-        self.board.fold_sighting(name, Some(observation));
+        self.board.fold_observation(name, Some(observation));
     }
 
     fn pass_time(&mut self, seconds: u64) {

@@ -145,7 +145,7 @@ impl TryFrom<Order> for core::Order {
 
 impl From<&core::Assignment> for Assignment {
     fn from(from: &core::Assignment) -> Self {
-        Self { version: from.version.to_string(), number: from.number.get(), method: from.means.into() }
+        Self { version: from.version.to_string(), number: from.number.get(), method: from.method.into() }
     }
 }
 
@@ -153,6 +153,6 @@ impl TryFrom<Assignment> for core::Assignment {
     type Error = ShapeError;
     fn try_from(from: Assignment) -> Result<Self, ShapeError> {
         let number = AssignmentNumber::new(from.number);
-        Ok(Self { version: read("version", &from.version)?, number, means: from.method.try_into()? })
+        Ok(Self { version: read("version", &from.version)?, number, method: from.method.try_into()? })
     }
 }

@@ -92,7 +92,7 @@ impl Plan {
         let batches = plan.smooth.batches.iter().map(|batch| PlannedBatch {
             number: batch.number,
             opened_ms: batch.opened.as_millis(),
-            assigned: batch.told,
+            assigned: batch.assigned,
             first: batch.names.as_ref().map(|(first, _)| first.to_string()),
             last: batch.names.as_ref().map(|(_, last)| last.to_string()),
             domains: map_from(batch.domains.iter().map(|(domain, count)| (domain.to_string(), *count))),

@@ -24,7 +24,7 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for (entity, dues) in &fleet.overdue {
         let Some(staleness) = fleet.staleness(entity) else { continue };
-        let from = listening.plus(staleness.silent_after);
+        let from = listening.plus(staleness.unreachable_after);
         let due = dues.iter().take_while(|(at, _)| from <= now && *at <= now).take(AT_ONCE);
         for (_, target) in due {
             if let Some(known) = fleet.externals.get(&(entity.clone(), target.clone())) {
@@ -52,14 +52,14 @@ fn turn(
         after: None,
         cause,
     };
-    if quiet >= staleness.let_go_after {
+    if quiet >= staleness.remove_after {
         let key = Key::ExternalTarget(entity.clone(), target.clone());
         let cause = format!("not reported for {quiet_for}; it is no target any more");
         return Changeset { writes: vec![Write::Delete(key)], events: vec![told("target.let_go", cause)] };
     }
     let silent = ExternalTarget { silent: true, well_since: None, ..known.clone() };
     let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));
-    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.let_go_after);
+    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.remove_after);
     Changeset { writes: vec![write], events: vec![told("target.silent", cause)] }
 }
 

@@ -33,9 +33,9 @@ pub struct ExternalTarget {
     /// Start of the present time without error and without silence on `running`, by the server's clock.
     pub well_since: Option<Timestamp>,
     /// Time of the last report, by the server's clock, accurate to a quarter of
-    /// [`StalenessLimits::silent_after`].
+    /// [`StalenessLimits::unreachable_after`].
     pub reported_at: Timestamp,
-    /// Whether the last report is older than [`StalenessLimits::silent_after`].
+    /// Whether the last report is older than [`StalenessLimits::unreachable_after`].
     pub silent: bool,
 }
 
@@ -43,9 +43,9 @@ pub struct ExternalTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StalenessLimits {
     /// Age of the last report from which a target is unreachable.
-    pub silent_after: Span,
-    /// Age of the last report from which a target is removed. Longer than `silent_after`.
-    pub let_go_after: Span,
+    pub unreachable_after: Span,
+    /// Age of the last report from which a target is removed. Longer than `unreachable_after`.
+    pub remove_after: Span,
 }
 
 /// The controllers of an entity, by group; targets without a group are in the group "".
@@ -58,7 +58,7 @@ pub struct Controller {
     /// Name the controller gives itself, or else the name of its token.
     pub name: Actor,
     /// Time of its last report, by the server's clock, accurate to a quarter of
-    /// [`StalenessLimits::silent_after`].
+    /// [`StalenessLimits::unreachable_after`].
     pub reported_at: Timestamp,
 }
 
@@ -71,12 +71,14 @@ impl StalenessLimits {
     /// # Errors
     /// The field that is wrong, and why.
     pub fn check(self) -> Result<Self, (&'static str, String)> {
-        if self.silent_after < Self::SHORTEST {
+        if self.unreachable_after < Self::SHORTEST {
             return Err(("unreachable_after", alloc::format!("it is shorter than {}", Self::SHORTEST)));
         }
-        if self.let_go_after <= self.silent_after {
-            let reason =
-                alloc::format!("it is not longer than unreachable_after, which is {}", self.silent_after);
+        if self.remove_after <= self.unreachable_after {
+            let reason = alloc::format!(
+                "it is not longer than unreachable_after, which is {}",
+                self.unreachable_after
+            );
             return Err(("remove_after", reason));
         }
         Ok(self)
@@ -86,18 +88,22 @@ impl StalenessLimits {
     /// than this.
     #[must_use]
     pub const fn grain(self) -> Span {
-        Span::from_millis(self.silent_after.as_millis() / 4)
+        Span::from_millis(self.unreachable_after.as_millis() / 4)
     }
 }
 
 impl Default for StalenessLimits {
     /// Silent after 5 minutes, removed after an hour.
     fn default() -> Self {
-        Self { silent_after: Span::from_secs(300), let_go_after: Span::from_secs(3_600) }
+        Self { unreachable_after: Span::from_secs(300), remove_after: Span::from_secs(3_600) }
     }
 }
 
 /// The time at which this target is next silent or removed.
 pub(crate) fn due(external: &ExternalTarget, staleness: StalenessLimits) -> Timestamp {
-    external.reported_at.plus(if external.silent { staleness.let_go_after } else { staleness.silent_after })
+    external.reported_at.plus(if external.silent {
+        staleness.remove_after
+    } else {
+        staleness.unreachable_after
+    })
 }

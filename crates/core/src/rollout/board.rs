@@ -81,7 +81,7 @@ impl Board {
     }
 
     /// Applies a new observation of a target; `None` removes the target.
-    pub fn fold_sighting(&mut self, target: &TargetName, observation: Option<Observation>) {
+    pub fn fold_observation(&mut self, target: &TargetName, observation: Option<Observation>) {
         let state = self.member(target).and_then(|member| member.state.clone());
         self.put(target, observation, state);
     }

@@ -129,7 +129,7 @@ pub fn claim(
         if owner.name == *who && ago < staleness.grain() {
             return Ok(None);
         }
-        if owner.name != *who && ago < staleness.silent_after && !take_over {
+        if owner.name != *who && ago < staleness.unreachable_after && !take_over {
             let what =
                 if group.is_empty() { "these targets".into() } else { alloc::format!("group {group}") };
             return Err(GroupConflict::Other { what, who: who.clone(), other: owner.name.clone(), ago });

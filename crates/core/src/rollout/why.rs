@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 
 use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
-use super::board::phase::{PhaseSet, TELLABLE, TargetPhase};
+use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
 use super::board::{Board, tally};
 use super::observation::{Observation, TargetStage, phase};
 use crate::records::progress::RolloutActivity;
@@ -165,7 +165,7 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
             counts.failed_return
         );
     }
-    let can = board.tree().tally().count(TELLABLE);
+    let can = board.tree().tally().count(ASSIGNABLE);
     let skipped = board.tree().tally().count(PhaseSet::of(&[
         TargetPhase::Quiet,
         TargetPhase::Silent,

@@ -196,7 +196,7 @@ impl RolloutEngine {
         world.heard(answers);
         for target in gone.iter().filter(|_| removed) {
             world.externals.remove(target);
-            world.board.fold_sighting(target, None);
+            world.board.fold_observation(target, None);
         }
         world.decide(now);
     }
@@ -225,7 +225,7 @@ impl RolloutEngine {
         let board = &mut self.world(namespace, entity).board;
         if let Some(observation) = board.target(target).and_then(|target| target.observation) {
             let observation = Observation { labels, ..observation.clone() };
-            board.fold_sighting(target, Some(observation));
+            board.fold_observation(target, Some(observation));
         }
     }
 
@@ -239,7 +239,7 @@ impl RolloutEngine {
     ) {
         let world = self.world(namespace, entity);
         world.externals.remove(target);
-        world.board.fold_sighting(target, None);
+        world.board.fold_observation(target, None);
         world.decide(now);
     }
 
@@ -297,7 +297,7 @@ impl World {
         let labels = before.map(|before| before.labels.clone()).unwrap_or_default();
         let word = before.and_then(|before| before.word.clone());
         let external = external::absorb(self.externals.get(&report.target), report, None, now);
-        self.board.fold_sighting(&report.target, Some(external::observation(&external, labels, word)));
+        self.board.fold_observation(&report.target, Some(external::observation(&external, labels, word)));
         self.externals.insert(report.target.clone(), external);
     }
 
@@ -309,7 +309,7 @@ impl World {
                 observation.filter(|observation| observation.word.as_ref() != Some(word))
             {
                 let observation = Observation { word: Some(word.clone()), ..observation.clone() };
-                self.board.fold_sighting(target, Some(observation));
+                self.board.fold_observation(target, Some(observation));
             }
         }
         self.environment.answers = Arc::new(answers);

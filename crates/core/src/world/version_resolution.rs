@@ -14,7 +14,7 @@ use crate::words::version::Version;
 use crate::world::fleet::Fleet;
 
 /// Newest revisions of a profile that are kept whether or not a target runs them: a few months of changes.
-pub const EDITIONS_KEPT: usize = 64;
+pub const REVISIONS_KEPT: usize = 64;
 
 /// Most revisions of a profile, including those in use: removing all of them fits in one transaction.
 pub const MAX_EDITIONS: usize = 100;
@@ -134,7 +134,7 @@ fn resolve_edition(
         return Ok(asked.clone());
     }
     let oldest =
-        fleet.editions_of(profile).next().map_or(head.newest, |profile_revision| profile_revision.number);
+        fleet.revisions_of(profile).next().map_or(head.newest, |profile_revision| profile_revision.number);
     let (asked, profile) = (asked.to_string(), profile.clone());
     Err(UnresolvedVersion::NoRevision { asked, profile, oldest, newest: head.newest })
 }
@@ -155,7 +155,7 @@ impl Fleet {
     }
 
     /// The stored revisions of a profile, oldest first.
-    pub fn editions_of<'a>(&'a self, name: &'a ProfileName) -> impl Iterator<Item = &'a ProfileRevision> {
+    pub fn revisions_of<'a>(&'a self, name: &'a ProfileName) -> impl Iterator<Item = &'a ProfileRevision> {
         let from = self.profile_revisions.range((name.clone(), ProfileRevisionNumber::ZERO)..);
         from.take_while(move |((of, _), _)| of == name).map(|(_, kept)| &*kept.value)
     }
@@ -167,13 +167,13 @@ impl Fleet {
     }
 
     /// The revisions of a profile that can be removed when one more is written: older than the newest
-    /// [`EDITIONS_KEPT`], counting that one, and neither run, assigned, requested nor a version to roll back
+    /// [`REVISIONS_KEPT`], counting that one, and neither run, assigned, requested nor a version to roll back
     /// to. Linear in the size of the fleet, if there are any so old.
     #[must_use]
     pub fn forgettable(&self, name: &ProfileName) -> Vec<ProfileRevisionNumber> {
         let mut old: Vec<ProfileRevisionNumber> =
-            self.editions_of(name).map(|profile_revision| profile_revision.number).collect();
-        old.truncate((old.len() + 1).saturating_sub(EDITIONS_KEPT));
+            self.revisions_of(name).map(|profile_revision| profile_revision.number).collect();
+        old.truncate((old.len() + 1).saturating_sub(REVISIONS_KEPT));
         if !old.is_empty() {
             let used = self.used(name);
             old.retain(|number| !used.contains(number));

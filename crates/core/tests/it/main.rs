@@ -13,5 +13,5 @@ mod laws;
 mod library;
 mod play;
 mod plays;
-mod rehearsal;
+mod simulation;
 mod world;

@@ -90,7 +90,7 @@ impl World {
             Some(observation) => drop(self.observations.insert(name.clone(), observation.clone())),
             None => drop(self.observations.remove(name)),
         }
-        self.board.fold_sighting(name, observation);
+        self.board.fold_observation(name, observation);
     }
 
     /// Changes what is seen of a target.

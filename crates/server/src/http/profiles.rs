@@ -53,7 +53,7 @@ pub(crate) async fn profile_revisions(
     let world = app.world();
     let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.profile(&name).is_some());
     let fleet = fleet.ok_or_else(|| missing(&name))?;
-    let mut items = fleet.editions_of(&name).map(Shape::try_from).collect::<Result<Vec<_>, _>>()?;
+    let mut items = fleet.revisions_of(&name).map(Shape::try_from).collect::<Result<Vec<_>, _>>()?;
     items.reverse();
     Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }

@@ -88,7 +88,7 @@ pub async fn delete(
             }
             let annotation = Annotation::of(actor.clone(), now);
             let gone = Profile { deleted: true, annotation, labels: Labels::default(), ..head.clone() };
-            let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
+            let profile_revisions = fleet.revisions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
                 profile_revisions.map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
@@ -155,7 +155,7 @@ fn write(
 /// The revisions that make room for one more.
 fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNumber>, OpError> {
     let forgotten = fleet.forgettable(name);
-    let kept = fleet.editions_of(name).count().saturating_sub(forgotten.len());
+    let kept = fleet.revisions_of(name).count().saturating_sub(forgotten.len());
     if kept < MAX_EDITIONS {
         return Ok(forgotten);
     }

@@ -19,9 +19,9 @@ fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn external(silent_after: &str, let_go_after: &str, policy: Policy) -> EntitySpec {
+fn external(unreachable_after: &str, remove_after: &str, policy: Policy) -> EntitySpec {
     let external =
-        ExternalSettings { unreachable_after: text(silent_after), remove_after: text(let_go_after) };
+        ExternalSettings { unreachable_after: text(unreachable_after), remove_after: text(remove_after) };
     EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
 }
 

@@ -13,7 +13,7 @@ pub struct ExternalSettings {
     #[schema(example = "5m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable_after: Option<String>,
-    /// Not reported for so long is no target any more; `1h` if absent, longer than `silent_after`.
+    /// Not reported for so long is no target any more; `1h` if absent, longer than `unreachable_after`.
     #[schema(example = "1h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remove_after: Option<String>,
@@ -22,8 +22,8 @@ pub struct ExternalSettings {
 impl From<core::StalenessLimits> for ExternalSettings {
     fn from(from: core::StalenessLimits) -> Self {
         Self {
-            unreachable_after: Some(from.silent_after.to_string()),
-            remove_after: Some(from.let_go_after.to_string()),
+            unreachable_after: Some(from.unreachable_after.to_string()),
+            remove_after: Some(from.remove_after.to_string()),
         }
     }
 }
@@ -32,11 +32,11 @@ impl TryFrom<&ExternalSettings> for core::StalenessLimits {
     type Error = ShapeError;
     fn try_from(from: &ExternalSettings) -> Result<Self, ShapeError> {
         let default = Self::default();
-        let silent_after = read_some("unreachable_after", from.unreachable_after.as_deref())?;
-        let let_go_after = read_some("remove_after", from.remove_after.as_deref())?;
+        let unreachable_after = read_some("unreachable_after", from.unreachable_after.as_deref())?;
+        let remove_after = read_some("remove_after", from.remove_after.as_deref())?;
         let patience = Self {
-            silent_after: silent_after.unwrap_or(default.silent_after),
-            let_go_after: let_go_after.unwrap_or(default.let_go_after),
+            unreachable_after: unreachable_after.unwrap_or(default.unreachable_after),
+            remove_after: remove_after.unwrap_or(default.remove_after),
         };
         patience.check().map_err(|(field, reason)| ShapeError::at(field, reason))
     }

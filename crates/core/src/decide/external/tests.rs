@@ -23,7 +23,7 @@ fn name(text: &str) -> (EntityName, TargetName) {
 }
 
 fn staleness(silent: u64, gone: u64) -> StalenessLimits {
-    StalenessLimits { silent_after: Span::from_secs(silent), let_go_after: Span::from_secs(gone) }
+    StalenessLimits { unreachable_after: Span::from_secs(silent), remove_after: Span::from_secs(gone) }
 }
 
 fn entity(staleness: StalenessLimits) -> Record {

@@ -14,18 +14,18 @@ use crate::rollout::board::phase::TargetPhase;
 pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
     let mut draft = pass.draft();
     let entity = pass.board.entity();
-    heed_abort(&mut draft, entity);
-    heed_request(&mut draft, entity);
-    heed_approval(&mut draft, entity);
+    apply_abort(&mut draft, entity);
+    apply_request(&mut draft, entity);
+    apply_approval(&mut draft, entity);
     let tally = pass.board.tree().tally();
-    heed_resume(&mut draft, entity, tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent));
-    heed_pause(&mut draft, entity, pass.environment.stop(&entity.name, pass.now));
+    apply_resume(&mut draft, entity, tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent));
+    apply_pause(&mut draft, entity, pass.environment.stop(&entity.name, pass.now));
     let stop_ends = pass.environment.stop(&entity.name, pass.now).and_then(|stop| stop.until);
     pass.look_again(stop_ends);
     pass.take(draft)
 }
 
-fn heed_abort(draft: &mut RolloutDraft, entity: &Entity) {
+fn apply_abort(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(abort) = &entity.abort else { return };
     if draft.rollout.as_ref().is_some_and(|rollout| rollout.request <= abort.request) {
         let state = RolloutState::Aborted {
@@ -42,7 +42,7 @@ fn heed_abort(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-fn heed_request(draft: &mut RolloutDraft, entity: &Entity) {
+fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(wanted) = &entity.wanted else { return };
     if wanted.request <= draft.progress.handled {
         return;
@@ -128,7 +128,7 @@ fn done(draft: &mut RolloutDraft, wanted: &VersionRequest) {
 }
 
 /// A resume ends a pause that the engine made, and accepts what caused it.
-fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
+fn apply_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
     if entity.resumes == draft.progress.resumes {
         return;
     }
@@ -162,7 +162,7 @@ fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
 }
 
 /// Applies a person's approval of a stage.
-fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
+fn apply_approval(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(approval) = &entity.approval else { return };
     let lacks = draft
         .rollout
@@ -176,7 +176,7 @@ fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
 }
 
 /// A stop takes precedence over a person's pause; both end with their cause.
-fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
+fn apply_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
     let Some(rollout) = draft.rollout.clone() else { return };
     if let Some(Freeze { name, annotation, .. }) = stop {
         let pause = RolloutPause::Stopped {

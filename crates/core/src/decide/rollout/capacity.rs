@@ -8,7 +8,7 @@ use super::dispatch_gate::DispatchGate;
 use super::pass::Pass;
 use super::stage;
 use crate::rollout::board::member::BoardMember;
-use crate::rollout::board::phase::{FLYING, PhaseSet, QUEUED, STARTED, TargetPhase};
+use crate::rollout::board::phase::{IN_FLIGHT_PHASES, PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::rank::{DomainRank, OrderKeyRef};
 use crate::rollout::board::tally::PhaseTally;
 use crate::rollout::board::tree::walk::WalkFilter;
@@ -84,7 +84,7 @@ fn domain_in_turn(
     if tree.iter().next().is_some_and(|member| domain(member).0 == u32::MAX) {
         return Err(NoCapacity::NoDomain(key.clone()));
     }
-    let in_flight = WalkFilter::all(FLYING);
+    let in_flight = WalkFilter::all(IN_FLIGHT_PHASES);
     match (tree.first(&in_flight).map(domain), tree.last(&in_flight).map(domain)) {
         (Some(first), Some(last)) if first == last => return Ok(first),
         (Some(_), Some(_)) => return Err(NoCapacity::Nobody),

@@ -30,11 +30,11 @@ pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
     match (frame.stage, frame.rolling.clone(), frame.good.clone()) {
         (BoardMode::Judging | BoardMode::Finishing, Some(rolling), good) => {
             let newcomers = good.is_some_and(|good| bring_to(pass, &good));
-            let turns = hand_out_turns(pass, &rolling);
+            let turns = dispatch_updates(pass, &rolling);
             newcomers || turns
         }
         (BoardMode::RollingBack, _, Some(good)) => {
-            let returns = hand_out_returns(pass, &good);
+            let returns = dispatch_rollbacks(pass, &good);
             let newcomers = bring_to(pass, &good);
             returns || newcomers
         }
@@ -84,7 +84,7 @@ fn open_names(pass: &Pass<'_>, phases: PhaseSet, limit: u64, gate: &DispatchGate
     names
 }
 
-fn hand_out_turns(pass: &mut Pass<'_>, rolling: &Version) -> bool {
+fn dispatch_updates(pass: &mut Pass<'_>, rolling: &Version) -> bool {
     let (batch, tally) = (pass.board.thresholds().batch, pass.board.tree().tally());
     let waiting = tally.count(QUEUED) + tally.of(TargetPhase::Passing);
     if batch == 0 || u64::from(tally.in_flight) > batch || waiting == 0 {
@@ -170,7 +170,7 @@ fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
 /// Rolls back the targets that were updated. Targets in flight are reassigned at once, as that needs no more
 /// capacity. Silent targets are reassigned without using capacity, so that they do not return to the bad
 /// version.
-fn hand_out_returns(pass: &mut Pass<'_>, good: &Version) -> bool {
+fn dispatch_rollbacks(pass: &mut Pass<'_>, good: &Version) -> bool {
     let gate = DispatchGate::for_returns(pass);
     let turning = open_names(pass, PhaseSet::of(&[TargetPhase::MovedFlight]), u64::MAX, &gate);
     let silent = open_names(pass, PhaseSet::of(&[TargetPhase::MovedSilent]), u64::MAX, &gate);

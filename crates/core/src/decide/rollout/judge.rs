@@ -12,7 +12,7 @@ use crate::records::rollout::{
     Direction, Rollout, RolloutPause, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
 };
 use crate::rollout::board::Board;
-use crate::rollout::board::phase::{MOVED, OPEN, STARTED, TELLABLE, TargetPhase};
+use crate::rollout::board::phase::{ASSIGNABLE, MOVED, OPEN, STARTED, TargetPhase};
 use crate::rollout::thresholds::Thresholds;
 
 /// Judges the rollout in progress; returns whether that changed anything.
@@ -144,7 +144,7 @@ fn call(
         }
     } else if lost > thresholds.unreachable && !good {
         Assessment::Silent(lost)
-    } else if tally.count(TELLABLE) > 0 && thresholds.batch == 0 {
+    } else if tally.count(ASSIGNABLE) > 0 && thresholds.batch == 0 {
         Assessment::Wait(RolloutWait::BatchIsZero)
     } else {
         Assessment::Go

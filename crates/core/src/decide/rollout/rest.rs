@@ -5,7 +5,7 @@ use alloc::string::ToString;
 
 use super::pass::Pass;
 use crate::records::rollout::{Direction, RolloutState};
-use crate::rollout::board::phase::{FLYING, TargetPhase};
+use crate::rollout::board::phase::{IN_FLIGHT_PHASES, TargetPhase};
 
 /// Sets whether the rollout is in progress or waits; returns whether that changed.
 pub(super) fn rest(pass: &mut Pass<'_>) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn rest(pass: &mut Pass<'_>) -> bool {
     let until = pass.shut.as_ref().and_then(|block| block.until);
     pass.look_again(until);
     let tally = pass.board.tree().tally();
-    let moving = tally.count(FLYING) + tally.of(TargetPhase::Settling);
+    let moving = tally.count(IN_FLIGHT_PHASES) + tally.of(TargetPhase::Settling);
     let state = match &pass.shut {
         Some(block) if moving == 0 => RolloutState::Waiting(block.wait.clone()),
         Some(_) | None => RolloutState::InProgress,

@@ -51,7 +51,7 @@ pub(crate) enum TargetPhase {
 }
 
 /// Number of phases.
-pub(crate) const LANES: usize = TargetPhase::MovedSilent as usize + 1;
+pub(crate) const PHASES: usize = TargetPhase::MovedSilent as usize + 1;
 
 /// A set of phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,14 +101,14 @@ pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
 ]);
 
 /// Can be assigned a version now.
-pub(crate) const TELLABLE: PhaseSet =
+pub(crate) const ASSIGNABLE: PhaseSet =
     PhaseSet::of(&[TargetPhase::Passing, TargetPhase::Ready, TargetPhase::Unhealthy, TargetPhase::Newcomer]);
 
 /// Wait to be updated.
 pub(crate) const QUEUED: PhaseSet = PhaseSet::of(&[TargetPhase::Ready, TargetPhase::Unhealthy]);
 
 /// Assigned by the rollout, in flight.
-pub(crate) const FLYING: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
+pub(crate) const IN_FLIGHT_PHASES: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
 
 /// Must be rolled back.
 pub(crate) const MOVED: PhaseSet =

@@ -90,7 +90,9 @@ mod tests {
             many.revise(changes.clone().into_iter(), change);
             for (name, lost) in &changes {
                 match one.target(name).and_then(|target| change(*lost, target)) {
-                    Some(TargetUpdate::Sighting(observation)) => one.fold_sighting(name, Some(observation)),
+                    Some(TargetUpdate::Sighting(observation)) => {
+                        one.fold_observation(name, Some(observation))
+                    }
                     Some(TargetUpdate::State(state)) => one.fold_state(name, Some(state)),
                     None => {}
                 }

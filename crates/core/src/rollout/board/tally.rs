@@ -1,7 +1,7 @@
 //! Tallies: the number of targets in each phase within a range of the board, and the next time at which one
 //! of them changes.
 
-use super::phase::{LANES, PhaseSet, TargetPhase};
+use super::phase::{PHASES, PhaseSet, TargetPhase};
 use crate::words::time::Timestamp;
 
 /// No time: nothing changes without an event.
@@ -41,7 +41,7 @@ pub(crate) struct PhaseTally {
     pub(crate) due: Timestamp,
     /// The earliest start of a deadline.
     pub(crate) clock_from: Timestamp,
-    phases: [u32; LANES],
+    phases: [u32; PHASES],
 }
 
 impl PhaseTally {
@@ -53,7 +53,7 @@ impl PhaseTally {
         functional: 0,
         due: NEVER,
         clock_from: NEVER,
-        phases: [0; LANES],
+        phases: [0; PHASES],
     };
 
     /// Adds one target.

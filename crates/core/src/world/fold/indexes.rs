@@ -24,7 +24,7 @@ impl Fleet {
         }
         let presence = self.presences.get(name).cloned();
         self.presence_changed(name, presence.as_ref());
-        self.sightings_changed(name, revision);
+        self.observations_changed(name, revision);
         self.offers_changed(name, None, revision);
         self.refresh_pause(name);
     }
@@ -63,7 +63,7 @@ impl Fleet {
     }
 
     /// The observation of a node may have changed, for each entity whose selector matches it.
-    pub(super) fn sightings_changed(&mut self, name: &NodeName, revision: Revision) {
+    pub(super) fn observations_changed(&mut self, name: &NodeName, revision: Revision) {
         if self.loading {
             return;
         }
@@ -71,11 +71,11 @@ impl Fleet {
         let of_nodes = self.boards.iter().filter(|(_, board)| board.entity().source.is_nodes());
         let entities: Vec<EntityName> = of_nodes.map(|(entity, _)| entity.clone()).collect();
         for entity in entities {
-            let observation = self.sighting_of_node(&entity, name);
+            let observation = self.observation_of_node(&entity, name);
             let Some(board) = self.boards.get_mut(&entity) else { continue };
             let before = board.target(&target).and_then(|target| target.observation);
             if before != observation.as_ref() {
-                board.fold_sighting(&target, observation);
+                board.fold_observation(&target, observation);
                 self.touched.insert_mut(entity, revision);
             }
         }
@@ -136,7 +136,7 @@ impl Fleet {
         for target in targets {
             let observation = self.observation(name, &target);
             if let Some(board) = self.boards.get_mut(name) {
-                board.fold_sighting(&target, observation);
+                board.fold_observation(&target, observation);
             }
         }
     }
@@ -266,7 +266,7 @@ impl Fleet {
         let nodes: Vec<NodeName> = held.map(|node| node.value.name.clone()).collect();
         for node in &nodes {
             self.refresh_pause(node);
-            self.sightings_changed(node, revision);
+            self.observations_changed(node, revision);
         }
     }
 

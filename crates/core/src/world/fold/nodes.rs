@@ -60,7 +60,7 @@ impl Fleet {
         if waited {
             self.waits_changed(&name);
         }
-        self.sightings_changed(&name, revision);
+        self.observations_changed(&name, revision);
     }
 
     pub(super) fn delete_report(&mut self, name: &NodeName, revision: Revision) {
@@ -69,7 +69,7 @@ impl Fleet {
             fleet.reports.remove_mut(name);
         });
         self.waits_changed(name);
-        self.sightings_changed(name, revision);
+        self.observations_changed(name, revision);
     }
 
     /// Removes a report from the indexes before it is replaced or deleted.
@@ -113,7 +113,7 @@ impl Fleet {
     /// A node became reachable, or is no longer.
     fn heard_from(&mut self, name: &NodeName, before: Option<&Versioned<Presence>>, revision: Revision) {
         self.presence_changed(name, before);
-        self.sightings_changed(name, revision);
+        self.observations_changed(name, revision);
         self.offers_changed(name, None, revision);
     }
 }

@@ -42,7 +42,7 @@ impl Fleet {
         }
         let observation = self.observation(entity, target);
         if let Some(board) = self.boards.get_mut(entity) {
-            board.fold_sighting(target, observation);
+            board.fold_observation(target, observation);
             self.touched.insert_mut(entity.clone(), revision);
         }
         self.note_orphans(entity);
@@ -78,13 +78,13 @@ impl Fleet {
                 for node in self.nodes.values().filter(|node| node.value.decommissioned.is_none()) {
                     if selector.picks(node.value.name.as_str(), &node.value.labels) {
                         let target = TargetName::from(&node.value.name);
-                        board.fold_sighting(&target, Some(self.see_node(name, &node.value.name)));
+                        board.fold_observation(&target, Some(self.see_node(name, &node.value.name)));
                     }
                 }
             }
             TargetSource::External(_) => {
                 for (target, external) in self.externals_of(name) {
-                    board.fold_sighting(target, Some(self.see_external(name, target, &external.value)));
+                    board.fold_observation(target, Some(self.see_external(name, target, &external.value)));
                 }
             }
         }
@@ -100,7 +100,9 @@ impl Fleet {
     /// The observation of a target; `None` if it is not a target.
     pub(super) fn observation(&self, entity: &EntityName, target: &TargetName) -> Option<Observation> {
         match &self.entities.get(entity)?.value.source {
-            TargetSource::Nodes(_) => self.sighting_of_node(entity, &NodeName::parse(target.as_str()).ok()?),
+            TargetSource::Nodes(_) => {
+                self.observation_of_node(entity, &NodeName::parse(target.as_str()).ok()?)
+            }
             TargetSource::External(_) => {
                 let external = self.externals.get(&(entity.clone(), target.clone()))?;
                 Some(self.see_external(entity, target, &external.value))
@@ -109,7 +111,7 @@ impl Fleet {
     }
 
     /// The observation of a node as a target; `None` if the entity's selector does not match it.
-    pub(super) fn sighting_of_node(&self, entity: &EntityName, name: &NodeName) -> Option<Observation> {
+    pub(super) fn observation_of_node(&self, entity: &EntityName, name: &NodeName) -> Option<Observation> {
         let node = self.active_node(name)?;
         let source = &self.entities.get(entity)?.value.source;
         source.picks(name, &node.value.labels).then(|| self.see_node(entity, name))

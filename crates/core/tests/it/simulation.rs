@@ -89,14 +89,14 @@ proptest! {
         prop_assert_eq!(&timeline, &Simulation::run(setup, &Mixed { failing }), "the same seed, another timeline");
         for sample in &timeline.samples {
             prop_assert!(sample.in_flight <= u64::from(batch), "{sample:?}");
-            prop_assert!(sample.told >= sample.succeeded + sample.failed, "{sample:?}");
+            prop_assert!(sample.assigned >= sample.succeeded + sample.failed, "{sample:?}");
         }
         let rests = matches!(timeline.end, SimulationEnd::Over(_) | SimulationEnd::NeedsPerson(_));
         let nobody = matches!(timeline.end, SimulationEnd::Stuck(RolloutState::Waiting(RolloutWait::OnlyUnreachable)));
         prop_assert!(rests || nobody, "{:?}", timeline.end);
-        let told: u64 = timeline.batches.iter().map(|batch| batch.told).sum();
-        let most = timeline.samples.last().map_or(0, |last| last.told);
-        prop_assert!(told >= most, "{told} told in batches, {most} in all");
+        let assigned: u64 = timeline.batches.iter().map(|batch| batch.assigned).sum();
+        let most = timeline.samples.last().map_or(0, |last| last.assigned);
+        prop_assert!(assigned >= most, "{assigned} assigned in batches, {most} in all");
         prop_assert!(timeline.blast.is_none_or(|blast| blast.touched <= most));
     }
 
@@ -191,7 +191,7 @@ fn a_rehearsal_that_is_stopped_says_how_far_it_got() {
     for _ in 0..3 {
         assert!(rehearsal.step(&everybody));
     }
-    assert_eq!((rehearsal.sample().told, rehearsal.sample().succeeded), (10, 5));
+    assert_eq!((rehearsal.sample().assigned, rehearsal.sample().succeeded), (10, 5));
     let timeline = rehearsal.timeline();
     assert_eq!((&timeline.end, lasted(&timeline)), (&SimulationEnd::Horizon(RolloutState::InProgress), 70));
 }
@@ -226,7 +226,7 @@ fn what_is_kept_stays_within_bounds() {
     let timeline = Simulation::run(setup, &UniformBehaviour::succeeds(Span::from_secs(1)));
     assert!(timeline.samples.len() <= 16 && timeline.samples.len() >= 8, "{}", timeline.samples.len());
     assert_eq!((timeline.batches.len(), timeline.batches_opened), (4, 200));
-    assert!(timeline.batches.iter().all(|batch| batch.told == 1), "{:?}", timeline.batches);
+    assert!(timeline.batches.iter().all(|batch| batch.assigned == 1), "{:?}", timeline.batches);
     let first = timeline.batches[0].names.clone().unwrap();
     assert_eq!((first.0.as_str(), first.1.as_str()), ("node-00000", "node-00000"));
     assert_eq!(timeline.samples.last().unwrap().running, 200);
