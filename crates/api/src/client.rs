@@ -1,4 +1,4 @@
-//! The client of the API: typed calls over shared connections, with deadlines. Decides nothing.
+//! The HTTP client of the API: typed calls over shared connections, with deadlines. It makes no decisions.
 
 mod access;
 mod calls;

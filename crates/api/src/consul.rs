@@ -1,5 +1,6 @@
-//! The catalogue in Consul's shapes, as its own clients read them. Only what has a counterpart here is written: a field that
-//! is left out is zero or empty to them. Nothing here is read back, and nothing here is ours to change.
+//! The catalogue in the JSON shapes of Consul's API. Only fields that have a counterpart are written;
+//! Consul's clients read an absent field as zero or empty. These shapes are only written, and Consul defines
+//! them.
 
 pub mod health;
 
@@ -14,54 +15,54 @@ use serde::Serialize;
 
 use crate::shape::map_from;
 
-/// Addresses by what they are for.
+/// Addresses by purpose.
 type Tagged<T> = BTreeMap<&'static str, T>;
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Node {
-    /// Its name once more: it is what identifies it here.
+    /// Node ID: the node name.
     #[serde(rename = "ID")]
     pub id: String,
-    /// Its name.
+    /// Node name.
     pub node: String,
-    /// Its address; empty when none is known.
+    /// Preferred address; empty if none is known.
     pub address: String,
-    /// Where it is.
+    /// Datacentre name.
     pub datacenter: String,
-    /// Its address by version.
+    /// Addresses by IP version.
     pub tagged_addresses: Tagged<String>,
-    /// Nothing: nodes say nothing of themselves in the catalogue.
+    /// Always empty.
     pub meta: BTreeMap<String, String>,
 }
 
-/// An instance beside its node.
+/// A service instance, within the answer about its node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Service {
-    /// Which one among those of its node.
+    /// Instance name.
     #[serde(rename = "ID")]
     pub id: String,
-    /// Its service.
+    /// Service name.
     pub service: String,
-    /// What its like is told apart by.
+    /// Tags.
     pub tags: Vec<String>,
-    /// Where it is reached; its node's address when empty.
+    /// Address; empty if it is that of its node.
     pub address: String,
-    /// Its address by version.
+    /// Addresses by IP version.
     pub tagged_addresses: Tagged<Endpoint>,
-    /// Its port; 0 for none.
+    /// Port; 0 if there is none.
     pub port: u16,
-    /// Whatever its users want to know besides.
+    /// Metadata.
     pub meta: BTreeMap<String, String>,
     /// Always equal.
     pub weights: Weights,
-    /// Never.
+    /// Always `false`.
     pub enable_tag_override: bool,
 }
 
-/// Where an instance is reached.
+/// The address of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Endpoint {
@@ -71,75 +72,75 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// How much an instance should get.
+/// Weights of an instance for load balancing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Weights {
-    /// While it passes.
+    /// Weight while its checks pass.
     pub passing: u32,
-    /// While it warns.
+    /// Weight while a check warns.
     pub warning: u32,
 }
 
-/// An instance with its node in one.
+/// A service instance and its node in one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct CatalogService {
-    /// Its node's name.
+    /// Node ID: the node name.
     #[serde(rename = "ID")]
     pub id: String,
-    /// Its node's name.
+    /// Node name.
     pub node: String,
-    /// Its node's address.
+    /// Preferred address of the node.
     pub address: String,
-    /// Where its node is.
+    /// Datacentre name.
     pub datacenter: String,
-    /// Its node's address by version.
+    /// Addresses of the node by IP version.
     pub tagged_addresses: Tagged<String>,
-    /// Nothing.
+    /// Always empty.
     pub node_meta: BTreeMap<String, String>,
-    /// Which one among those of its node.
+    /// Instance name.
     #[serde(rename = "ServiceID")]
     pub service_id: String,
-    /// Its service.
+    /// Service name.
     pub service_name: String,
-    /// What its like is told apart by.
+    /// Tags.
     pub service_tags: Vec<String>,
-    /// Where it is reached.
+    /// Address of the instance.
     pub service_address: String,
-    /// Its address by version.
+    /// Addresses of the instance by IP version.
     pub service_tagged_addresses: Tagged<Endpoint>,
-    /// Its port; 0 for none.
+    /// Port; 0 if there is none.
     pub service_port: u16,
-    /// Whatever its users want to know besides.
+    /// Metadata.
     pub service_meta: BTreeMap<String, String>,
     /// Always equal.
     pub service_weights: Weights,
-    /// Never.
+    /// Always `false`.
     pub service_enable_tag_override: bool,
 }
 
-/// A node with what it offers.
+/// A node with its service instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct NodeServices {
     /// The node.
     pub node: Node,
-    /// What it offers, by id.
+    /// Its service instances, by ID.
     pub services: BTreeMap<String, Service>,
 }
 
-/// A catalogue as it is told in a datacentre.
+/// The catalogue as one Consul datacentre.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The catalogue.
     pub catalogue: &'a Catalogue,
-    /// What the one datacentre there is is called.
+    /// Name of the datacentre.
     pub datacentre: &'a Datacentre,
 }
 
 impl View<'_> {
-    /// Every service that somebody offers, with all tags.
+    /// Every registered service with the tags of its instances.
     #[must_use]
     pub fn services(&self) -> BTreeMap<String, BTreeSet<String>> {
         let offered = self.catalogue.services().filter(|(_, service)| service.addressable() > 0);
@@ -155,13 +156,13 @@ impl View<'_> {
         self.instances(name, tags).map(|instance| self.in_one(name, instance)).collect()
     }
 
-    /// Every node.
+    /// All nodes.
     #[must_use]
     pub fn nodes(&self) -> Vec<Node> {
         self.catalogue.hosts().map(|(name, _)| self.node(name)).collect()
     }
 
-    /// A node with what it offers; none that is not known.
+    /// A node with its service instances; `None` if it is not known.
     #[must_use]
     pub fn node_services(&self, name: &NodeName) -> Option<NodeServices> {
         let offered = self.offered_by(name);

@@ -1,7 +1,7 @@
-//! The contract: JSON shapes v1, the routes they travel on, the errors that come back, and the client that speaks it.
+//! The API: JSON shapes v1, the routes, the errors, and the client.
 //!
-//! Wire shapes are not domain types: `From` turns a domain value into its shape, `TryFrom` reads a shape back or
-//! says which field is wrong. The stored form of a record is its wire form.
+//! Shapes are not domain types: `From` converts a domain value to its shape, and `TryFrom` converts a shape
+//! to its domain value or names the invalid field. The stored form of a record is its JSON shape.
 
 pub mod client;
 pub mod consul;

@@ -1,37 +1,37 @@
-//! Route strings: the only place they are written. `{…}` are path parameters.
+//! Route strings, which are defined only here. `{…}` are path parameters.
 
-/// The parameter by which a read says how new its answer must be: `local`, what the server knows, which is the default, or
-/// `linearizable`, with everything committed before the request came.
+/// Query parameter with the consistency of a read: `local`, the default, answers what the server knows;
+/// `linearizable` answers everything that was committed before the request.
 pub const CONSISTENCY: &str = "consistency";
 
 /// Liveness: the process answers.
 pub const HEALTHZ: &str = "/healthz";
-/// Readiness: the world is loaded and the store answers.
+/// Readiness: the records are loaded and the store answers.
 pub const READYZ: &str = "/readyz";
-/// Prometheus metrics.
+/// Metrics in the text format of Prometheus.
 pub const METRICS: &str = "/metrics";
-/// The API, described by itself.
+/// OpenAPI description of the API.
 pub const OPENAPI: &str = "/openapi.json";
-/// Trade a join token and a certificate request for a certificate.
+/// Joins a machine: exchanges a join token and a certificate signing request for a certificate.
 pub const JOIN: &str = "/v1/join";
-/// Renew one's own certificate.
+/// Renews the certificate of a node, by that node.
 pub const RENEW: &str = "/v1/namespaces/{ns}/nodes/{node}/certificate";
-/// Who am I.
+/// Identity of the caller.
 pub const WHOAMI: &str = "/v1/whoami";
-/// Tokens of people and programs.
+/// API tokens.
 pub const TOKENS: &str = "/v1/tokens";
-/// One token.
+/// One API token.
 pub const TOKEN: &str = "/v1/tokens/{token}";
 /// Join tokens.
 pub const JOIN_TOKENS: &str = "/v1/join-tokens";
 /// One join token, by the first characters of its hash.
 pub const JOIN_TOKEN: &str = "/v1/join-tokens/{token}";
 
-/// What time it is for the control plane.
+/// Clock of the answering server.
 pub const TIME: &str = "/v1/time";
-/// The control plane: its servers and who leads.
+/// The control plane: its servers and the leader.
 pub const SERVERS: &str = "/v1/servers";
-/// One screen about a namespace.
+/// Summary of a namespace.
 pub const STATUS: &str = "/v1/namespaces/{ns}/status";
 /// All nodes.
 pub const NODES: &str = "/v1/namespaces/{ns}/nodes";
@@ -39,137 +39,138 @@ pub const NODES: &str = "/v1/namespaces/{ns}/nodes";
 pub const NODE: &str = "/v1/namespaces/{ns}/nodes/{node}";
 /// A node's labels.
 pub const NODE_LABELS: &str = "/v1/namespaces/{ns}/nodes/{node}/labels";
-/// Pause a node.
+/// Pauses a node.
 pub const NODE_PAUSE: &str = "/v1/namespaces/{ns}/nodes/{node}/pause";
-/// Resume a node.
+/// Ends a node's own pause.
 pub const NODE_RESUME: &str = "/v1/namespaces/{ns}/nodes/{node}/resume";
-/// A node that is expected to join.
+/// The expectation that a node joins.
 pub const NODE_EXPECTED: &str = "/v1/namespaces/{ns}/nodes/{node}/expected";
-/// Nodes that are expected, and joined ones that are silent.
+/// Expected nodes that have not joined, and joined nodes that do not report.
 pub const SILENT_NODES: &str = "/v1/namespaces/{ns}/silent-nodes";
-/// Tell a node nothing new.
+/// Cordons a node: it is assigned no new versions.
 pub const NODE_CORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/cordon";
-/// Tell a node nothing new, and let what it offers serve nobody else.
+/// Drains a node: it is assigned no new versions, and its services are not returned to other nodes.
 pub const NODE_DRAIN: &str = "/v1/namespaces/{ns}/nodes/{node}/drain";
-/// End a cordon or a draining.
+/// Ends the cordon or drain of a node.
 pub const NODE_UNCORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/uncordon";
-/// Decommission a node.
+/// Decommissions a node.
 pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
-/// What a node says it saw.
+/// Report of a node, by that node.
 pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
-/// What a node offers.
+/// Service registrations of a node, by that node.
 pub const NODE_REGISTRATIONS: &str = "/v1/namespaces/{ns}/nodes/{node}/registrations";
 /// All services; blocking with `?index=&wait=`.
 pub const SERVICES: &str = "/v1/namespaces/{ns}/services";
 /// One service with its instances; blocking with `?index=&wait=`.
 pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
-/// The targets of a service, as Prometheus' HTTP discovery asks for them.
+/// The instances of a service in the format of Prometheus' HTTP service discovery.
 pub const HTTP_SD: &str = "/v1/namespaces/{ns}/http-sd";
-/// What only so many may do at once.
+/// Slots: semaphores with a limited number of holders.
 pub const SLOTS: &str = "/v1/namespaces/{ns}/slots";
 /// One slot; blocking with `?index=&wait=`.
 pub const SLOT: &str = "/v1/namespaces/{ns}/slots/{slot}";
-/// Take a slot, or hold it longer.
+/// Acquires a slot, or renews the lease of its present holder.
 pub const SLOT_ACQUIRE: &str = "/v1/namespaces/{ns}/slots/{slot}/acquire";
-/// Hold a slot longer, as that very holding.
+/// Renews the lease of one acquisition.
 pub const SLOT_RENEW: &str = "/v1/namespaces/{ns}/slots/{slot}/renew";
-/// Give a slot back.
+/// Releases one acquisition.
 pub const SLOT_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/release";
-/// Take a slot from its holder.
+/// Releases a slot on behalf of its holder.
 pub const SLOT_FORCE_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/force-release";
-/// The FleetLock protocol, over slot `reboot` of namespace `default`: take one's turn.
+/// FleetLock protocol on slot `reboot` of namespace `default`: acquires the slot.
 pub const PRE_REBOOT: &str = "/v1/pre-reboot";
-/// The FleetLock protocol, over slot `reboot` of namespace `default`: it is done.
+/// FleetLock protocol on slot `reboot` of namespace `default`: releases the slot.
 pub const STEADY_STATE: &str = "/v1/steady-state";
-/// The FleetLock protocol, over a slot: take one's turn.
+/// FleetLock protocol on any slot: acquires the slot.
 pub const SLOT_PRE_REBOOT: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/pre-reboot";
-/// The FleetLock protocol, over a slot: it is done.
+/// FleetLock protocol on any slot: releases the slot.
 pub const SLOT_STEADY_STATE: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/steady-state";
-/// A node's hanging request for its order.
+/// Long poll of a node for its order.
 pub const NODE_ORDER: &str = "/v1/namespaces/{ns}/nodes/{node}/order";
-/// Set one status of a node.
+/// Sets one status of a node.
 pub const NODE_STATUS: &str = "/v1/namespaces/{ns}/nodes/{node}/statuses/{category}";
-/// What failed across a namespace, and what is silent.
+/// Failed and outdated statuses of a namespace, and its unreachable nodes.
 pub const FAILURES: &str = "/v1/namespaces/{ns}/failures";
-/// The kept logs of a node's failing runs.
+/// Stored logs of a node's failed runs.
 pub const NODE_LOGS: &str = "/v1/namespaces/{ns}/nodes/{node}/logs";
-/// The kept log of a node's last failing run of a category and entity.
+/// Stored log of a node's last failed run of one category and entity.
 pub const NODE_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/logs/{category}/{entity}";
-/// On the agent's own socket, like everything below `/v1/agent/`: what this machine's agent is about.
+/// On the agent's socket, like all paths below `/v1/agent/`: state of the agent.
 pub const AGENT_STATUS: &str = "/v1/agent/status";
-/// On the agent's own socket: one status of this machine.
+/// On the agent's socket: one status of this machine.
 pub const AGENT_STATUSES: &str = "/v1/agent/statuses/{category}";
-/// On the agent's own socket: the services of this machine; PUT registers one.
+/// On the agent's socket: the services of this machine; PUT registers one.
 pub const AGENT_SERVICES: &str = "/v1/agent/services";
-/// On the agent's own socket: one service of this machine, by its id.
+/// On the agent's socket: one service of this machine, by its ID.
 pub const AGENT_SERVICE: &str = "/v1/agent/services/{id}";
-/// On the agent's own socket: how a service does, for its only check with a ttl.
+/// On the agent's socket: sets the status of a service's only check with `ttl`.
 pub const AGENT_TTL_UPDATE: &str = "/v1/agent/services/{id}/ttl";
-/// On the agent's own socket: how a service does, for one check.
+/// On the agent's socket: sets the status of one check with `ttl`.
 pub const AGENT_CHECK_TTL_UPDATE: &str = "/v1/agent/services/{id}/checks/{check}/ttl";
-/// On the agent's own socket: its copy of the catalogue, whole.
+/// On the agent's socket: the agent's whole copy of the catalogue.
 pub const AGENT_CATALOGUE: &str = "/v1/agent/catalogue";
-/// On the agent's own port, like what follows: the targets of a service, for Prometheus' HTTP discovery.
+/// On the agent's port, like the paths below: the instances of a service for Prometheus' HTTP service
+/// discovery.
 pub const AGENT_HTTP_SD: &str = "/v1/http-sd";
-/// In Consul's form: names of all services with their tags.
+/// In Consul's form: names and tags of all services.
 pub const CONSUL_SERVICES: &str = "/v1/catalog/services";
-/// In Consul's form: where a service is.
+/// In Consul's form: instances of a service.
 pub const CONSUL_SERVICE: &str = "/v1/catalog/service/{service}";
 /// In Consul's form: all nodes.
 pub const CONSUL_NODES: &str = "/v1/catalog/nodes";
-/// In Consul's form: a node and what it offers.
+/// In Consul's form: a node and its service instances.
 pub const CONSUL_NODE: &str = "/v1/catalog/node/{node}";
-/// In Consul's form: the one datacentre there is.
+/// In Consul's form: the only datacentre.
 pub const CONSUL_DATACENTRES: &str = "/v1/catalog/datacenters";
-/// In Consul's form: where a service is, and how it does.
+/// In Consul's form: instances of a service and their checks.
 pub const CONSUL_HEALTH_SERVICE: &str = "/v1/health/service/{service}";
-/// In Consul's form: how a node does, and what it offers.
+/// In Consul's form: checks of a node and its service instances.
 pub const CONSUL_HEALTH_NODE: &str = "/v1/health/node/{node}";
-/// In Consul's form: who this agent is.
+/// In Consul's form: name and datacentre of this agent.
 pub const CONSUL_SELF: &str = "/v1/agent/self";
-/// In Consul's form: who answers for the catalogue.
+/// In Consul's form: address of the server that this agent is connected to; empty without a connection.
 pub const CONSUL_LEADER: &str = "/v1/status/leader";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 /// One entity.
 pub const ENTITY: &str = "/v1/namespaces/{ns}/entities/{entity}";
-/// An entity's targets and their states.
+/// Targets of an entity and their states.
 pub const TARGETS: &str = "/v1/namespaces/{ns}/entities/{entity}/targets";
-/// What a controller saw of an entity's external targets; answers what each is to run.
+/// Reports external targets of an entity; answers the version that each is assigned.
 pub const ORCHESTRATE: &str = "/v1/namespaces/{ns}/entities/{entity}/orchestrate";
-/// What a controller saw of an entity's external targets; answers nothing.
+/// Reports external targets of an entity; the answer is empty.
 pub const REPORTS: &str = "/v1/namespaces/{ns}/entities/{entity}/reports";
-/// An entity's rollouts, newest first; POST starts one.
+/// Rollouts of an entity, newest first; POST requests one.
 pub const ROLLOUTS: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts";
 /// One rollout of an entity.
 pub const ROLLOUT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts/{number}";
-/// The rollout that runs, or the last one; blocking with `?index=&wait=`.
+/// The rollout in progress, or the last one; blocking with `?index=&wait=`.
 pub const ROLLOUT_CURRENT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout";
-/// What a rollout of an entity would bring.
+/// Simulates a rollout of an entity.
 pub const PLAN: &str = "/v1/namespaces/{ns}/entities/{entity}/plan";
-/// Something done to the current rollout: pause, resume, approve, abort, undo, retry.
+/// Operation on the current rollout: `pause`, `resume`, `approve`, `abort`, `undo` or `retry`.
 pub const ROLLOUT_OPERATION: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{operation}";
-/// All freezes of a namespace, and those that hold in every one.
+/// Freezes of a namespace, and those of all namespaces.
 pub const FREEZES: &str = "/v1/namespaces/{ns}/freezes";
 /// One freeze of a namespace.
 pub const FREEZE: &str = "/v1/namespaces/{ns}/freezes/{freeze}";
-/// All freezes that hold in every namespace.
+/// Freezes of all namespaces.
 pub const GLOBAL_FREEZES: &str = "/v1/freezes";
-/// One freeze that holds in every namespace.
+/// One freeze of all namespaces.
 pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
-/// Documents are applied in one transaction: created, changed, pruned.
+/// Applies documents in one transaction.
 pub const APPLY: &str = "/v1/namespaces/{ns}/apply";
 /// Every object that can be applied, as documents.
 pub const DOCUMENTS: &str = "/v1/namespaces/{ns}/documents";
-/// All pauses of nodes that a selector picks.
+/// Pauses of the nodes that match a selector.
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
-/// One of them.
+/// One pause.
 pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
 /// All profiles.
 pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.
 pub const PROFILE: &str = "/v1/namespaces/{ns}/profiles/{profile}";
-/// A profile's revisions, newest first.
+/// Revisions of a profile, newest first.
 pub const PROFILE_REVISIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions";
 /// One revision of a profile, with its params.
 pub const PROFILE_REVISION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{number}";
@@ -177,7 +178,7 @@ pub const PROFILE_REVISION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revis
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
-/// Why something waits: `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME`, `slot/NAME`.
+/// Explains the state of `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME` or `slot/NAME`.
 pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
 
 /// Whether a path is one of the FleetLock protocol.
@@ -186,7 +187,7 @@ pub fn is_fleet_lock(path: &str) -> bool {
     path.ends_with(PRE_REBOOT) || path.ends_with(STEADY_STATE)
 }
 
-/// A route with its parameters filled in, in order. Values are percent-encoded.
+/// A route with its parameters replaced by `values` in order. Values are percent-encoded.
 #[must_use]
 pub fn fill(route: &str, values: &[&str]) -> String {
     let mut values = values.iter();
@@ -204,7 +205,7 @@ pub fn fill(route: &str, values: &[&str]) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Percent-encodes everything but unreserved characters (RFC 3986).
+/// Percent-encodes everything except unreserved characters (RFC 3986).
 #[must_use]
 pub fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Errors as they travel: RFC 9457 problem details with a stable code, a hint and a place.
+//! Errors of the API: RFC 9457 problem details with a stable code and a hint.
 
 use std::fmt;
 
@@ -7,59 +7,59 @@ use serde::{Deserialize, Serialize};
 /// The media type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Why a request was not answered with what it asked for.
+/// An error of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Problem {
     /// The HTTP status, 400 to 599.
     pub status: u16,
-    /// What kind of problem; never changes its meaning.
+    /// Stable code of the error; clients decide by it.
     pub code: Code,
     /// What cannot be done and why, for a person.
     pub detail: String,
-    /// The next thing to try, if there is one.
+    /// Hint for the next step, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// When to try again, in milliseconds, if trying again can help.
+    /// Time after which a retry can succeed, in milliseconds; absent if a retry does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// What kind of problem. Clients decide by this, never by the text.
+/// Stable code of an error. Its meaning never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// The request does not parse, or a value in it is not allowed.
+    /// The request cannot be parsed, or a value in it is not allowed.
     Invalid,
-    /// No valid token or certificate was shown.
+    /// The request has no valid token or certificate.
     Unauthenticated,
-    /// Known, but without the right.
+    /// The caller is authenticated, but lacks the right.
     Forbidden,
-    /// There is no such thing.
+    /// There is no object of this name, or no such path.
     NotFound,
     /// The path does not support the method; the header `Allow` lists those that it supports.
     MethodNotAllowed,
-    /// There is already such a thing.
+    /// An object of this name already exists.
     Exists,
-    /// The request makes no sense in the present state.
+    /// The request is not possible in the present state.
     Refused,
-    /// Somebody else changed it first.
+    /// The object was changed concurrently, or its revision is not the one in the request.
     Conflict,
-    /// The body is larger than allowed.
+    /// The body is larger than 1 MiB.
     TooLarge,
-    /// The join token is used up, expired or unknown.
+    /// The join token is used up, expired, unknown, or for another name.
     JoinToken,
-    /// It took too long.
+    /// The body did not arrive in time.
     Timeout,
-    /// More of that kind is under way than the server takes at once; nothing was changed.
+    /// The server already processes as many requests of this kind as it permits; nothing was changed.
     Busy,
-    /// The store cannot be written or read right now; nothing was changed.
+    /// The store cannot be read or written now; nothing was changed.
     Store,
-    /// The server's own fault.
+    /// A fault of the server.
     Internal,
 }
 
 impl Code {
-    /// The word on the wire.
+    /// The code as it is written in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Code {
 }
 
 impl Code {
-    /// The HTTP status it travels with.
+    /// The HTTP status of answers with this code.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {

@@ -1,35 +1,35 @@
-//! What it takes to read a shape: the error that names the place, and the small conversions every shape uses.
+//! Reading of shapes: the error that names the field, and conversions that all shapes use.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A shape that does not say something allowed.
+/// A shape with a value that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read {place}: {reason}")]
 pub struct ShapeError {
     /// Path of the field, like `policy.batch`.
     pub place: String,
-    /// What is wrong with it.
+    /// What is wrong with the value.
     pub reason: String,
 }
 
 impl ShapeError {
-    /// An error at a place.
+    /// An error at a field.
     pub fn at(place: &str, reason: impl fmt::Display) -> Self {
         Self { place: place.to_owned(), reason: reason.to_string() }
     }
 
-    /// The same error, one level further out.
+    /// The same error with the name of the enclosing field before its path.
     #[must_use]
     pub fn within(self, outer: &str) -> Self {
         Self { place: format!("{outer}.{}", self.place), reason: self.reason }
     }
 }
 
-/// Collects pairs into a map; of two pairs with one key the later wins.
+/// Collects pairs into a map; of two pairs with the same key, the later one wins.
 ///
-/// It inserts pair by pair, as deserialising does. `collect` sorts first, and a stable sort compiled for each of the many types
-/// of map was a quarter of this crate's code.
+/// It inserts the pairs one by one. `collect` sorts them first, and a stable sort compiled for each of the
+/// many map types made up a quarter of this crate's code.
 pub fn map_from<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut map = BTreeMap::new();
     map.extend(pairs);
@@ -39,7 +39,7 @@ pub fn map_from<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<
 /// Collects pairs into a map, as [`map_from`].
 ///
 /// # Errors
-/// The first pair's that is an error.
+/// The first error among the pairs.
 pub fn try_map_from<K: Ord, V, E>(
     pairs: impl IntoIterator<Item = Result<(K, V), E>>,
 ) -> Result<BTreeMap<K, V>, E> {
@@ -51,10 +51,10 @@ pub fn try_map_from<K: Ord, V, E>(
     Ok(map)
 }
 
-/// Reads a field with a word's own parser.
+/// Parses a field with its type's own parser.
 ///
 /// # Errors
-/// [`ShapeError`] at `place`, with the parser's own reason.
+/// [`ShapeError`] at `place`, with the parser's reason.
 pub fn read<T>(place: &str, text: &str) -> Result<T, ShapeError>
 where
     T: std::str::FromStr,
@@ -63,7 +63,7 @@ where
     text.parse().map_err(|error| ShapeError::at(place, error))
 }
 
-/// Reads a field that may be absent.
+/// Parses a field that may be absent.
 ///
 /// # Errors
 /// As [`read`].
@@ -75,7 +75,7 @@ where
     text.map(|text| read(place, text)).transpose()
 }
 
-/// A person's reason, checked and without blanks around it; it may be empty.
+/// Checks the reason for an operation and trims it; it may be empty.
 ///
 /// # Errors
 /// [`ShapeError`] at `reason`.

@@ -1,4 +1,5 @@
-//! Shapes v1. A shape never changes its meaning; what breaks comes as `v2` beside it.
+//! JSON shapes, version 1. A shape never changes its meaning; an incompatible change is added beside it as
+//! `v2`.
 
 pub mod access;
 pub mod annotation;

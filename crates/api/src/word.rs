@@ -1,16 +1,17 @@
-//! Closed sets of words on the wire: an enum in Rust, a `snake_case` string in JSON, and the same list in every error.
+//! Closed sets of values on the wire: an enum in Rust, a `snake_case` string in JSON, and the same list in
+//! every error.
 
-/// A word that is not in its list.
+/// A value that is not in its list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not one of {}", known.join(", "))]
 pub struct UnknownWord {
-    /// The word as it was written.
+    /// The value as it was written.
     pub text: String,
-    /// The words that are allowed.
+    /// The values that are allowed.
     pub known: &'static [&'static str],
 }
 
-/// Declares a closed set of words. With `= Domain`, also the conversions to and from the domain's own enum.
+/// Declares a closed set of values. With `= Domain`, also the conversions from and to the domain's own enum.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident = $domain:ty {
         $($(#[$word_doc:meta])* $variant:ident = $word:literal,)+
@@ -47,13 +48,13 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every word, in the order of its declaration.
+            /// Every value, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The words as they are written.
+            /// The values as they are written.
             pub const WORDS: &'static [&'static str] = &[$($word,)+];
 
-            /// The word as it is written.
+            /// The value as it is written.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -1,26 +1,26 @@
-//! How to reach a server, and with which identity.
+//! Address of a server and identity of the client.
 
 use super::secret::Secret;
 
-/// How to reach a server, and as whom.
+/// Address of a server and identity of the client.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// `https://host:port`, or `http://` on loopback.
     pub server: String,
-    /// The CA that the server's certificate must come from, as PEM; needed for `https`.
+    /// The CA certificate that the server's certificate must be issued by, as PEM; required for `https`.
     pub ca: Option<String>,
-    /// Who to be.
+    /// Identity of the client.
     pub identity: Identity,
 }
 
-/// Who the client is.
+/// Identity of a client.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// Nobody.
+    /// Anonymous.
     Nobody,
-    /// The bearer of a token.
+    /// A bearer token.
     Token(Secret),
-    /// A node, by certificate and key (PEM).
+    /// A node, with its client certificate and key (PEM).
     Node {
         /// The certificate.
         certificate: String,

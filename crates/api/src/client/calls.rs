@@ -1,4 +1,4 @@
-//! The calls, typed: one function per route.
+//! The calls: one typed function per route.
 
 mod access;
 mod apply;
@@ -23,7 +23,7 @@ use crate::v1::server::{ControlPlane, ServerTime};
 use crate::v1::why::Why;
 
 impl Client {
-    /// What time it is for the server, asked without showing who asks.
+    /// Reads the server's clock, without authentication.
     ///
     /// # Errors
     /// [`CallError`].
@@ -31,7 +31,7 @@ impl Client {
         self.get(paths::TIME, deadline).await
     }
 
-    /// The control plane: its servers and who leads.
+    /// Reads the state of the control plane: its servers and the leader.
     ///
     /// # Errors
     /// [`CallError`].
@@ -39,7 +39,7 @@ impl Client {
         self.get(paths::SERVERS, DEFAULT_DEADLINE).await
     }
 
-    /// One screen about a namespace.
+    /// Reads the summary of a namespace.
     ///
     /// # Errors
     /// [`CallError`].
@@ -47,7 +47,8 @@ impl Client {
         self.get(&fill(paths::STATUS, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// Why something is as it is; `subject` as `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME` or a bare name.
+    /// Explains the state of an object; `subject` is `node/NAME`, `entity/NAME`, `service/NAME`,
+    /// `target/ENTITY/NAME` or a name.
     ///
     /// # Errors
     /// [`CallError`].
@@ -55,7 +56,8 @@ impl Client {
         self.get(&fill(paths::WHY, &[namespace, subject]), DEFAULT_DEADLINE).await
     }
 
-    /// Events after `after`, oldest first, waiting up to `wait` for the first; the newest `limit` when `after` is absent.
+    /// Reads the events after `after`, oldest first, waiting up to `wait` for the first; without `after`, the
+    /// newest `limit`.
     ///
     /// # Errors
     /// [`CallError`].
@@ -72,7 +74,7 @@ impl Client {
         self.get(&path, wait + BEYOND_WAIT).await
     }
 
-    /// Whether the server can do its work.
+    /// Checks that the server is ready.
     ///
     /// # Errors
     /// [`CallError`].

@@ -1,4 +1,4 @@
-//! The client that speaks the contract. Owns connections, deadlines and the reading of problems; decides nothing.
+//! The client: its connections, deadlines and parsing of answers. It makes no decisions.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use super::tls;
 use crate::paths::CONSISTENCY;
 use crate::problem::{Code, Problem};
 
-/// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.
+/// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
-/// Deadline of a call unless the caller sets another.
+/// Default deadline of a call.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Time for the network and the server on top of a wait that was asked for.
+/// Time for the network and the server, in addition to the requested wait.
 pub(super) const BEYOND_WAIT: Duration = Duration::from_secs(10);
 
-/// An answer without anything in it.
+/// An empty answer.
 pub(super) type Nothing = serde_json::Value;
 
-/// How often a connection is pinged, and how long the answer may take: a cut cable is noticed within the sum. A server takes
-/// a machine for gone that it has not heard for 14 s.
+/// Interval of pings on a connection, and time for the answer to one: a broken connection is noticed within
+/// their sum. A server declares a node unreachable if it has not received anything from it for 14 s.
 const PING_EVERY: Duration = Duration::from_secs(6);
 const PING_DEADLINE: Duration = Duration::from_secs(5);
 
-/// A client of one server. Cheap to clone; clones share connections.
+/// A client of one server. Clones are cheap and share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     base: String,
@@ -48,21 +48,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that trusts whichever CA in the server's chain has this fingerprint: for joining, when nothing else is known
-    /// yet.
+    /// A client that trusts the CA with this fingerprint, if the server presents it in its chain: for
+    /// joining, when the machine has no CA certificate yet.
     ///
     /// # Errors
-    /// [`CallError::Setup`] if the address is not usable.
+    /// [`CallError::Setup`] when the address cannot be used.
     pub fn by_fingerprint(server: &str, fingerprint: &str) -> Result<Self, CallError> {
         let base = server.trim_end_matches('/').to_owned();
         let tls = tls::by_fingerprint(&base, fingerprint)?;
         Ok(Self::with_tls(base, tls, None))
     }
 
-    /// A client with this access.
+    /// Creates a client.
     ///
     /// # Errors
-    /// [`CallError::Setup`] naming the part that cannot be used.
+    /// [`CallError::Setup`] naming the value that cannot be used.
     pub fn new(access: &Access) -> Result<Self, CallError> {
         let base = access.server.trim_end_matches('/').to_owned();
         let setup = |what: &str, reason: String| CallError::Setup { what: what.to_owned(), reason };
@@ -106,14 +106,14 @@ impl Client {
             .pool_idle_timeout(Duration::from_secs(90))
             .http2_keep_alive_interval(PING_EVERY)
             .http2_keep_alive_timeout(PING_DEADLINE)
-            // The server does not ping a machine: it hears it.
+            // The server does not ping agents; their requests show that they are alive.
             .http2_keep_alive_while_idle(is_machine)
             .build(connector);
         Self { base, http, bearer, tls, is_consistent: false }
     }
 
-    /// A client of another server, which is to be called with TLS, with the same access. It shares what is known of TLS: a server
-    /// that is come back to needs no second introduction, as long as it has run since.
+    /// A client of another server, by TLS, with the same identity. It shares the TLS sessions of this one, so
+    /// that a connection to a server that was used before resumes its session.
     ///
     /// # Errors
     /// [`CallError::Setup`] when the address cannot be used.
@@ -128,27 +128,27 @@ impl Client {
         Ok(Self { is_consistent: self.is_consistent, ..client })
     }
 
-    /// A client of the same server, with the same access, that shares no connection with this one.
+    /// A client of the same server, with the same identity and connections of its own.
     #[must_use]
     pub fn fresh(&self) -> Self {
         let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
         Self { is_consistent: self.is_consistent, ..fresh }
     }
 
-    /// The same client, whose reads are answered with everything that was committed before they were asked, or not at all:
-    /// then with [`Code::Store`].
+    /// The same client with linearizable reads: each answer includes everything that was committed before the
+    /// request, or is a problem with [`Code::Store`].
     #[must_use]
     pub fn consistent(self) -> Self {
         Self { is_consistent: true, ..self }
     }
 
-    /// The server's address.
+    /// Address of the server.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.base
     }
 
-    /// Reads `path`.
+    /// Sends GET to `path`.
     ///
     /// # Errors
     /// [`CallError`].
@@ -174,7 +174,7 @@ impl Client {
         self.call(method, path, body.into(), deadline).await
     }
 
-    /// Reads `path` as text.
+    /// Sends GET to `path` and returns the answer as text.
     ///
     /// # Errors
     /// [`CallError`].
@@ -195,7 +195,7 @@ impl Client {
         serde_json::from_slice(bytes).map_err(|error| self.garbled(error))
     }
 
-    /// Boxed, so that everything below is compiled here, once, and not in each crate that awaits a call.
+    /// Boxed, so that all of it is compiled here once, and not in each crate that awaits a call.
     fn raw<'a>(
         &'a self,
         method: Method,
@@ -230,8 +230,8 @@ impl Client {
         }
     }
 
-    /// When to ask again what a server had no room for: reads of whoever shows a token. A machine has other servers to ask,
-    /// and its link knows when; what changes something is for whoever wanted it to ask again.
+    /// After how long to retry a read that the server was too busy to answer, if the client has a token.
+    /// Agents retry with another server; the caller retries changes.
     fn ask_again_in(&self, method: &Method, answer: &Result<Bytes, CallError>) -> Option<Duration> {
         match answer {
             Err(CallError::Problem(problem))
@@ -282,7 +282,7 @@ impl Client {
     }
 }
 
-/// Whether an address can only be this machine.
+/// Whether an address is a loopback address.
 fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! Errors of calls.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use bellwether_core::words::time::Span;
 
 use crate::problem::Problem;
 
-/// Why a call got no answer that can be used.
+/// Why a call has no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// What was given cannot be used to make a client.
+    /// The client cannot be created from the given values.
     #[error("use {what}: {reason}")]
     Setup {
-        /// Which part: server address, CA, certificate.
+        /// The value that cannot be used: server address, CA or certificate.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Nobody answered.
+    /// The server cannot be reached.
     #[error("reach the server at {server}: {reason}")]
     Unreachable {
-        /// The server.
+        /// Address of the server.
         server: String,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
     /// The deadline passed.
     #[error("get an answer from the server at {server} within {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)).brief())]
     Timeout {
-        /// The server.
+        /// Address of the server.
         server: String,
-        /// How long was waited.
+        /// The deadline.
         after: Duration,
     },
     /// The server answered with a problem.
     #[error("{0}")]
     Problem(Problem),
-    /// The server answered with something that is not the contract.
+    /// The answer of the server does not have the expected form.
     #[error("read the answer of the server at {server}: {reason}")]
     Garbled {
-        /// The server.
+        /// Address of the server.
         server: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }

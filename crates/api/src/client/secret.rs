@@ -1,19 +1,19 @@
-//! A secret: prints `***`, and cannot be serialised by accident.
+//! Secrets: printed as `***`, and not serialisable.
 
 use std::fmt;
 
-/// A token or key that must not reach logs, events, arguments or addresses.
+/// A token or key, which must not appear in logs, events, arguments or URLs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a secret in.
+    /// Wraps a secret.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The secret itself: for the wire and for files with mode 0600, nothing else.
+    /// The text of the secret, only for requests and for files with mode 0600.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! TLS for the client: trust in one CA, or, once, in the CA with a known fingerprint.
+//! TLS of the client: it trusts one CA or, for joining, the CA with a known fingerprint.
 
 use std::sync::Arc;
 
@@ -15,20 +15,21 @@ use sha2::{Digest, Sha256};
 use super::access::{Access, Identity};
 use super::error::CallError;
 
-/// The protocol that machines offer besides those they speak, so that a server can tell them from people before it pays for
-/// the handshake. It is never agreed on.
+/// Protocol name that agents add to the ALPN list, so that a server can distinguish them from people before
+/// the expensive part of the handshake. It is never negotiated.
 pub const MACHINE: &[u8] = b"bellwether-machine";
 
-/// Sessions kept for the next connection to the same server: a client calls one.
+/// Number of TLS sessions kept for resumption; a client calls one server.
 const SESSIONS: usize = 4;
 
-/// SHA-256 of a CA certificate (DER), lower-case hex: what a join token carries so that a machine joins no impostor.
+/// SHA-256 of a CA certificate (DER), lower-case hex. A join token contains it, so that a machine joins the
+/// right server.
 #[must_use]
 pub fn fingerprint(der: &[u8]) -> String {
     Sha256::digest(der).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The client's TLS for an access.
+/// TLS configuration of the client.
 pub(super) fn config(access: &Access) -> Result<ClientConfig, CallError> {
     let mut roots = RootCertStore::empty();
     if let Some(pem) = &access.ca {
@@ -52,14 +53,14 @@ pub(super) fn config(access: &Access) -> Result<ClientConfig, CallError> {
     }
 }
 
-/// Who calls, as far as a server may know before it knows who it is.
+/// Kind of the caller, which a server knows before it authenticates the caller.
 #[derive(Debug, Clone, Copy)]
 enum CallerKind {
     Person,
     Machine,
 }
 
-/// With the protocols that the caller offers.
+/// Adds the ALPN protocols of the caller.
 fn spoken(mut tls: ClientConfig, caller: CallerKind) -> ClientConfig {
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     match caller {
@@ -70,10 +71,11 @@ fn spoken(mut tls: ClientConfig, caller: CallerKind) -> ClientConfig {
     tls
 }
 
-/// TLS that trusts whichever CA in the server's chain has this fingerprint: for joining, when nothing else is known yet.
+/// TLS that trusts the CA with this fingerprint, if the server presents it in its chain: for joining, when
+/// the machine has no CA certificate yet.
 ///
 /// # Errors
-/// [`CallError::Setup`] if the address is not usable.
+/// [`CallError::Setup`] when the address cannot be used.
 pub(super) fn by_fingerprint(server: &str, fingerprint: &str) -> Result<ClientConfig, CallError> {
     let uri: Uri = server.parse().map_err(|error| setup("the server address", error))?;
     if uri.scheme_str() != Some("https") {
@@ -84,8 +86,9 @@ pub(super) fn by_fingerprint(server: &str, fingerprint: &str) -> Result<ClientCo
     Ok(spoken(tls, CallerKind::Machine))
 }
 
-/// The cryptography of both ends. Of the suites of TLS 1.3 the one that hashes with SHA-256 comes first: processors do that by
-/// themselves, and not the SHA-384 of the larger key's, which makes a tenth of a handshake.
+/// The cryptography of client and server. Of the cipher suites of TLS 1.3, the one with SHA-256 comes first:
+/// processors accelerate it, but not the SHA-384 of the suite with the larger key, which costs a tenth of a
+/// handshake.
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     use ring::cipher_suite::{
@@ -112,7 +115,7 @@ fn setup(what: &str, reason: impl std::fmt::Display) -> CallError {
     CallError::Setup { what: what.to_owned(), reason: reason.to_string() }
 }
 
-/// Accepts a server whose presented chain holds the CA with the fingerprint and verifies against it.
+/// Accepts a server whose chain contains the CA with the fingerprint and is valid under it.
 #[derive(Debug)]
 struct FingerprintVerifier {
     fingerprint: String,

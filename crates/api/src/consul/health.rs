@@ -1,4 +1,4 @@
-//! Health in Consul's shapes: an instance with its node and their checks.
+//! Health in the JSON shapes of Consul's API: an instance with its node and the checks of both.
 
 use bellwether_core::catalogue::instance::{Instance, InstanceState};
 use bellwether_core::words::name::{NodeName, ServiceName, Tag};
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::{Node, Service, View, service_of};
 
-/// What Consul calls the check that says whether a node is heard from.
+/// Consul's name of the check whether a node is alive.
 const NODE_CHECK: &str = "serfHealth";
 
-/// An instance with its node and their checks.
+/// An instance with its node and the checks of both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Entry {
-    /// Its node.
+    /// The node.
     pub node: Node,
-    /// It.
+    /// The instance.
     pub service: Service,
-    /// How both do.
+    /// Checks of the node and of the instance.
     pub checks: Vec<Check>,
 }
 
@@ -25,31 +25,31 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Check {
-    /// The node.
+    /// Node name.
     pub node: String,
-    /// Which one among those of its node.
+    /// Check ID, unique on the node.
     #[serde(rename = "CheckID")]
     pub check_id: String,
-    /// What a person reads.
+    /// Check name.
     pub name: String,
     /// `passing`, `warning` or `critical`.
     pub status: &'static str,
-    /// Nothing.
+    /// Always empty.
     pub notes: String,
-    /// What it said.
+    /// Output of the check.
     pub output: String,
-    /// The instance; empty for a check of the node.
+    /// ID of the instance; empty for a check of the node.
     #[serde(rename = "ServiceID")]
     pub service_id: String,
-    /// Its service.
+    /// Service name; empty for a check of the node.
     pub service_name: String,
-    /// Its tags.
+    /// Tags of the instance.
     pub service_tags: Vec<String>,
 }
 
 impl View<'_> {
-    /// The instances of a service that have all of `tags`; those alone whose checks all pass if `passing`, as Consul
-    /// has it: one that warns does not.
+    /// The instances of a service that have all of `tags`; with `passing`, only those whose checks all pass.
+    /// As in Consul, an instance with a warning check does not pass.
     #[must_use]
     pub fn health(&self, name: &ServiceName, (tags, passing): (&[Tag], bool)) -> Vec<Entry> {
         let wanted = self
@@ -63,8 +63,8 @@ impl View<'_> {
         wanted.map(entry).collect()
     }
 
-    /// The checks of a node and of what it offers. Of a node that offers nothing nobody here knows whether it is heard from,
-    /// so it has none.
+    /// The checks of a node and of its instances. A node without instances has no checks: the catalogue does
+    /// not contain its connection state.
     #[must_use]
     pub fn node_health(&self, name: &NodeName) -> Vec<Check> {
         let mut found: Vec<Check> =
@@ -77,7 +77,8 @@ impl View<'_> {
     }
 }
 
-/// What is known of an instance and its node: when the node is not heard from, what the instance's checks say is not known.
+/// The checks of an instance and its node. While the node is unreachable, the result of the instance's checks
+/// is not known.
 fn checks(service: &ServiceName, instance: &Instance) -> Vec<Check> {
     let (heard, own) = match &instance.level {
         InstanceState::Passing => (true, Some(("passing", ""))),
@@ -126,7 +127,8 @@ mod tests {
     use super::*;
     use crate::v1::http_sd::groups;
 
-    /// A service with an instance of each level, on a node of its own, by IPv6; the one that warns has no port.
+    /// A service with one instance of each status, each on its own node, with IPv6; the instance that warns
+    /// has no port.
     fn catalogue() -> Catalogue {
         let mut catalogue = Catalogue::default();
         let warning = InstanceState::Warning { reason: "check disk: 91% full".into() };

@@ -1,4 +1,4 @@
-//! Tokens and joining, as they travel and are kept.
+//! API tokens, join tokens and node certificates: requests, answers and stored records.
 
 use bellwether_core::records::token as core;
 use bellwether_core::words::time::Timestamp;
@@ -19,154 +19,154 @@ words! {
     }
 }
 
-/// Asks for a token.
+/// Request to create an API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// Its name; what events call whoever shows it.
+    /// Token name; events name it as the actor of what the token's bearer does.
     pub name: String,
     /// What the token permits.
     pub role: Role,
-    /// How long it works, like `30d`; for ever, if absent.
+    /// How long the token is valid, such as `30d`; it does not expire if absent.
     #[serde(default)]
     pub expires_in: Option<String>,
 }
 
-/// A token as listed: without its secret.
+/// A token in a list, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TokenInfo {
-    /// Its name.
+    /// Token name.
     pub name: String,
     /// What the token permits.
     pub role: Role,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// When it stops working.
+    /// Time at which the token expires, in milliseconds since the Unix epoch; absent if it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<u64>,
 }
 
-/// A secret, shown once.
+/// A new secret. The server stores only its hash and does not show it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Secret {
-    /// What to show from now on.
+    /// The secret, as it is sent in requests.
     pub secret: String,
 }
 
-/// A token as kept.
+/// Stored record of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredToken {
-    /// Its name.
+    /// Token name.
     pub name: String,
     /// What the token permits.
     pub role: Role,
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
-    /// When it was made.
+    /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// When it stops working.
+    /// Time at which the token expires, in milliseconds since the Unix epoch; absent if it does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<u64>,
 }
 
-/// Asks for a join token.
+/// Request to create a join token. It can be used once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewJoinToken {
-    /// The namespace it lets into; `default` if absent.
+    /// Namespace that a node can join with it; `default` if absent.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// The one name it may join under; any free one, if absent.
+    /// The only node name that can be used with it; any free name if absent.
     #[serde(default)]
     pub node: Option<String>,
-    /// How long it works, at most `1h`; `1h` if absent.
+    /// How long it is valid, at most `1h`; `1h` if absent.
     #[serde(default)]
     pub expires_in: Option<String>,
 }
 
-/// A join token as listed.
+/// A join token in a list, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JoinTokenInfo {
     /// First 12 characters of its hash.
     pub id: String,
     /// The namespace it lets into.
     pub namespace: String,
-    /// The one name it may join under.
+    /// The only node name that can be used with it; absent if any free name can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Who made it.
+    /// Name of the token of its creator.
     pub created_by: String,
-    /// When it stops working.
+    /// Time at which it expires, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
-    /// Which machine used it up.
+    /// Name of the node that joined with it; absent while it is unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<String>,
 }
 
-/// A join token as kept.
+/// Stored record of a join token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredJoinToken {
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
-    /// The namespace it lets into.
+    /// Namespace that a node can join with it.
     pub namespace: String,
-    /// The one name it may join under.
+    /// The only node name that can be used with it; absent if any free name can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Who made it.
+    /// Name of the token of its creator.
     pub created_by: String,
-    /// When it stops working.
+    /// Time at which it expires, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
-    /// Which machine used it up.
+    /// Name of the node that joined with it; absent while it is unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<String>,
-    /// When.
+    /// Time at which it was used, in milliseconds since the Unix epoch; absent while it is unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at_ms: Option<u64>,
 }
 
-/// A machine asks to join.
+/// Request of a machine to join a namespace as a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Join {
     /// The join token's secret.
     pub token: String,
-    /// The namespace to join.
+    /// Namespace to join.
     pub namespace: String,
-    /// The name to join under.
+    /// Node name to join under.
     pub node: String,
-    /// Labels to start with.
+    /// Initial labels of the node.
     #[serde(default)]
     pub labels: std::collections::BTreeMap<String, String>,
-    /// A certificate request (PEM) for a key that never leaves the machine.
+    /// Certificate signing request (PEM) for a private key that never leaves the machine.
     pub certificate_request: String,
 }
 
-/// A node asks for a fresh certificate.
+/// Request of a node for a new certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
-    /// A certificate request (PEM), for the key the node joined with.
+    /// Certificate signing request (PEM) for the key with which the node joined.
     pub certificate_request: String,
 }
 
-/// A machine has joined, or renewed.
+/// Answer to a join or a renewal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Joined {
-    /// The client certificate (PEM).
+    /// The node's client certificate (PEM).
     pub certificate: String,
     /// The CA's certificate (PEM).
     pub ca: String,
-    /// When the certificate ends, in milliseconds since the Unix epoch.
+    /// Time at which the certificate expires, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
 }
 
-/// Who the server takes the caller for.
+/// The identity of the caller, as the server authenticated it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct WhoAmI {
-    /// The actor that events would name.
+    /// Actor name that events contain for this caller.
     pub actor: String,
-    /// The role of the token.
+    /// Role of the token; absent if the caller is a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
 }

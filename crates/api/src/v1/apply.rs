@@ -1,4 +1,4 @@
-//! Applying documents: what is sent, and what it changes.
+//! Requests and answers of `apply`.
 
 mod conversion;
 mod document;
@@ -13,77 +13,77 @@ pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocumen
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;
 
-/// Applies documents in one transaction: all of them, or none.
+/// Request to apply documents in one transaction: either all of them or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyRequest {
-    /// The objects as they are to be, each at most once; at least one.
+    /// The desired state of each object; at least one document, and each object at most once.
     #[serde(default)]
     pub documents: Vec<Document>,
-    /// Answer what would change, and change nothing.
+    /// Whether to answer only what would change, without changing anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// Delete the namespace's objects that carry all of these labels and are not among the documents. Every document must
-    /// carry them too.
+    /// Labels of the objects to prune: objects of the namespace that carry all of these labels and are not
+    /// among the documents are deleted. Every document must carry these labels too.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prune: Option<BTreeMap<String, String>>,
 }
 
-/// What an apply changed, or would change.
+/// The changes that an apply made, or would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Applied {
-    /// The documents' objects in their order, then those that were pruned.
+    /// The objects of the documents in their order, followed by the pruned objects.
     pub objects: Vec<AppliedObject>,
-    /// Whether nothing was written because only the changes were asked for.
+    /// Whether this was a dry run: nothing was changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// What an apply did to one object.
+/// The change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct AppliedObject {
-    /// `kind/name`.
+    /// Kind and name of the object, as `kind/name`.
     pub object: String,
-    /// Its namespace; absent for a freeze of every namespace.
+    /// Namespace of the object; absent for a freeze of all namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// What was done to it.
+    /// What was done to the object.
     pub outcome: ApplyOutcome,
-    /// The fields that change, by name; of a pruned object none.
+    /// The fields that change, ordered by name; empty for a pruned object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
-    /// The version that a rollout was requested to.
+    /// The version of the rollout that was requested; absent if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<String>,
-    /// What a person may want to know about it.
+    /// Remark for a person, one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What an apply did to an object.
+/// What an apply does to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyOutcome {
-    /// There was none of this name.
+    /// The object did not exist.
     Created,
     /// Some of its fields changed.
     Changed,
-    /// It is as the document has it.
+    /// The object already matches the document.
     Unchanged,
-    /// It was deleted, because no document names it.
+    /// The object was deleted because it carries the labels to prune and no document contains it.
     Pruned,
 }
 
-/// One field that changes.
+/// The change of one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FieldChange {
-    /// Its path, like `policy.batch`.
+    /// Path of the field, such as `policy.batch`.
     pub field: String,
-    /// Its value before; absent if it had none.
+    /// Value before the change; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// Its value after; absent if it has none.
+    /// Value after the change; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
 }

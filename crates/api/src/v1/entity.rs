@@ -1,4 +1,4 @@
-//! Entities, as they travel and are kept.
+//! Entities and the requests for their versions: requests, answers and stored records.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::word::words;
 words! {
     /// What the versions of an entity are.
     EntityKind {
-        /// Whatever is requested: a tag, a commit, a number.
+        /// Any text that is requested: a tag, a commit, a number.
         Version = "version",
         /// Revisions of a profile.
         Profile = "profile",
@@ -39,27 +39,28 @@ words! {
     }
 }
 
-/// Asks for an entity to be: which nodes, what changes, and how carefully.
+/// Request to create or change an entity: its targets, its kind and its policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntitySpec {
-    /// Which nodes are its targets, like `role=web`; `all` for every node.
+    /// Selector of the nodes that are its targets, such as `role=web`; `all` for every node of the namespace.
     #[schema(example = "role=web")]
     #[serde(default)]
     pub selector: String,
-    /// Instead of a selector: its targets are what controllers report. An entity never turns from one into the other.
+    /// Settings of external targets, which controllers report; it takes the place of `selector`. An entity
+    /// cannot change from one to the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalSettings>,
-    /// The profile whose revisions are its versions. With neither this nor an action, versions are whatever is asked for,
-    /// and an entity that is there stays what it is.
+    /// Name of the profile whose revisions are the entity's versions. If both `profile` and `action` are
+    /// absent, the versions of a new entity are any text, and an existing entity keeps its kind.
     #[schema(example = "greeting")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The action, of each node's own catalogue, that its versions are runs of.
+    /// Name of the action, defined by each node's agent, whose runs are the entity's versions.
     #[schema(example = "backup")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// How carefully they change.
+    /// Rollout policy; absent fields take their defaults.
     #[serde(default)]
     pub policy: Policy,
     /// Who is responsible for the entity: one line of at most 256 bytes. Empty or absent: it has no owner.
@@ -72,42 +73,42 @@ pub struct EntitySpec {
     pub description: String,
 }
 
-/// An entity as people made it, and what was asked of it.
+/// An entity, with the last request, pause, abort and approval of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Entity {
-    /// Its name, a DNS label.
+    /// Entity name, a DNS label.
     pub name: String,
-    /// Which nodes are its targets; empty when controllers report them.
+    /// Selector of the nodes that are its targets; empty if controllers report them.
     pub selector: String,
-    /// Present when controllers report its targets.
+    /// Settings of external targets; absent if its targets are nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalSettings>,
-    /// What its versions are.
+    /// What the versions of the entity are.
     pub kind: EntityKind,
-    /// With kind `profile`: which one.
+    /// With kind `profile`: name of the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// With kind `action`: which one.
+    /// With kind `action`: name of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// How carefully.
+    /// Rollout policy.
     pub policy: Policy,
-    /// The last version asked for.
+    /// The last version that was requested; absent before the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<VersionRequest>,
-    /// A person's pause.
+    /// Who paused the entity's rollouts, when and why; absent if no one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Annotation>,
-    /// How often a person said resume.
+    /// Number of times a person resumed a rollout of the entity.
     #[serde(default)]
     pub resumes: u64,
-    /// The last abort.
+    /// The last abort; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort: Option<Abort>,
-    /// The last approval of a stage.
+    /// The last approval of a stage; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
-    /// Labels given to it by `apply`.
+    /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Who is responsible for it; absent if nobody is named.
@@ -118,54 +119,54 @@ pub struct Entity {
     pub description: String,
 }
 
-/// A person's request for a version.
+/// A request for a version of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct VersionRequest {
-    /// Which request it is, from 1.
+    /// Number of the request within the entity, from 1.
     pub request: u64,
     /// The version.
     pub version: String,
     /// The kind of request.
     pub kind: RequestKind,
-    /// Who asked.
+    /// Name of the token of the requester.
     pub by: String,
-    /// Why.
+    /// The reason that was given; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// The policy of the rollout that answers this request, in place of the entity's.
+    /// The policy of the rollout that carries out this request; the entity's policy if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// When.
+    /// Time of the request, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// A person's abort.
+/// A person's abort of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Abort {
-    /// The newest request it ends.
+    /// Number of the newest request that the abort ends.
     pub request: u64,
-    /// Who.
+    /// Name of the token of the person or program that aborted it.
     pub by: String,
-    /// Why.
+    /// The reason that was given; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// When.
+    /// Time of the abort, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
 /// A person's approval of a stage of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Approval {
-    /// Which rollout.
+    /// Number of the rollout.
     pub rollout: u64,
-    /// Which stage, from 1.
+    /// The stage that is approved, from 1.
     pub stage: u32,
-    /// Who.
+    /// Name of the token of the person or program that approved it.
     pub by: String,
-    /// Why.
+    /// The reason that was given; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// When.
+    /// Time of the approval, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
@@ -242,7 +243,7 @@ fn info(owner: &str, description: &str) -> Result<core::EntityInfo, ShapeError> 
     })
 }
 
-/// Where targets come from.
+/// Reads the source of an entity's targets.
 fn source(selector: &str, external: Option<&ExternalSettings>) -> Result<core::TargetSource, ShapeError> {
     let Some(external) = external else { return Ok(core::TargetSource::Nodes(read("selector", selector)?)) };
     if !selector.is_empty() {
@@ -269,7 +270,7 @@ fn kind(from: &Entity) -> Result<core::EntityKind, ShapeError> {
 }
 
 impl EntitySpec {
-    /// Where targets are to come from.
+    /// The source of the targets: nodes or controllers.
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
@@ -289,7 +290,7 @@ impl EntitySpec {
         info(&self.owner, &self.description)
     }
 
-    /// The kind that is asked for; `None` when the entity is to stay what it is.
+    /// The kind that is requested; `None` if an existing entity keeps its kind.
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.

@@ -1,4 +1,4 @@
-//! Events, as they travel and are kept.
+//! Events: answers and stored records.
 
 use bellwether_core::records::event as core;
 use bellwether_core::words::counter::Sequence;
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read};
 
-/// Something that became true.
+/// One change, recorded in the same transaction as the change itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Event {
-    /// Its place in the namespace's order: 1, 2, 3 … without gaps.
+    /// Number of the event in its namespace: 1, 2, 3 and so on, without gaps.
     pub seq: u64,
-    /// When, in milliseconds since the Unix epoch, by the server's clock.
+    /// Time of the event, in milliseconds since the Unix epoch, by the server's clock.
     pub time_ms: u64,
-    /// Who caused it.
+    /// Who caused it: a token name, `node/NAME`, or `bellwether` for a decision of the control plane.
     pub actor: String,
-    /// `noun.change`, like `rollout.started`.
+    /// Kind of the event as `noun.change`, such as `rollout.started`.
     pub kind: String,
-    /// `kind/name`, like `node/web-1`.
+    /// Object that changed, as `kind/name`, such as `node/web-1`.
     pub subject: String,
-    /// What held before.
+    /// Value before the change; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What holds now.
+    /// Value after the change; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Why, in one line.
+    /// Cause of the change, one line.
     pub cause: String,
 }
 

@@ -1,21 +1,21 @@
-//! Evidence of a failure, as it travels.
+//! Evidence of a failure, as agents and controllers report it.
 
 use bellwether_core::records::evidence as core;
 use serde::{Deserialize, Serialize};
 
-/// What a failure looked like on the machine.
+/// Evidence of a failure on a target.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// One line for a person.
+    /// Summary, one line; longer than 512 characters is cut.
     pub summary: String,
-    /// The failing step's exit code, if it ran to its end.
+    /// Exit code of the step that failed; absent if it did not exit by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Last output lines, at most 2,048 bytes.
+    /// End of the output, at most 2,048 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
-    /// Names of failing checks.
+    /// Names of the failing checks, at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing_checks: Vec<String>,
 }
@@ -32,7 +32,7 @@ impl From<&core::Evidence> for Evidence {
 }
 
 impl From<Evidence> for core::Evidence {
-    /// Cuts over-long texts; evidence is for reading, and a long one is no reason to lose a report.
+    /// Shortens texts that are too long; a report is not rejected because its evidence is long.
     fn from(from: Evidence) -> Self {
         Self {
             summary: cut(&from.summary, 512),

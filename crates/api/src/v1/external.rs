@@ -1,4 +1,4 @@
-//! External targets: what controllers report and are answered, and what is kept of it.
+//! External targets: reports of controllers, their answers, and the stored records.
 
 pub mod settings;
 
@@ -13,120 +13,122 @@ use serde::{Deserialize, Serialize};
 use super::rollout::RolloutStatus;
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
-/// What a controller says of its targets.
+/// Report of a controller about its targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetReports {
-    /// What the controller calls itself; its token's name if absent. Each group has one controller.
+    /// Name of the controller; the name of the token if absent. Each group has one controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
-    /// Takes the group over from another controller that still reports it.
+    /// Whether to take over the group from another controller that still reports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub take_over: bool,
-    /// The group that all names here are in: `NAME` means `GROUP/NAME`. Without it, names are whole.
+    /// Group of all names in this report: `NAME` means `GROUP/NAME`. If absent, names contain their group.
     #[schema(example = "blue")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Some or all of the targets, at most 1000.
+    /// Some or all of the targets, at most 1,000.
     #[serde(default)]
     pub targets: Vec<TargetReport>,
-    /// These are all there are in the group (without one: outside of any); others of it are no targets any more.
+    /// Whether these are all targets of `group`; others of it are removed. Without `group`, this applies to
+    /// the targets outside any group and to those of each group that occurs in the names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
-    /// These are no targets any more.
+    /// Names of targets to remove.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
 }
 
-/// What a controller saw of one target.
+/// The state of one target, as its controller observed it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetReport {
-    /// Its name, 1 to 253 letters, digits and `. _ : / -`.
+    /// Target name: 1 to 253 letters, digits and `. _ : / -`.
     #[schema(example = "shop-1")]
     pub name: String,
-    /// The version it runs; absent if none is known.
+    /// The version that the target runs; absent if it is not known.
     #[schema(example = "v2")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
-    /// What is wrong with it, in one line; absent when it runs well.
+    /// The error of the target, one line; absent if the target is healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The assignment that this is about, as it was answered; the last one that was answered if absent.
+    /// Number of the assignment to which this report belongs; if absent, that of the last answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<u64>,
 }
 
-/// What targets are to run.
+/// The versions that targets are assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ExpectedVersions {
-    /// Those that were reported, in that order.
+    /// The targets that were reported, in the order of the report.
     pub targets: Vec<ExpectedVersion>,
-    /// The status of the entity's last rollout; absent before the first.
+    /// Status of the entity's last rollout; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RolloutStatus>,
-    /// The version that is rolled out now.
+    /// The version that is being rolled out; absent if no rollout is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling: Option<String>,
-    /// The last version that was found good.
+    /// The last known good version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_good: Option<String>,
-    /// The last version that was found bad.
+    /// The last known bad version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_bad: Option<String>,
 }
 
-/// What one target is to run.
+/// The version that one target is assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ExpectedVersion {
-    /// Its whole name.
+    /// Target name, with its group.
     pub name: String,
-    /// The version it is to run; absent: as it is.
+    /// The version that the target is to run; absent if the target is to be left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The number of that assignment, to be sent back with the target's next report; it grows with every new one.
+    /// Number of the assignment, to be sent with the next report of the target; it grows with each
+    /// assignment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<u64>,
 }
 
-/// What was last reported of an external target, as it is kept.
+/// Stored record of the last report about an external target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ExternalTarget {
-    /// The version it runs.
+    /// The version that the target runs; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
-    /// What is wrong with it.
+    /// The error of the target, one line; absent if the target is healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The assignment that the report answers.
+    /// Number of the assignment to which the report belongs; 0 for none.
     #[serde(default)]
     pub answering: u64,
-    /// The assignment that its controller was last answered.
+    /// Number of the assignment that the controller was last answered; 0 for none.
     #[serde(default)]
     pub assigned: u64,
-    /// Since when it runs that version without an error.
+    /// Time since which the target runs this version without an error, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_since_ms: Option<u64>,
-    /// When it was last reported.
+    /// Time of the last report, in milliseconds since the Unix epoch.
     pub reported_at_ms: u64,
-    /// Whether it is silent.
+    /// Whether the target is unreachable: it was not reported for `unreachable_after`.
     #[serde(default)]
     pub unreachable: bool,
 }
 
-/// Who reports an entity's external targets, as it is kept.
+/// Stored record of the controllers of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Controllers {
-    /// By group; "" for targets outside of any.
+    /// The controller of each group, by group name; the key is empty for targets outside any group.
     pub groups: BTreeMap<String, Controller>,
 }
 
-/// Who reports a group.
+/// The controller of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Controller {
-    /// Its name.
+    /// Controller name.
     pub name: String,
-    /// When it last reported.
+    /// Time of its last report, in milliseconds since the Unix epoch.
     pub reported_at_ms: u64,
 }
 

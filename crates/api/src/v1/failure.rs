@@ -1,38 +1,39 @@
-//! What failed across a namespace, and what nobody knows.
+//! Failed, outdated and unreachable statuses of a namespace.
 
 use serde::{Deserialize, Serialize};
 
 use super::status::Status;
 
-/// Every failed status of the nodes that count, and every silence. Silent is not failed.
+/// The failed and outdated statuses of a namespace and its unreachable nodes. A missing report does not count
+/// as a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Failures {
-    /// Statuses that are failed, by node and category.
+    /// Statuses with state `failed`, ordered by node and category.
     pub failed: Vec<Failure>,
     /// Statuses that were not refreshed within their lifetime.
     pub silent: Vec<Failure>,
-    /// Nodes that are unreachable: what is said of them was true when they were last heard from.
+    /// Unreachable nodes; their statuses are those of their last report.
     pub unreachable: Vec<Unreachable>,
-    /// The revision this is of.
+    /// The store revision at which this was read.
     pub revision: u64,
 }
 
-/// One status that is not well, or not known.
+/// One status that is failed or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Failure {
-    /// Whose.
+    /// Node name.
     pub node: String,
-    /// In which category.
+    /// Status category.
     pub category: String,
-    /// What it says.
+    /// The status.
     pub status: Status,
 }
 
-/// A node that is silent as a whole.
+/// A node that does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Unreachable {
-    /// Which.
+    /// Node name.
     pub node: String,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// Time since which it is unreachable, in milliseconds since the Unix epoch.
     pub since_ms: u64,
 }

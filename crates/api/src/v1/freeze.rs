@@ -1,4 +1,4 @@
-//! Freezes, as they travel and are kept.
+//! Freezes: requests, answers and stored records.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::shape::{ShapeError, read, read_some};
 use crate::word::words;
 
 words! {
-    /// What a freeze holds back.
+    /// What a freeze prevents.
     FreezeKind = core::FreezeKind {
         /// No further target is updated; rollbacks continue, and targets in flight finish.
         Freeze = "freeze",
@@ -21,29 +21,30 @@ words! {
     }
 }
 
-/// Longest time that a freeze may last by itself.
+/// Longest duration of a freeze that ends by itself.
 const LONGEST: Span = Span::from_secs(365 * 24 * 60 * 60);
 
-/// Asks for a freeze.
+/// Request to create or replace a freeze.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeSpec {
-    /// The entity it covers; with neither entity nor targets it covers everything.
+    /// The entity that the freeze covers; it covers all targets of all entities if both `entity` and
+    /// `targets` are absent.
     #[schema(example = "web")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// A selector of the targets it covers, of every entity.
+    /// Selector of the targets that the freeze covers, of all entities. Excludes `entity`.
     #[schema(example = "zone=b")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// What the freeze holds back; `freeze` if absent.
+    /// What the freeze prevents; `freeze` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<FreezeKind>,
-    /// Why, for whoever waits.
+    /// Reason for the freeze, at most 512 bytes; shown to everyone whose rollout waits.
     #[schema(example = "the shop is on television")]
     #[serde(default)]
     pub reason: String,
-    /// How long it lasts, like `4h`, at most a year; until a person ends it if absent.
+    /// How long the freeze lasts, such as `4h`, at most 365 days; until it is deleted if absent.
     #[schema(example = "4h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
@@ -52,47 +53,48 @@ pub struct FreezeSpec {
 /// A freeze.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Freeze {
-    /// Its name.
+    /// Freeze name.
     pub name: String,
-    /// The entity it covers.
+    /// The entity that the freeze covers; absent if it covers targets or everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// A selector of the targets it covers.
+    /// Selector of the targets that the freeze covers; absent if it covers an entity or everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// What the freeze holds back.
+    /// What the freeze prevents.
     pub kind: FreezeKind,
-    /// Whose it is.
+    /// Name of the token of the person or program that set it.
     pub by: String,
-    /// Why.
+    /// The reason that was given; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// Since when.
+    /// Time at which it was set, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// When it ends by itself.
+    /// Time at which it ends by itself, in milliseconds since the Unix epoch; absent if a person has to
+    /// delete it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
-    /// Labels given to it by `apply`.
+    /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// A freeze, with what the server knows of it now.
+/// A freeze with its present state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FreezeView {
     /// The freeze.
     pub freeze: Freeze,
-    /// Whether it holds in every namespace.
+    /// Whether it is in force in every namespace.
     pub global: bool,
-    /// Whether it ended by itself; it stays listed until it is replaced or deleted.
+    /// Whether it has ended by itself; it stays listed until it is replaced or deleted.
     pub expired: bool,
-    /// What may have been forgotten; told when it is set.
+    /// Hint for the person who set it, one line; only in the answer to that request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
 impl FreezeView {
-    /// A freeze as it is at `now`.
+    /// The state of a freeze at `now`.
     #[must_use]
     pub fn at(freeze: &core::Freeze, global: bool, now: Timestamp) -> Self {
         Self { freeze: freeze.into(), global, expired: !freeze.is_in_force(now), hint: None }
@@ -100,7 +102,7 @@ impl FreezeView {
 }
 
 impl FreezeSpec {
-    /// Reads it: what it covers, how strict it is, and how long it lasts.
+    /// Reads the specification: what the freeze covers, what it prevents, and how long it lasts.
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
@@ -119,7 +121,7 @@ impl FreezeSpec {
     }
 }
 
-/// Reads what a freeze covers.
+/// Reads the scope of a freeze.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.

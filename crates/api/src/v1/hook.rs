@@ -1,15 +1,16 @@
-//! Calls of hooks: the request bodies that the server sends to the controllers of a policy, and the answers it reads.
+//! Calls of hooks: the request bodies that the server sends to the controllers of a policy, and the answers
+//! it reads.
 //!
 //! Unknown fields of an answer are ignored; a missing field makes the call fail.
 
 use bellwether_core::records::hook_answers as core;
 use serde::{Deserialize, Serialize};
 
-use super::rollout::TargetCounts;
+use super::rollout::counts::TargetCounts;
 use crate::word::words;
 
 words! {
-    /// What a hook of a policy is asked for.
+    /// The purpose of a hook.
     HookPurpose = core::HookPurpose {
         /// Which targets are updated next.
         Selection = "selection",

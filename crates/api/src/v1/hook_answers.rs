@@ -1,4 +1,4 @@
-//! What the controllers of an entity answered, as it is kept.
+//! Stored answers of the hooks of an entity.
 
 use std::collections::BTreeMap;
 
@@ -12,85 +12,85 @@ use serde::{Deserialize, Serialize};
 use super::hook::HookPurpose;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
 
-/// What the controllers of one entity answered about one rollout.
+/// Stored answers of the hooks of one entity about one rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookAnswers {
-    /// Which rollout.
+    /// Number of the rollout.
     pub rollout: u64,
-    /// Who is next.
+    /// The last answer of the selection hook; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<HookSelection>,
-    /// Whether they may be told.
+    /// The last answer of the approval hook; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<HookApproval>,
-    /// By target: how it does.
+    /// The judgement of each target, by target name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judgements: BTreeMap<String, TargetJudgement>,
-    /// How the rollout does as a whole.
+    /// The last judgement of the monitor; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<RolloutJudgement>,
-    /// By hook: how it does not answer.
+    /// The present error of each hook, by purpose; hooks that answer are not contained.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<HookPurpose, HookError>,
 }
 
-/// Who is next.
+/// An answer of the selection hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookSelection {
-    /// How many had had their turn when it was asked.
+    /// How many targets were assigned the version when the hook was called.
     pub dispatched: u64,
-    /// Those who were chosen.
+    /// Names of the selected targets, in the order in which they are updated.
     pub targets: Vec<String>,
-    /// When.
+    /// Time of the answer, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// Whether those who were chosen may be told.
+/// An answer of the approval hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookApproval {
-    /// How many had had their turn when it was asked.
+    /// How many targets were assigned the version when the hook was called.
     pub dispatched: u64,
-    /// Those it was asked about.
+    /// Names of the targets that the hook was asked about.
     pub targets: Vec<String>,
-    /// Whether they may.
+    /// Whether the targets may be updated.
     pub approved: bool,
-    /// Why.
+    /// The reason, one line; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// When.
+    /// Time of the answer, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// How a target does.
+/// The judgement of one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TargetJudgement {
-    /// Which assignment is judged.
+    /// Number of the assignment that is judged.
     pub assignment: u64,
-    /// Whether it does well.
+    /// Whether the target is healthy.
     pub healthy: bool,
-    /// Why.
+    /// The reason, one line; may be empty.
     #[serde(default)]
     pub reason: String,
 }
 
-/// How the rollout does as a whole.
+/// The judgement of the rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RolloutJudgement {
-    /// Failing answers in a row.
+    /// Number of unhealthy answers in a row.
     pub failing: u32,
-    /// Why.
+    /// The reason of the last answer, one line; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// When it was last answered.
+    /// Time of the last answer, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// A hook that does not answer as it should.
+/// The error of a hook that cannot be called, or whose answer is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookError {
-    /// Since when.
+    /// Time of the first failed call, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// What happens instead.
+    /// The error of the last call, one line.
     pub reason: String,
 }
 

@@ -1,4 +1,5 @@
-//! Targets in the form that Prometheus' HTTP discovery reads: a group for each instance, so that each has its own labels.
+//! Targets in the format of Prometheus' HTTP service discovery: one group for each instance, so that each has
+//! its own labels.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,20 +9,21 @@ use bellwether_core::catalogue::instance::Instance;
 use bellwether_core::words::name::{Namespace, ServiceName, Tag};
 use serde::{Deserialize, Serialize};
 
-/// What every label begins with. Prometheus drops labels that begin with two underscores after relabelling.
+/// Prefix of every label. After relabelling, Prometheus drops labels that begin with two underscores.
 const PREFIX: &str = "__meta_bellwether_";
 
 /// Targets with the same labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TargetGroup {
-    /// Each `host:port`.
+    /// Address and port of each target, as `host:port`.
     pub targets: Vec<String>,
-    /// What is known of them; every name begins with `__meta_bellwether_`.
+    /// Labels of the targets; every name begins with `__meta_bellwether_`.
     pub labels: BTreeMap<String, String>,
 }
 
-/// The instances of a service that have all of `tags`, whether or not they serve: Prometheus is to see those that do not.
-/// One without a port or an address cannot be scraped and is left out.
+/// The instances of a service that have all of `tags`, whether or not they are functional, so that Prometheus
+/// can scrape instances that fail. An instance without a port or an address cannot be scraped and is left
+/// out.
 #[must_use]
 pub fn groups(
     namespace: &Namespace,
@@ -43,7 +45,7 @@ fn group(namespace: &Namespace, service: &ServiceName, instance: &Instance) -> O
     for tag in &tags {
         set(&format!("tag_{}", plain(tag)), "true");
     }
-    // With a comma at both ends, a pattern finds a tag without asking whether it is the first or the last.
+    // With a comma at both ends, a pattern matches a tag without regard to its position in the list.
     let list = if tags.is_empty() { String::new() } else { format!(",{},", tags.join(",")) };
     set("tags", &list);
     set("namespace", namespace.as_str());
@@ -54,7 +56,7 @@ fn group(namespace: &Namespace, service: &ServiceName, instance: &Instance) -> O
     Some(TargetGroup { targets: vec![target.to_string()], labels })
 }
 
-/// A word as part of a label's name: whatever may not stand there becomes `_`.
+/// Text as part of a label name: each character that is not allowed becomes `_`.
 fn plain(word: &str) -> String {
     word.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }

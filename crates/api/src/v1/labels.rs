@@ -1,4 +1,4 @@
-//! Labels, as they travel and are kept.
+//! Labels: requests, answers and stored records.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use bellwether_core::words::label::{Label, Labels};
 
 use crate::shape::{ShapeError, map_from};
 
-/// Turns labels into their shape.
+/// Converts labels to their shape.
 #[must_use]
 pub fn labels_out(labels: &Labels) -> BTreeMap<String, String> {
     map_from(labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())))

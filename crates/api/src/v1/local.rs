@@ -1,19 +1,20 @@
-//! What programs on a machine say to its own agent, over the agent's socket.
+//! Requests of programs on a machine to its agent, over the agent's socket.
 
 use serde::{Deserialize, Serialize};
 
 use super::status::StatusState;
 
-/// Says which state this machine is in, in a category of the user's own.
+/// Request to set the state of this machine in a category that the user chooses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewStatus {
     /// The state; `unknown` is refused.
     pub state: StatusState,
-    /// One line for a person, at most 512 bytes.
+    /// The reason, one line of at most 512 bytes.
     #[serde(default)]
     pub reason: String,
-    /// For how long it holds without being refreshed, in milliseconds, from a second to a year; for ever if absent.
+    /// How long the status is valid without being refreshed, in milliseconds, from one second to a year; it
+    /// does not expire if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime_ms: Option<u64>,
 }

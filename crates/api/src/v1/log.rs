@@ -1,4 +1,4 @@
-//! Kept logs of failing runs, as they travel and are kept.
+//! Logs of failed runs: requests, answers and stored records.
 
 use bellwether_core::records::log as core;
 use bellwether_core::words::time::Timestamp;
@@ -6,32 +6,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read};
 
-/// The end of what a failing run said, as a node sends it.
+/// The end of the output of a failed run, as an agent sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewLog {
-    /// The agent's own name for the run: letters, digits and `-`, at most 64.
+    /// The agent's name of the run: 1 to 64 letters, digits and `-`.
     pub run: String,
-    /// What it said, at most 65,536 bytes.
+    /// The end of the output, at most 65,536 bytes.
     pub text: String,
 }
 
-/// The end of what a node's last failing run of a category and entity said.
+/// The end of the output of a node's last failed run of one category and entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NodeLog {
-    /// Whose.
+    /// Node name.
     pub node: String,
-    /// What it failed at.
+    /// Status category of the run.
     pub category: String,
-    /// What it was about.
+    /// Entity that the run belongs to.
     pub entity: String,
-    /// Which run.
+    /// The agent's name of the run.
     pub run: String,
-    /// When it arrived, in milliseconds since the Unix epoch, by the server's clock.
+    /// Time at which the log arrived, in milliseconds since the Unix epoch, by the server's clock.
     pub at_ms: u64,
-    /// How long the text is, in bytes.
+    /// Length of the text, in bytes.
     pub bytes: u64,
-    /// What it said; empty in lists.
+    /// The end of the output; empty in lists.
     #[serde(default)]
     pub text: String,
 }
@@ -48,10 +48,10 @@ pub fn run(text: &str) -> Result<String, ShapeError> {
     Ok(text.to_owned())
 }
 
-/// Reads what a run said.
+/// Checks the length of a log.
 ///
 /// # Errors
-/// [`ShapeError`] at `text` when it is too long.
+/// [`ShapeError`] at `text` when it is longer than 65,536 bytes.
 pub fn text(text: String) -> Result<String, ShapeError> {
     if text.len() > core::MAX_LOG_BYTES {
         return Err(ShapeError::at("text", "it is longer than 65536 bytes; send its end"));

@@ -1,4 +1,4 @@
-//! Nodes, as they travel and are kept.
+//! Nodes: requests, answers and stored records.
 
 use crate::v1::annotation::Annotation;
 use std::collections::BTreeMap;
@@ -14,15 +14,16 @@ use crate::shape::{ShapeError, read, read_some};
 use crate::word::words;
 
 words! {
-    /// Whether a node reports to the control plane.
+    /// The connection state of a node.
     PresenceState = core::PresenceState {
-        /// It joined and never reported.
+        /// The node joined and has never reported.
         Never = "never",
-        /// It reports.
+        /// The node reports.
         Up = "up",
-        /// Its last report is older than usual.
+        /// The last report is older than usual.
         Suspect = "suspect",
-        /// It has not reported for so long that it is declared unreachable. What runs on it may be healthy.
+        /// The node has not reported for so long that it is declared unreachable. What runs on it may be
+        /// healthy.
         Unreachable = "unreachable",
     }
 }
@@ -30,59 +31,59 @@ words! {
 words! {
     /// Why a node counts as silent.
     SilentState {
-        /// It is expected and has not joined.
+        /// The node is expected and has not joined.
         Expected = "expected",
-        /// It joined and never reported.
+        /// The node joined and has never reported.
         Never = "never",
-        /// Its last report is older than usual.
+        /// The last report is older than usual.
         Suspect = "suspect",
-        /// It is declared unreachable.
+        /// The node is declared unreachable.
         Unreachable = "unreachable",
     }
 }
 
-/// A node as people and its join describe it.
+/// A node, as it joined and as people changed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Node {
-    /// Its name, a DNS label.
+    /// Node name, a DNS label.
     pub name: String,
-    /// Its labels.
+    /// Labels of the node.
     pub labels: BTreeMap<String, String>,
-    /// When it last joined, in milliseconds since the Unix epoch.
+    /// Time of its last join, in milliseconds since the Unix epoch.
     pub joined_at_ms: u64,
-    /// SHA-256 of its certificate's public key, lower-case hex.
+    /// SHA-256 of the public key of its certificate, lower-case hex.
     pub key_fingerprint: String,
-    /// Who paused it.
+    /// Who paused the node, when and why; absent if it is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Annotation>,
-    /// Who cordoned or drained it.
+    /// Who cordoned or drained the node; absent if it is neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon: Option<Cordon>,
-    /// Who decommissioned it.
+    /// Who decommissioned the node, when and why; absent if it is in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decommissioned: Option<Annotation>,
 }
 
-/// A person's word that a node is to be told nothing new.
+/// A cordon: the node is not assigned new versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Cordon {
-    /// Who, when and why.
+    /// Who cordoned or drained it, when and why.
     pub annotation: Annotation,
-    /// Whether what it offers is not to serve others any more.
+    /// Whether the node is drained: its services are not returned to other nodes either.
     #[serde(default)]
     pub drained: bool,
 }
 
-/// The reason of an operation.
+/// The reason for an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// One line for whoever asks why; at most 512 bytes.
+    /// Reason, one line of at most 512 bytes; may be empty.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Asks to change labels.
+/// Request to change labels.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabelChange {
@@ -94,52 +95,52 @@ pub struct LabelChange {
     pub remove: Vec<String>,
 }
 
-/// What the control plane knows of a node's connection.
+/// The state of a node's connection to the control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Presence {
     /// Whether the node reports.
     pub state: PresenceState,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// Time since which it is in that state, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// The server that it holds its session with, or held the last one.
+    /// Name of the server with which the node has, or last had, its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
-/// Everything known about one node.
+/// A node with its connection, versions and statuses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NodeView {
-    /// The node itself.
+    /// The node.
     pub node: Node,
-    /// Its connection.
+    /// State of its connection.
     pub presence: Presence,
-    /// Pauses that hold it by their selectors, beside its own.
+    /// Pauses that apply to the node by their selectors, in addition to its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Pause>,
-    /// What it runs, by entity: versions that validation passed on.
+    /// The version that it runs, by entity name: the last one whose validation passed.
     pub running: BTreeMap<String, String>,
-    /// What it was told to be at, by entity.
+    /// The version that it is assigned, by entity name.
     pub assigned: BTreeMap<String, String>,
     /// Its statuses, by category.
     pub statuses: BTreeMap<String, Status>,
-    /// The agent's version, once it has reported.
+    /// Version of the agent; absent before the first report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    /// When its last report arrived.
+    /// Time of its last report, in milliseconds since the Unix epoch; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_at_ms: Option<u64>,
 }
 
-/// A node of whom nobody hears.
+/// A node that does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SilentNode {
-    /// Its name.
+    /// Node name.
     pub node: String,
     /// Why it counts as silent.
     pub state: SilentState,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// Time since which it is in that state, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Who expects it, of one that has not joined.
+    /// Who expects the node, when and why; only with state `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Annotation>,
 }

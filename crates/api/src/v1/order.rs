@@ -1,4 +1,4 @@
-//! Orders, as they travel and are kept.
+//! Orders and the poll for them: answers and stored records.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ use crate::shape::{ShapeError, map_from, read, try_map_from};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", from = "String")]
 pub enum ApplyMethod {
-    /// With the node's own configuration of the entity.
+    /// By the configuration of the entity in the node's own files.
     Apply,
     /// By rendering the entity's files from a profile revision.
     Render,
     /// By running an action once.
     Run,
-    /// Without running anything: the action ran before this node joined, and is only reported as done.
+    /// Without running the action: it ran before this node joined, and is reported as done.
     Acknowledge,
-    /// A method that only newer servers know: an agent refuses the order and stays at the one it has.
+    /// A method that only newer servers know: the agent refuses the order and keeps the one it has.
     #[serde(skip_serializing)]
     #[schema(ignore)]
     Unknown,
@@ -64,28 +64,28 @@ impl TryFrom<ApplyMethod> for core::ApplyMethod {
     }
 }
 
-/// Everything one node is to be.
+/// The desired state of one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Order {
-    /// Grows with every change.
+    /// Number of the order; it grows with every change.
     pub generation: u64,
-    /// The leadership that wrote it.
+    /// Term of the leader that wrote it.
     pub term: u64,
-    /// What each entity is to be at, by name.
+    /// The assignment of each entity, by entity name.
     pub entities: BTreeMap<String, Assignment>,
-    /// Why nothing new may start, if a person paused the node.
+    /// Why no update may start, one line; absent if the node is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
 }
 
-/// A version a node was told to be at.
+/// A version that a node is assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Assignment {
     /// The version.
     pub version: String,
-    /// Which telling this is.
+    /// Number of the assignment; it grows with each assignment of the target.
     pub number: u64,
-    /// How the node applies it; `apply` if absent.
+    /// How the node applies the version; `apply` if absent.
     #[serde(default = "apply", skip_serializing_if = "is_apply")]
     pub method: ApplyMethod,
 }
@@ -99,18 +99,18 @@ fn is_apply(method: &ApplyMethod) -> bool {
     *method == ApplyMethod::Apply
 }
 
-/// The answer to a hanging sync request.
+/// Answer to an agent's long poll for its order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct OrderPoll {
-    /// The order, if it is newer than the one named in the request.
+    /// The order; absent if it is not newer than the generation in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
-    /// The server knows no report of this node: send it whole.
+    /// Whether the server has no report of this node; the agent then sends its whole report.
     pub report_requested: bool,
-    /// What the node's copy of the catalogue lacks, if the request named how far it is.
+    /// Changes of the catalogue since the index in the request; absent if the request had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<CatalogueUpdate>,
-    /// The servers that may be called, if the request named the tag of those that the node knows and it is another one.
+    /// The live servers; absent if the tag in the request is current, or if the request had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<LiveServers>,
 }

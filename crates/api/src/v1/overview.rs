@@ -1,4 +1,4 @@
-//! One screen about a namespace.
+//! Summary of a namespace.
 
 use std::collections::BTreeMap;
 
@@ -6,55 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use super::node::PresenceState;
 
-/// One screen about a namespace.
+/// Summary of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Overview {
-    /// The namespace.
+    /// Namespace.
     pub namespace: String,
-    /// The server's version.
+    /// Version of the answering server.
     pub server_version: String,
-    /// Whether a server leads, and so whether anything moves.
+    /// Whether a server leads; without a leader no rollout advances.
     pub has_leader: bool,
-    /// Which server that is, and since when.
+    /// The leader and since when it leads; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<super::server::Leader>,
-    /// The number of its leadership.
+    /// Term of the leader; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<u64>,
-    /// Servers that have their place now.
+    /// Number of live servers.
     #[serde(default)]
     pub servers: u64,
     /// The number of nodes in each state of presence.
     pub nodes: BTreeMap<PresenceState, u64>,
-    /// Nodes a person paused.
+    /// Number of nodes that a person paused.
     pub paused: u64,
-    /// Nodes with a failed status.
+    /// Number of nodes with a failed status.
     pub failing: u64,
-    /// Entities, each with where its rollout stands.
+    /// The entities, each with the state of its rollout.
     pub entities: Vec<EntityOverview>,
-    /// The number of the last event.
+    /// Number of the last event.
     pub last_event: u64,
-    /// What keeps everything, as the answering server knows it.
+    /// State of the store, as the answering server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<super::server::StoreStatus>,
 }
 
-/// One entity in the overview.
+/// An entity in the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EntityOverview {
-    /// Its name.
+    /// Entity name.
     pub name: String,
-    /// Its targets.
+    /// Number of its targets.
     pub targets: u64,
-    /// The version that was requested last.
+    /// The version that was requested last; absent before the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,
-    /// Last known good.
+    /// The last known good version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_good: Option<String>,
-    /// Last known bad.
+    /// The last known bad version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_bad: Option<String>,
-    /// Where its rollout stands and why.
+    /// State of its rollout and the reason for it, one line.
     pub message: String,
 }

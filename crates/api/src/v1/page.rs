@@ -1,4 +1,4 @@
-//! Lists: items, where the next page begins, and the revision at which they were read.
+//! Lists: items, the position of the next page, and the revision at which they were read.
 
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};

@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks, as they travel and are kept.
+//! Pauses of the nodes that match a selector: requests, answers and stored records.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,22 @@ use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, reason};
 use crate::v1::annotation::Annotation;
 
-/// Asks for a pause of nodes.
+/// Request to create or replace a pause of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSpec {
-    /// Which nodes, now and later; `all` for every one of the namespace.
+    /// Selector of the nodes that are paused, nodes that match later included; `all` for every node of the
+    /// namespace.
     #[schema(example = "role=db")]
     pub nodes: String,
-    /// Why, for whoever waits; at most 512 bytes.
+    /// Reason for the pause, at most 512 bytes; shown to everyone whose rollout waits.
     #[schema(example = "the disks are being replaced")]
     #[serde(default)]
     pub reason: String,
 }
 
 impl PauseSpec {
-    /// Reads it: which nodes, and why.
+    /// Reads the specification: the selector and the reason.
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
@@ -37,30 +38,30 @@ impl PauseSpec {
 /// A pause of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Pause {
-    /// Its name.
+    /// Pause name.
     pub name: String,
-    /// Which nodes, now and later.
+    /// Selector of the nodes that are paused, nodes that match later included.
     pub nodes: String,
-    /// Whose it is, since when and why.
+    /// Who set it, when and why.
     pub annotation: Annotation,
-    /// Labels given to it by `apply`.
+    /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// A pause, with what it holds now.
+/// A pause with the number of nodes that it pauses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PauseView {
     /// The pause.
     pub pause: Pause,
-    /// How many nodes it holds now.
+    /// Number of nodes that it pauses now.
     pub held: u64,
 }
 
-/// What still keeps a node from starting anything, after a resume.
+/// Answer to the resume of a node: pauses that still apply to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Resumed {
-    /// Pauses that hold it by a selector: they end for all of their nodes, or not at all.
+    /// Pauses that still apply to the node by their selectors; each ends only as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by: Vec<Pause>,
 }

@@ -1,4 +1,4 @@
-//! Plans, as they travel.
+//! Plans: requests and answers.
 
 use std::collections::BTreeMap;
 
@@ -10,81 +10,81 @@ use serde::{Deserialize, Serialize};
 use super::policy::Policy;
 use crate::shape::map_from;
 
-/// Asks what a rollout would bring.
+/// Request to simulate a rollout without starting it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPlan {
-    /// As in a new rollout.
+    /// The version to simulate, as in a new rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Policy fields that would change with it.
+    /// Policy fields for the rollout; the others are the entity's.
     #[serde(default)]
     pub policy: Policy,
-    /// Names of policy fields that would take their defaults.
+    /// Names of policy fields that take their defaults for the rollout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
-    /// How long a target is taken to need for the change, like `30s`. Default 30s.
+    /// How long a target is assumed to need to apply the version, such as `30s`. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apply: Option<String>,
 }
 
-/// What a rollout would bring.
+/// The result of a simulated rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Plan {
-    /// The version that is meant.
+    /// The version that is rolled out.
     pub version: String,
-    /// By version that targets run now, `-` for none: how many.
+    /// Number of targets by the version that they run now; `-` for no version.
     pub running: BTreeMap<String, u64>,
-    /// The batches if every target succeeds, the first 1,000.
+    /// The first 1,000 batches if every target succeeds.
     pub batches: Vec<PlannedBatch>,
-    /// How many batches there are.
+    /// Number of batches if every target succeeds.
     pub batches_opened: u64,
-    /// How it ends if every target succeeds.
+    /// The state in which the rollout ends if every target succeeds, one line.
     pub end: String,
-    /// Whether it ends by itself, within 30 days.
+    /// Whether it ends without a person's action within 30 simulated days.
     pub ends: bool,
-    /// When it ends at the earliest, or when nothing happens any more.
+    /// Simulated time at which it ends or stops advancing, in milliseconds since the Unix epoch.
     pub ended_ms: u64,
-    /// When it would begin.
+    /// Simulated time at which it starts, in milliseconds since the Unix epoch.
     pub began_ms: u64,
-    /// Targets touched by a bad version that shows itself at once.
+    /// Number of targets that a bad version reaches if its failure shows at once.
     pub touched_at_best: u64,
-    /// Targets touched by a bad version that shows itself as late as it can.
+    /// Number of targets that a bad version reaches if its failure shows as late as possible.
     pub touched_at_worst: u64,
-    /// The longest that a target runs a version that shows itself as late as it can.
+    /// Longest time that a target runs a bad version whose failure shows as late as possible, in ms.
     pub longest_at_worst_ms: u64,
-    /// Hand it to the start of the rollout: that is refused once the world has moved.
+    /// Pass this as `plan` to start the rollout; the start is refused if the plan no longer applies.
     pub token: String,
 }
 
-/// A batch that would be opened.
+/// A batch of a simulated rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlannedBatch {
-    /// Its place, from 1.
+    /// Number of the batch, from 1.
     pub number: u64,
-    /// When.
+    /// Simulated time at which it starts, in milliseconds since the Unix epoch.
     pub opened_ms: u64,
-    /// How many targets are told in it.
+    /// Number of targets that are assigned the version in it.
     pub assigned: u64,
-    /// The first of them by name.
+    /// Name of its first target, in the order of names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// The last of them by name.
+    /// Name of its last target, in the order of names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// By domain: how many.
+    /// Number of its targets by domain.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub domains: BTreeMap<String, u64>,
 }
 
-/// How a plan is known again.
+/// The token of a plan with this fingerprint.
 #[must_use]
 pub fn token(fingerprint: u64) -> String {
     format!("plan-{fingerprint:016x}")
 }
 
 impl Plan {
-    /// The shape of a plan for a version.
+    /// Converts the plan of a version to its shape.
     #[must_use]
     pub fn of(version: &str, plan: &core::RolloutPlan) -> Self {
         let (end, ends) = end(&plan.smooth.end);

@@ -1,4 +1,5 @@
-//! Rollout policies, as people write them and as they are kept: amounts like `5%` or `3`, times like `90s`.
+//! Rollout policies: their written and stored form, with amounts such as `5%` or `3` and durations such as
+//! `90s`.
 
 mod fields;
 mod hook;
@@ -37,87 +38,97 @@ words! {
     }
 }
 
-/// How carefully an entity's targets change. What is absent takes its default.
+/// How carefully the targets of an entity are updated. Absent fields take their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// Most targets in flight at once, `5%` or a count; `0` holds. Default 5%.
+    /// Most targets in flight at once, `5%` or a count; with `0` no target is updated. Default 5%.
     #[schema(example = "5%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
-    /// How far it goes before the next stage begins: `["1", "5%", "25% approve", "100%"]`; `approve` waits for a person.
+    /// Number or share of targets at which each stage ends, growing: `["1", "5%", "25% approve", "100%"]`; a
+    /// stage with `approve` begins once a person has approved it. One stage if absent.
     #[schema(example = json!(["1", "5%", "25% approve", "100%"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Vec<String>>,
-    /// Most targets in flight, broken or unreachable together before another is touched, per fleet and per domain.
+    /// Most targets in flight, failing or unreachable together before another is updated, `20%` or a count,
+    /// of all targets and of each domain. No limit if absent.
     #[schema(example = "20%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<String>,
-    /// Share of targets that must succeed. Default 100%.
+    /// Share of targets that must succeed, `1%` to `100%`. Default 100%.
     #[schema(example = "99%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<String>,
-    /// Failures tolerated, a count or share; one more and the version is bad. Default: what `success` leaves.
+    /// Most failed targets that are tolerated, a count or a share; one more and the version is bad. Default:
+    /// what `success` leaves.
     #[schema(example = "3")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<String>,
-    /// Silent targets tolerated before the rollout pauses. Default 10%.
+    /// Most unreachable targets that are tolerated, a count or a share; one more and the rollout is paused.
+    /// Default 10%.
     #[schema(example = "10%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
-    /// Uninterrupted healthy time on the version before a target counts. Default 60s.
+    /// How long a target must be healthy on the version, without interruption, to succeed; `0s` to `365d`.
+    /// Default 60s.
     #[schema(example = "60s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<String>,
-    /// From assignment to success, else failed; must exceed `soak`. Default 120s + soak.
+    /// Time from its assignment within which a target must succeed, else it fails; longer than `soak`.
+    /// Default 120s + soak.
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
-    /// Within this the rollout must gain a target, else its version is bad.
+    /// Time within which another target must succeed, else the version is bad; waits and pauses do not count.
+    /// Longer than `soak`; no limit if absent.
     #[schema(example = "30m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
-    /// Whether an error or failed check fails a target at once. Default true.
+    /// Whether an error or a failing check fails a target at once, before its deadline. Default true.
     #[schema(example = false)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_fast: Option<bool>,
-    /// Apply attempts per target, after the first, before it is failed. Default 0.
+    /// Number of attempts to apply the version, after the first, before a target fails; 0 to 100. Default 0.
     #[schema(example = 2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// The label whose values change one after the other: `zone`, or `zone:b,a` for those that come first.
+    /// Label whose values are updated one after the other: `zone`, or `zone:b,a` to begin with `b`, then `a`.
     #[schema(example = "zone:b,a")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// In which order targets take their turn: `name`, `label:KEY`, `shuffle:SEED`. Default name.
+    /// Order in which targets are updated, within a domain: `name`, `label:KEY` or `shuffle:SEED`. Default
+    /// name.
     #[schema(example = "label:rack")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// When turns are handed out: `Mon..Fri 22:00-04:00 Europe/Berlin`, with `for SELECTOR` for some targets only.
+    /// Time windows in which targets are updated: `Mon..Fri 22:00-04:00 Europe/Berlin`; followed by
+    /// `for SELECTOR`, for some targets only. Always if absent.
     #[schema(example = json!(["Mon..Fri 22:00-04:00 Europe/Berlin"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Vec<String>>,
-    /// Services that must be functional before another turn is handed out: `db`, `2 of db`.
+    /// Services that must be functional before another target is updated: `db`, `2 of db`.
     #[schema(example = json!(["2 of db"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Vec<String>>,
-    /// What judges the rollout as a whole.
+    /// Monitor that judges the rollout as a whole; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<Monitor>,
-    /// Controllers that are asked.
+    /// Hooks: HTTP endpoints that the rollout consults; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
-    /// What happens when too many targets failed. Default `rollback`.
+    /// What happens when the version is bad. Default `rollback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
-    /// Most targets in flight on the way back. Default 100%.
+    /// Most targets in flight during a rollback, a count or a share, not `0`. Default 100%.
     #[schema(example = "50%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<String>,
     /// What a request for a new version does to a rollout that is in progress. Default `replace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersede: Option<Supersede>,
-    /// How long after its success a target's failure is still told as the version's. Default 15m.
+    /// How long after a target's success its failure is still reported as a late failure of the version; `0s`
+    /// to `365d`. Default 15m.
     #[schema(example = "15m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<String>,
@@ -186,7 +197,7 @@ impl TryFrom<&Policy> for core::Policy {
 }
 
 impl Policy {
-    /// This policy without the named fields, which take their defaults. `-` and `_` are the same in a name.
+    /// This policy with the named fields set to their defaults. `-` and `_` are the same in a name.
     ///
     /// # Errors
     /// [`ShapeError`] at `unset`, with the nearest name, when there is no such field.
@@ -212,12 +223,12 @@ impl Policy {
     #[must_use]
     pub fn field_names() -> &'static [&'static str] {
         let mut asked = FieldNames(&[]);
-        // It is given its fields' names and then refused, which is all that is wanted of it.
+        // Deserialisation stops with an error once the field names are known, which are all that is needed.
         drop(Self::deserialize(&mut asked));
         asked.0
     }
 
-    /// This policy with what `over` says in place of its own.
+    /// This policy with each field that `over` sets in place of its own.
     #[must_use]
     pub fn overlaid(self, over: Self) -> Self {
         Self {
@@ -246,12 +257,12 @@ impl Policy {
     }
 }
 
-/// How a list reads, line by line.
+/// The items of a list as text.
 fn texts<T: ToString>(list: &[T]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-/// Reads a list, each with the word's own parser; an error names the place.
+/// Reads the items of a list with their type's own parser; an error names the index.
 fn read_list<T>(place: &str, list: Option<&[String]>) -> Result<Option<Vec<T>>, ShapeError>
 where
     T: std::str::FromStr,

@@ -1,4 +1,4 @@
-//! Profiles and their revisions, as they travel and are kept.
+//! Profiles and their revisions: requests, answers and stored records.
 
 use std::collections::BTreeMap;
 
@@ -15,30 +15,32 @@ use crate::shape::{ShapeError, read};
 /// Longest key of a param, in bytes.
 const MAX_KEY_BYTES: usize = 128;
 
-/// Deepest nesting of a param's value: what is kept and sent wraps it further, and must still be read by everybody.
+/// Deepest nesting of a param's value. Stored and sent forms nest it further and must remain readable for
+/// every parser.
 const MAX_DEPTH: usize = 32;
 
-/// Params by key; a value is any JSON.
+/// Params by key; a value is any JSON value.
 pub type Params = BTreeMap<String, Value>;
 
-/// A profile, by its newest revision.
+/// A profile, with the number of its newest revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Profile {
-    /// Its name, a DNS label.
+    /// Profile name, a DNS label.
     pub name: String,
-    /// Its newest revision.
+    /// Number of the newest revision.
     pub revision: u64,
-    /// People deleted it; its name goes on counting.
+    /// Whether the profile is deleted; a profile that is created again under this name continues its revision
+    /// numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
-    /// Who changed it last.
+    /// Name of the token that changed it last.
     pub by: String,
-    /// When.
+    /// Time of the last change, in milliseconds since the Unix epoch, by the server's clock.
     pub at_ms: u64,
-    /// Why.
+    /// The reason that was given for the last change; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// Labels given to it by `apply`.
+    /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -46,23 +48,23 @@ pub struct Profile {
 /// One revision of a profile. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ProfileRevision {
-    /// The profile.
+    /// Profile name.
     pub profile: String,
-    /// Which revision, from 1.
+    /// Number of the revision, from 1.
     pub revision: u64,
-    /// The params.
+    /// All params of the revision.
     #[schema(value_type = Object)]
     pub params: Params,
-    /// Who wrote it.
+    /// Name of the token that created it.
     pub by: String,
-    /// When.
+    /// Time of its creation, in milliseconds since the Unix epoch, by the server's clock.
     pub at_ms: u64,
-    /// Why.
+    /// The reason that was given; may be empty.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Changes single params of a profile; makes the profile if there is none.
+/// Request to change some params of a profile; creates the profile if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfilePatch {
@@ -70,33 +72,33 @@ pub struct ProfilePatch {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub set: Params,
-    /// Keys to remove; each must be there.
+    /// Keys of params to remove; each must exist.
     #[serde(default)]
     pub remove: Vec<String>,
-    /// The revision this must follow, zero for none; the newest, whichever it is, if absent.
+    /// Number of the newest revision that the change is based on, 0 if there is none; not checked if absent.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<u64>,
-    /// Why, for whoever reads the history.
+    /// Reason for the change, recorded in the history.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Sets all params of a profile; makes the profile if there is none.
+/// Request to replace all params of a profile; creates the profile if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSpec {
-    /// The params, all of them.
+    /// All params of the new revision.
     #[schema(value_type = Object)]
     pub params: Params,
-    /// The revision this must follow, zero for none; the newest, whichever it is, if absent.
+    /// Number of the newest revision that the change is based on, 0 if there is none; not checked if absent.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<u64>,
-    /// Why, for whoever reads the history.
+    /// Reason for the change, recorded in the history.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Reads params kept as text.
+/// Parses params from their stored text.
 ///
 /// # Errors
 /// [`ShapeError`] at `params`.
@@ -104,10 +106,10 @@ pub fn params(text: &str) -> Result<Params, ShapeError> {
     serde_json::from_str(text).map_err(|error| ShapeError::at("params", error))
 }
 
-/// Params as they are kept: keys in order, without spaces.
+/// The stored text of params: JSON with ordered keys and without spaces.
 ///
 /// # Errors
-/// [`ShapeError`] naming the key that is none, or when they are too long together.
+/// [`ShapeError`] at `params`, naming a key that is not valid, or when the text is too long.
 pub fn canonical(params: &Params) -> Result<String, ShapeError> {
     for (key, value) in params {
         if depth(value) > MAX_DEPTH {
@@ -129,7 +131,7 @@ pub fn canonical(params: &Params) -> Result<String, ShapeError> {
     Ok(text)
 }
 
-/// How deep a value is nested; a plain one is 1. What came in as JSON is at most 128, so this cannot exhaust the stack.
+/// Depth of a value; a scalar has depth 1. Parsed JSON is at most 128 deep, so this cannot exhaust the stack.
 fn depth(value: &Value) -> usize {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,

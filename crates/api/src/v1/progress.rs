@@ -1,4 +1,4 @@
-//! An entity's progress, as it travels and is kept.
+//! The progress of an entity: answers and stored records.
 
 use bellwether_core::records::progress as core;
 use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
@@ -7,72 +7,72 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, read_some};
 
-/// Where an entity stands.
+/// The progress of an entity's versions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Progress {
-    /// The version that was requested last.
+    /// The version that was requested last; absent before the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,
-    /// The version being handed out now.
+    /// The version that is being rolled out; absent if no rollout is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling: Option<String>,
-    /// The version that last met the success threshold.
+    /// The last known good version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_good: Option<String>,
-    /// Versions that met the failure threshold, oldest first; the last is the last known bad.
+    /// Known bad versions, oldest first; the last is the last known bad version.
     #[serde(default)]
     pub bad: Vec<BadVersion>,
-    /// What is going on.
+    /// What the entity's newest rollout is doing.
     #[serde(default)]
     pub activity: RolloutActivity,
-    /// The newest rollout; zero before the first.
+    /// Number of the newest rollout; 0 before the first.
     #[serde(default)]
     pub last_rollout: u64,
-    /// The newest request that was acted on.
+    /// Number of the newest request that was processed; 0 before the first.
     #[serde(default)]
     pub handled_request: u64,
-    /// How many resumes were acted on.
+    /// Number of resumes that were processed.
     #[serde(default)]
     pub resumes: u64,
-    /// How long pauses lasted together, in milliseconds.
+    /// Total duration of all finished pauses, in milliseconds.
     #[serde(default)]
     pub paused_ms: u64,
-    /// When the present pause began.
+    /// Time at which the present pause began, in milliseconds since the Unix epoch; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_since_ms: Option<u64>,
 }
 
-/// What is going on with an entity.
+/// What an entity's newest rollout is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum RolloutActivity {
-    /// No rollout; members belong on last known good.
+    /// No rollout is in progress; targets are kept at the last known good version.
     #[default]
     Settled,
-    /// No rollout; targets were left as they are.
+    /// No rollout is in progress; targets are left at the version that they run.
     Abandoned,
-    /// A rollout hands out its version.
+    /// A rollout assigns its version to targets.
     RollingForward {
-        /// Which.
+        /// Number of the rollout.
         rollout: u64,
     },
-    /// A rollout takes its targets back.
+    /// A rollout rolls its targets back.
     RollingBack {
-        /// Which.
+        /// Number of the rollout.
         rollout: u64,
     },
 }
 
-/// A version that met the failure threshold.
+/// A known bad version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BadVersion {
     /// The version.
     pub version: String,
-    /// When it was found bad.
+    /// Time of the verdict, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// The rollout that found it.
+    /// Number of the rollout in which the version became bad.
     pub rollout: u64,
-    /// Why, in one line.
+    /// The reason, one line.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! What nodes offer, as they send it and as it is kept.
+//! Service registrations of nodes: requests and stored records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -26,64 +26,65 @@ words! {
     }
 }
 
-/// Everything one node offers. Sent whole, when something changed.
+/// All service registrations of one node. The agent sends all of them whenever one changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceRegistrations {
-    /// Whose: must be the sender's own name.
+    /// Node name; it must be that of the sender.
     pub node: String,
-    /// Where the node is reached: addresses by interface, at most 64.
+    /// Addresses of the node by interface, at most 64 in all.
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Vec<String>>)]
     pub addresses: BTreeMap<String, Vec<IpAddr>>,
-    /// Instances of services, at most 256.
+    /// Registrations of service instances, at most 256.
     #[serde(default)]
     pub instances: Vec<ServiceRegistration>,
 }
 
-/// One instance of a service, as its node offers it.
+/// The registration of one service instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceRegistration {
-    /// The service, a DNS label.
+    /// Service name, a DNS label.
     pub service: String,
-    /// Which one among those of its node.
+    /// Name of the instance, unique among the instances of the service on this node.
     pub name: String,
-    /// Where it is reached; where its node is, if absent.
+    /// Addresses of the instance by interface; those of the node if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
     pub addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
-    /// Its port.
+    /// Port; absent if the instance has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// What its like is told apart by, at most 64.
+    /// Tags, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Whatever its users want to know besides, at most 64 entries.
+    /// Metadata for the users of the service, at most 64 entries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
-    /// The entity it belongs to on its node.
+    /// Entity that the instance belongs to on its node; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// Services that it waits for before it serves, at most 64.
+    /// Services that the instance waits for before it becomes functional, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waits_for: BTreeSet<String>,
-    /// The result of its checks.
+    /// The result of the instance's checks.
     pub status: CheckStatus,
-    /// Why it is not simply passing; one line.
+    /// The reason for the status, one line; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Since when its level is that, by the server's clock. Ignored in requests.
+    /// Time of the last change of the status, in milliseconds since the Unix epoch, by the server's clock.
+    /// Ignored in requests.
     #[serde(default)]
     pub since_ms: u64,
 }
 
-/// A service that was once offered, as it is kept.
+/// Stored record of a service that was registered at least once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct KnownService {
-    /// Its name.
+    /// Service name.
     pub name: String,
-    /// When it was first offered.
+    /// Time of its first registration, in milliseconds since the Unix epoch.
     pub first_registered_at_ms: u64,
 }
 
@@ -106,7 +107,7 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
     Ok(Addresses(try_map_from(shape.iter().map(read))?))
 }
 
-/// Reads what something waits for.
+/// Reads the services that something waits for.
 pub(super) fn waits_for(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
     if names.len() > MAX_LACKS {
         return Err(ShapeError::at("waits_for", format!("there are more than {MAX_LACKS}")));

@@ -1,4 +1,5 @@
-//! Reports: as an agent sends them (ages, no clock of its own) and as they are kept (the server's times).
+//! Reports of agents: requests, which contain durations because an agent has no common clock with the server,
+//! and stored records, which contain times of the server's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,50 +14,52 @@ use super::registrations::waits_for;
 use super::status::Status;
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
-/// Everything one node says it saw. Sent whole, when something changed.
+/// The observed state of one node. The agent sends the whole report whenever something changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// Whose: must be the sender's own name.
+    /// Node name; it must be that of the sender.
     pub node: String,
     /// The agent's version.
     pub agent_version: String,
-    /// The order it had taken in.
+    /// Generation of the order that the node has accepted.
     pub generation: u64,
-    /// By entity, at most 256.
+    /// The state of each entity, by entity name, at most 256.
     #[serde(default)]
     pub entities: BTreeMap<String, EntityReport>,
-    /// One state per category, at most 64.
+    /// The state in each category, by category, at most 64.
     #[serde(default)]
     pub statuses: BTreeMap<String, Status>,
-    /// When it arrived, by the server's clock. Ignored in requests.
+    /// Time at which the report arrived, in milliseconds since the Unix epoch, by the server's clock. Ignored
+    /// in requests.
     #[serde(default)]
     pub received_at_ms: u64,
 }
 
-/// What a node says of one entity.
+/// The observed state of one entity on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntityReport {
-    /// The last version that validation passed on.
+    /// The version that the node runs: the last one whose validation passed; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
-    /// The assignment this answers; zero for none.
+    /// Number of the assignment to which this state belongs; 0 for none.
     #[serde(default)]
     pub answering: u64,
-    /// What it is doing about it.
+    /// What the node is doing about the assignment.
     #[serde(default)]
     pub activity: TargetActivity,
-    /// Its health.
+    /// The result of the entity's checks.
     #[serde(default)]
     pub health: TargetHealth,
-    /// For how long it has been healthy without a break, in milliseconds, measured on the machine.
+    /// How long the entity has been healthy without interruption, in milliseconds, measured on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_for_ms: Option<u64>,
-    /// The same as a time of the server's clock. Ignored in requests.
+    /// Time since which the entity has been healthy, in milliseconds since the Unix epoch, by the server's
+    /// clock. Ignored in requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_since_ms: Option<u64>,
-    /// Services that it waits for before it goes on.
+    /// Services that the entity waits for before it continues, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waits_for: BTreeSet<String>,
 }
@@ -65,40 +68,40 @@ pub struct EntityReport {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetActivity {
-    /// Nothing, or nothing more.
+    /// Nothing; or the assignment is complete.
     #[default]
     Nothing,
-    /// Moving to the version.
+    /// The node applies the version.
     Applying {
-        /// Which attempt, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// Not able to begin yet.
+    /// The node cannot start yet.
     Waiting {
-        /// What for.
+        /// What it waits for, one line.
         reason: String,
     },
-    /// It could not.
+    /// The node failed to apply the version.
     Failed {
-        /// How many attempts failed, from 1.
+        /// Number of failed attempts, from 1.
         attempts: u32,
-        /// What the last one looked like.
+        /// Evidence of the last failure.
         evidence: Evidence,
     },
 }
 
-/// What checks say.
+/// The result of the checks of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetHealth {
-    /// There are none.
+    /// The entity has no checks.
     #[default]
     NoChecks,
-    /// None fails.
+    /// No check fails.
     Healthy,
     /// At least one fails.
     Failing {
-        /// Which, and how.
+        /// The failing checks and their output.
         evidence: Evidence,
     },
 }

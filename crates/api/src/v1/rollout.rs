@@ -1,5 +1,6 @@
-//! Rollouts, as they travel and are kept.
+//! Rollouts: requests, answers and stored records.
 
+pub mod counts;
 pub mod direction;
 pub mod status;
 
@@ -10,6 +11,7 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::counts::TargetCounts;
 pub use self::direction::{Direction, PersonAction, VersionJudgement};
 pub use self::status::{RolloutState, RolloutStatus};
 use super::entity::{Entity, RequestKind};
@@ -18,15 +20,15 @@ use super::policy::Policy;
 use super::progress::Progress;
 use crate::shape::{ShapeError, read, read_some};
 
-/// Asks for a rollout.
+/// Request to start a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRollout {
-    /// The version every target is to be at. With a profile, `profile@revision`, or its newest if absent; with an action,
-    /// absent.
+    /// The version to roll out. For an entity with a profile, `profile@revision`; the newest revision if
+    /// absent. For an entity with an action, absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Why, for whoever reads the history.
+    /// Reason for the rollout, recorded in the history.
     #[serde(default)]
     pub reason: String,
     /// Policy fields for this rollout; the others are the entity's.
@@ -35,91 +37,91 @@ pub struct NewRollout {
     /// Names of policy fields that take their defaults for this rollout, like `windows`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
-    /// Whether `policy` and `unset` change the entity's policy too, rather than this rollout's alone.
+    /// Whether `policy` and `unset` also change the policy of the entity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub save: bool,
-    /// A plan's token: refused if the world is no longer as the plan saw it.
+    /// The token of a plan: the start is refused if anything that the plan depends on has changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }
 
-/// A rollout that was asked for.
+/// Answer to the request for a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StartedRollout {
-    /// The version that was meant.
+    /// The version that is rolled out.
     pub version: String,
-    /// The request's number; the rollout that answers it bears it.
+    /// Number of the request; the rollout that carries it out contains it.
     pub request: u64,
 }
 
-/// Asks for something to be done to the current rollout.
+/// Request to pause, resume, approve, abort, undo or retry the current rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutOperation {
-    /// For `retry` alone: the bad version to try again; the last one if absent.
+    /// With `retry` only: the bad version to roll out again; the last known bad version if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// For `approve` alone: the stage that is approved, from 1; the one that waits if absent.
+    /// With `approve` only: the stage to approve, from 1; the stage that waits for approval if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
-    /// Why, for whoever reads the history.
+    /// Reason for the operation, recorded in the history.
     #[serde(default)]
     pub reason: String,
 }
 
-/// One move of an entity's targets to a version.
+/// One rollout: the move of an entity's targets to a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Rollout {
-    /// Its place in the entity's history, from 1.
+    /// Number of the rollout within the entity, from 1.
     pub number: u64,
-    /// The request it answers.
+    /// Number of the request that it carries out.
     pub request: u64,
     /// The version it moves targets to.
     pub version: String,
-    /// What was last known good when it started.
+    /// The last known good version when it started; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The kind of the request it answers.
+    /// The kind of the request that it carries out.
     pub kind: RequestKind,
-    /// Who asked.
+    /// Name of the token of the requester.
     pub by: String,
-    /// Why.
+    /// The reason that was given; may be empty.
     #[serde(default)]
     pub reason: String,
-    /// The policy at its start.
+    /// The policy of the rollout, as it was at the start.
     pub policy: Policy,
-    /// When it started.
+    /// Time of its start, in milliseconds since the Unix epoch.
     pub started_ms: u64,
-    /// When it ended.
+    /// Time of its end, in milliseconds since the Unix epoch; absent while it is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
     /// Its state, with what it waits for or why it is paused.
     pub status: RolloutStatus,
     /// Whether it moves targets to its version or rolls them back.
     pub direction: Direction,
-    /// Who undid it, if a person did.
+    /// Who undid the rollout; absent if no one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<PersonAction>,
     /// The verdict on its version.
     pub judgement: VersionJudgement,
-    /// Failures a person let pass.
+    /// Number of failed targets that a person waived by resuming the rollout.
     #[serde(default)]
     pub waived_failed: u64,
-    /// Silent targets a person let pass.
+    /// Number of unreachable targets that a person waived by resuming the rollout.
     #[serde(default)]
     pub waived_unreachable: u64,
-    /// Whether a person let pass what its monitor says.
+    /// Whether a person waived the judgement of the monitor by resuming the rollout.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waived_monitor: bool,
-    /// How far through the policy's stages it is.
+    /// The stage of the policy that the rollout is in.
     #[serde(default, skip_serializing_if = "is_first")]
     pub stage: StageProgress,
-    /// The most targets it ever had gained at once; kept for a policy with `progress`.
+    /// The highest number of succeeded targets so far; only with a policy that has `progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<PeakProgress>,
-    /// How its targets stood when this was written.
+    /// Number of targets in each state when this record was written.
     pub counts: TargetCounts,
-    /// The batches opened, oldest first, the last 64.
+    /// The batches that were started, oldest first; the last 64.
     #[serde(default)]
     pub batches: Vec<RolloutBatch>,
     /// The first 16 targets that failed.
@@ -127,96 +129,75 @@ pub struct Rollout {
     pub failures: Vec<TargetFailure>,
 }
 
-/// How far through the policy's stages a rollout is.
+/// The stage of the policy that a rollout is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StageProgress {
-    /// The stage it is in, from 0.
+    /// Index of the present stage, from 0.
     pub current: u32,
-    /// Stages before this one need no approval any more.
+    /// Number of stages that need no further approval.
     #[serde(default)]
     pub approved: u32,
 }
 
-/// The most targets a rollout ever had gained at once.
+/// The highest number of succeeded targets of a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PeakProgress {
-    /// How many had succeeded.
+    /// Number of succeeded targets.
     pub succeeded: u64,
-    /// Since when, on a clock that stands still while nothing counts.
+    /// Time at which it was reached, in milliseconds, on a clock that stands still while the rollout waits or
+    /// is paused.
     pub at_ms: u64,
 }
 
-/// How a rollout's targets stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default)]
-pub struct TargetCounts {
-    /// All targets: N.
-    pub targets: u64,
-    /// Assigned, without a verdict yet.
-    pub in_flight: u64,
-    /// Succeeded on the version.
-    pub succeeded: u64,
-    /// Failed on it.
-    pub failed: u64,
-    /// Silent.
-    pub unreachable: u64,
-    /// Held by an operator.
-    pub held: u64,
-    /// Not told yet.
-    pub pending: u64,
-    /// Back on last known good.
-    pub rolled_back: u64,
-    /// Failed on the way back.
-    pub rollback_failed: u64,
-}
-
-/// One batch.
+/// A batch of a rollout: targets that are assigned the version together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RolloutBatch {
-    /// Its place, from 1.
+    /// Number of the batch, from 1.
     pub number: u64,
-    /// When its first target was told.
+    /// Time of its first assignment, in milliseconds since the Unix epoch.
     pub opened_ms: u64,
-    /// How many targets will have been told when it is full.
+    /// Number of targets that are assigned the version in this and all earlier batches, once it is full.
     pub assigned_total: u64,
-    /// How the rollout stood when it opened.
+    /// Number of targets in each state when the batch started.
     pub counts: TargetCounts,
 }
 
-/// One target that failed.
+/// A target that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TargetFailure {
-    /// Which.
+    /// Target name.
     pub target: String,
-    /// When.
+    /// Time of the failure, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// What it looked like.
+    /// Evidence of the failure.
     pub evidence: Evidence,
 }
 
-/// A rollout with what is around it now.
+/// The current rollout of an entity, with its present counts and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RolloutView {
     /// The entity.
     pub entity: Entity,
-    /// Where the entity stands.
+    /// The progress of the entity's versions.
     pub progress: Progress,
-    /// The rollout that runs, or the last one; none before the first.
+    /// The rollout in progress, or the last one; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
-    /// How its targets stand now.
+    /// Number of targets in each state now.
     pub counts: TargetCounts,
-    /// Targets that must succeed: S.
+    /// Number of targets that must succeed.
     pub needed: u64,
-    /// Failures tolerated: F.
+    /// Number of failed targets that are tolerated.
     pub tolerated: u64,
     /// Most targets in flight at once.
     pub batch: u64,
     /// The state of the rollout and the reason for it, one line for a person.
     pub message: String,
-    /// The server's clock, in milliseconds since the Unix epoch: ages are counted from it.
+    /// Time of the answer by the server's clock, in milliseconds since the Unix epoch; ages are relative to
+    /// it.
     pub now_ms: u64,
-    /// Revision of the last change to this entity, its targets or their reports; pass as `index` to wait for the next.
+    /// Revision of the last change to the entity, its targets or their reports; pass it as `index` to wait
+    /// for the next change.
     pub revision: u64,
 }
 
@@ -283,42 +264,10 @@ impl TryFrom<Rollout> for core::Rollout {
     }
 }
 
-/// Whether a rollout is where every rollout begins.
+/// Whether a rollout is in the first stage and nothing was approved.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form in which serde asks")]
 fn is_first(stage: &StageProgress) -> bool {
     *stage == StageProgress::default()
-}
-
-impl From<core::TargetCounts> for TargetCounts {
-    fn from(from: core::TargetCounts) -> Self {
-        Self {
-            targets: from.targets,
-            in_flight: from.in_flight,
-            succeeded: from.succeeded,
-            failed: from.failed,
-            unreachable: from.unreachable,
-            held: from.held,
-            pending: from.waiting,
-            rolled_back: from.returned,
-            rollback_failed: from.failed_return,
-        }
-    }
-}
-
-impl From<TargetCounts> for core::TargetCounts {
-    fn from(from: TargetCounts) -> Self {
-        Self {
-            targets: from.targets,
-            in_flight: from.in_flight,
-            succeeded: from.succeeded,
-            failed: from.failed,
-            unreachable: from.unreachable,
-            held: from.held,
-            waiting: from.pending,
-            returned: from.rolled_back,
-            failed_return: from.rollback_failed,
-        }
-    }
 }
 
 impl From<&core::RolloutBatch> for RolloutBatch {

@@ -1,4 +1,4 @@
-//! Servers, as they are kept and told of.
+//! Servers, their leader and their store: answers and stored records.
 
 use bellwether_core::local::servers as local;
 use bellwether_core::records::server as core;
@@ -32,105 +32,105 @@ words! {
     }
 }
 
-/// A process of the control plane that has its place among the others.
+/// A live server of the control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Server {
-    /// Its name; no other server has it at the same time.
+    /// Server name, unique among the live servers.
     pub name: String,
-    /// Where agents and people call it, like `https://10.0.0.1:7420`.
+    /// Address at which agents and people reach it, such as `https://10.0.0.1:7420`.
     pub address: String,
-    /// The release it runs.
+    /// Version that it runs.
     pub version: String,
-    /// When it took its place, by its own clock, in milliseconds since the Unix epoch.
+    /// Time since which it is live, by its own clock, in milliseconds since the Unix epoch.
     pub since_ms: u64,
 }
 
-/// The servers that have their place now, as nodes are told of them.
+/// The live servers, as the control plane sends them to agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LiveServers {
-    /// Another one when one of the names or addresses is. Opaque; letters and digits.
+    /// Changes whenever a name or address changes; opaque, letters and digits.
     pub tag: String,
-    /// The servers, by name; at least one.
+    /// The servers, ordered by name; at least one.
     pub servers: Vec<ServerAddress>,
 }
 
-/// A server that may be called.
+/// The address of a live server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServerAddress {
-    /// Its name.
+    /// Server name.
     pub name: String,
-    /// Where it is called, like `https://10.0.0.1:7420`.
+    /// Address, such as `https://10.0.0.1:7420`.
     pub address: String,
-    /// For how long it has had its place, in milliseconds.
+    /// How long it has been live, in milliseconds.
     pub up_for_ms: u64,
 }
 
-/// Who leads.
+/// The leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Leader {
-    /// Which server.
+    /// Server name.
     pub server: String,
-    /// Since when, by its own clock, in milliseconds since the Unix epoch.
+    /// Time since which it leads, by its own clock, in milliseconds since the Unix epoch.
     pub since_ms: u64,
 }
 
-/// The control plane: its servers, who leads, and what it keeps everything in.
+/// The control plane: its servers, their leader and their store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ControlPlane {
-    /// The server that answers.
+    /// Name of the answering server.
     pub answered_by: String,
-    /// The servers that have their place now, by name.
+    /// The live servers, ordered by name.
     pub servers: Vec<Server>,
-    /// Who leads; absent while nobody does.
+    /// The leader; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<Leader>,
-    /// The number of the present leadership. It only grows.
+    /// Term of the leader; it only grows. Absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<u64>,
-    /// The newest revision of the store that the answering server has seen.
+    /// The newest store revision that the answering server knows.
     pub revision: u64,
-    /// What keeps everything, as the answering server finds it.
+    /// State of the store, as the answering server knows it.
     pub store: StoreStatus,
-    /// Nodes that hold a session with each server, by its name.
+    /// Number of nodes with a session at each server, by server name.
     pub sessions: std::collections::BTreeMap<String, u64>,
 }
 
-/// What time it is for a server.
+/// The clock of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServerTime {
-    /// Now, in milliseconds since the Unix epoch.
+    /// Present time, in milliseconds since the Unix epoch.
     pub now_ms: u64,
 }
 
-/// What keeps everything.
+/// State of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StoreStatus {
     /// The kind of store.
     pub engine: StoreEngine,
-    /// The version of what keeps it, if that is another program.
+    /// Version of the store; only if it is a program of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Where it is, if it is elsewhere.
+    /// Addresses of the store; only if it is reached over the network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<String>,
     /// Whether the store can be read and written.
     pub condition: StoreCondition,
-    /// Why it is not writable, and what to do.
+    /// Why the store is not writable, and what to do; absent if it is writable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For how long it has not been writable, in milliseconds.
+    /// How long the store has not been writable, in milliseconds; absent if it is writable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded_for_ms: Option<u64>,
-    /// Bytes on disk, history included.
+    /// Size of the store on disk, history included, in bytes; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// The bytes it may grow to.
+    /// Limit of the store's size, in bytes; absent if there is none, or it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
-    /// What it complains of, in its own words.
+    /// Alarms that the store itself reports, in its own words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<String>,
-    /// What is not wrong yet, and what to do about it.
+    /// Conditions that will become errors, and what to do about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The catalogue as it travels: to people, whole; to agents, what they lack of it.
+//! The service catalogue: views for people, and updates for the agents' copies.
 
 pub mod definition;
 
@@ -28,14 +28,14 @@ pub enum InstanceStatus {
     Failing,
     /// Its node is unreachable: the result of its checks is not known.
     Unreachable,
-    /// A status that only newer servers know: whoever reads it cannot use the update.
+    /// A status that only newer servers know: an update that contains it cannot be used.
     #[serde(skip_serializing)]
     #[schema(ignore)]
     Unknown,
 }
 
 impl InstanceStatus {
-    /// The word as it is written.
+    /// The status as it is written.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -72,71 +72,71 @@ impl PartialEq<&str> for InstanceStatus {
     }
 }
 
-/// A service and how many offer it.
+/// A service with the number of its instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServiceSummary {
-    /// Its name.
+    /// Service name.
     pub name: String,
-    /// Instances that are registered.
+    /// Number of registered instances.
     pub addressable: usize,
-    /// Instances that serve.
+    /// Number of functional instances.
     pub functional: usize,
-    /// Every tag that an instance has.
+    /// All tags of its instances.
     pub tags: BTreeSet<String>,
 }
 
 /// A service with its instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServiceView {
-    /// Its name.
+    /// Service name.
     pub name: String,
-    /// Instances that are registered.
+    /// Number of registered instances.
     pub addressable: usize,
-    /// Instances that serve.
+    /// Number of functional instances.
     pub functional: usize,
-    /// The instances, by node and name.
+    /// The instances, ordered by node and name.
     pub instances: Vec<Instance>,
-    /// What to name as `index` to hear of the next change of the catalogue.
+    /// Revision of the catalogue; pass it as `index` to wait for the next change.
     pub revision: u64,
 }
 
 /// One instance of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Instance {
-    /// The node that offers it.
+    /// Name of the node that registered it.
     pub node: String,
-    /// Which one among those of its node.
+    /// Name of the instance, unique among the instances of the service on its node.
     pub name: String,
-    /// Where it is reached: addresses by interface.
+    /// Addresses by interface.
     #[schema(value_type = BTreeMap<String, Vec<String>>)]
     pub addresses: BTreeMap<String, Vec<IpAddr>>,
-    /// Its port.
+    /// Port; absent if the instance has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// What its like is told apart by.
+    /// Tags.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Whatever its users want to know besides.
+    /// Metadata for the users of the service.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
     /// The result of its checks, or `unreachable`.
     pub status: InstanceStatus,
-    /// Why it is not simply passing.
+    /// The reason for the status, one line; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Since when its level is that, by the server's clock.
+    /// Time of the last change of the status, in milliseconds since the Unix epoch, by the server's clock.
     pub since_ms: u64,
 }
 
-/// What a copy of the catalogue lacks.
+/// The changes that a copy of the catalogue lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CatalogueUpdate {
-    /// What to name the next time.
+    /// Index of the catalogue after these changes; the next request contains it.
     pub index: u64,
-    /// These are all there is: what was known before is to be forgotten.
+    /// Whether the changes are the whole catalogue: the copy then discards what it had.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// In order.
+    /// The changes, oldest first.
     pub changes: Vec<CatalogueChange>,
 }
 
@@ -144,48 +144,48 @@ pub struct CatalogueUpdate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum CatalogueChange {
-    /// A service's name became known.
+    /// A service was registered for the first time.
     ServiceKnown {
-        /// Its name.
+        /// Service name.
         service: String,
     },
-    /// A node has these addresses.
+    /// The addresses of a node changed.
     Host {
-        /// Which.
+        /// Node name.
         node: String,
-        /// By interface.
+        /// Addresses by interface.
         #[schema(value_type = BTreeMap<String, Vec<String>>)]
         addresses: BTreeMap<String, Vec<IpAddr>>,
     },
-    /// A node left.
+    /// A node left the catalogue.
     HostGone {
-        /// Which.
+        /// Node name.
         node: String,
     },
-    /// An instance appeared or changed.
+    /// An instance was added or changed.
     Put {
-        /// Of which service.
+        /// Service name.
         service: String,
-        /// It.
+        /// The instance.
         instance: Instance,
     },
-    /// An instance is gone.
+    /// An instance was removed.
     Removed {
-        /// Of which service.
+        /// Service name.
         service: String,
-        /// From which node.
+        /// Node name.
         node: String,
-        /// Which one.
+        /// Name of the instance.
         name: String,
     },
-    /// One that only newer programs know: whoever reads it has lost the thread.
+    /// A change that only newer servers know: the copy must be discarded and read again.
     #[serde(other, skip_serializing)]
     #[schema(ignore)]
     Unknown,
 }
 
 impl ServiceSummary {
-    /// A service and how many offer it.
+    /// The summary of a service.
     #[must_use]
     pub fn of(name: &ServiceName, service: &Known) -> Self {
         let tags = service.instances().flat_map(|instance| &instance.tags);

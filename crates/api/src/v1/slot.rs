@@ -1,4 +1,4 @@
-//! Slots, as they travel and are kept; and the protocol by which machines ask for their turn to reboot.
+//! Slots: requests, answers and stored records; and the shapes of the FleetLock protocol.
 
 use std::collections::BTreeMap;
 
@@ -11,164 +11,164 @@ use serde::{Deserialize, Serialize};
 use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
-/// Longest time that a slot may be held by itself.
+/// Longest duration for which a slot can be held without renewal.
 const LONGEST: Span = Span::from_secs(30 * 24 * 60 * 60);
 
-/// How many may do something at once, and who does.
+/// A slot, which a limited number of holders can hold at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Slot {
-    /// Its name.
+    /// Slot name.
     pub name: String,
-    /// How many may hold it.
+    /// Number of holders that are allowed at the same time.
     pub capacity: u32,
-    /// How long each holds it before it ends by itself.
+    /// How long a holder keeps the slot without renewing it, in milliseconds.
     pub lease_ms: u64,
-    /// The number of the last time that somebody took it; it only grows.
+    /// Fencing number of the last acquisition; it only grows. 0 before the first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fence: u64,
-    /// Who holds it.
+    /// The present holders, by holder name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub holders: BTreeMap<String, Holder>,
-    /// Labels given to it by `apply`.
+    /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// Somebody who holds a slot.
+/// A holder of a slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Holder {
-    /// The number of this holding: larger than that of any before.
+    /// Fencing number of this acquisition: larger than that of any earlier one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fence: u64,
-    /// Since when.
+    /// Time of the acquisition, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// When it ends by itself.
+    /// Time at which the lease expires, in milliseconds since the Unix epoch.
     pub ends_ms: u64,
-    /// Whose token was shown.
+    /// Name of the token that was used.
     pub by: String,
-    /// What for.
+    /// The reason that was given; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// Sets how many may hold a slot, and for how long; what is left out stays as it is.
+/// Request to change a slot; absent fields stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlotSpec {
-    /// How many may hold it, at most 1,000; with 0 nobody takes it.
+    /// Number of holders that are allowed at the same time, 0 to 1,000; with 0 the slot cannot be acquired.
     #[schema(example = 2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
-    /// How long each holds it before it ends by itself, like `1h`, at most 30 days.
+    /// How long a holder keeps the slot without renewing it, such as `1h`, at most 30 days.
     #[schema(example = "1h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
 }
 
-/// A slot, and when to look again.
+/// A slot with its revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SlotView {
-    /// The slot; as it is when nobody has said anything of it, if nobody has.
+    /// The slot; with default settings if it was neither set nor acquired.
     pub slot: Slot,
-    /// What to name as `index` to hear of its next change.
+    /// Revision of the slot; pass it as `index` to wait for its next change.
     pub revision: u64,
 }
 
-/// Takes a slot, or holds it longer.
+/// Request to acquire a slot, or to renew the lease of its present holder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcquireSlot {
-    /// By whom: a name of its own choice, 1 to 253 visible ASCII characters.
+    /// Holder name, chosen by the holder: 1 to 253 visible ASCII characters.
     #[schema(example = "build-7:4711")]
     pub holder: String,
-    /// What for; at most 512 bytes.
+    /// Reason for the acquisition, at most 512 bytes.
     #[serde(default)]
     pub reason: String,
-    /// For how long, like `30s`, at most 30 days; as the slot has it if absent.
+    /// Duration of the lease, such as `30s`, at most 30 days; the slot's own if absent.
     #[schema(example = "30s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// How many the holder takes it may hold it, 1 to 1,000: said of a slot that nobody has said anything of, refused if
-    /// it is another number. Whatever it is if absent.
+    /// Capacity that the holder expects, 1 to 1,000: it is set if the slot was never set or acquired, and the
+    /// request is refused if the slot has another one. Not checked if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
 }
 
-/// Holds a slot longer, as that very holding.
+/// Request to renew the lease of one acquisition.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RenewSlot {
-    /// By whom.
+    /// Holder name.
     pub holder: String,
-    /// The number it was taken with.
+    /// Fencing number of the acquisition.
     pub fence: u64,
-    /// For how long from now on.
+    /// Duration of the lease from now on, at most 30 days; the slot's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
 }
 
-/// Gives a slot back, that very holding.
+/// Request to release one acquisition.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseSlot {
-    /// By whom.
+    /// Holder name.
     pub holder: String,
-    /// The number it was taken with.
+    /// Fencing number of the acquisition.
     pub fence: u64,
 }
 
-/// A slot that somebody has.
+/// Answer to an acquisition or a renewal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SlotGrant {
-    /// The number of this holding: larger than that of any before.
+    /// Fencing number of this acquisition: larger than that of any earlier one.
     pub fence: u64,
-    /// Since when.
+    /// Time of the acquisition, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// When it ends by itself, unless it is renewed.
+    /// Time at which the lease expires unless it is renewed, in milliseconds since the Unix epoch.
     pub ends_ms: u64,
 }
 
-/// Takes a slot from its holder.
+/// Request to release a slot on behalf of its holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForceRelease {
-    /// From whom.
+    /// Holder name.
     #[schema(example = "c988d2509fdf5cdcbed39037c56406fb")]
     pub holder: String,
-    /// Why; it stands in the event.
+    /// Reason for the release; the event contains it.
     #[schema(example = "the machine was scrapped")]
     pub reason: String,
 }
 
-/// What a client of the FleetLock protocol says of itself. Fields of later revisions of the protocol are passed over.
+/// Request of the FleetLock protocol. Fields of later protocol revisions are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FleetLock {
-    /// All of it.
+    /// Parameters of the client.
     pub client_params: ClientParams,
 }
 
-/// What a client of the FleetLock protocol says of itself.
+/// Parameters of a client of the FleetLock protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClientParams {
-    /// What it goes by.
+    /// Holder name.
     #[schema(example = "c988d2509fdf5cdcbed39037c56406fb")]
     pub id: String,
-    /// Among whom it takes turns.
+    /// Group of machines, of which a limited number may reboot at the same time.
     #[schema(example = "default")]
     pub group: String,
 }
 
-/// Why not, in the FleetLock protocol's words.
+/// Error of the FleetLock protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FleetLockError {
-    /// One of few words, for counting.
+    /// Machine-readable kind of error.
     pub kind: String,
-    /// A sentence, for a person.
+    /// Description of the error, one sentence for a person.
     pub value: String,
 }
 
 impl SlotSpec {
-    /// Reads it; what it leaves out is taken from what is there.
+    /// Reads the specification; absent fields take the values of `old`: the capacity and the lease.
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
@@ -181,7 +181,7 @@ impl SlotSpec {
     }
 }
 
-/// Reads a lease.
+/// Reads the duration of a lease.
 ///
 /// # Errors
 /// [`ShapeError`] at `lease`.

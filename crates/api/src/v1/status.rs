@@ -1,4 +1,4 @@
-//! Node statuses, as they travel.
+//! Statuses of nodes: requests, answers and stored records.
 
 use bellwether_core::records::status as core;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -10,61 +10,65 @@ use crate::word::words;
 words! {
     /// The state of a node in one category.
     StatusState {
-        /// It finished and succeeded.
+        /// The work finished and succeeded.
         Success = "success",
-        /// It finished and failed.
+        /// The work finished and failed.
         Failed = "failed",
-        /// It is in progress.
+        /// The work is in progress.
         Running = "running",
-        /// It waits for something outside of the machine.
+        /// The work waits for something outside the machine.
         Pending = "pending",
-        /// It was not refreshed within its lifetime. Only in answers.
+        /// The status was not refreshed within its lifetime. Only in answers.
         Unknown = "unknown",
     }
 }
 
-/// A node's one state in a category.
+/// The status of a node in one category.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// The state; `unknown` only in answers.
+    /// The state; `unknown` is only in answers.
     pub state: StatusState,
-    /// Since when, in milliseconds since the Unix epoch, by the server's clock. Ignored in requests.
+    /// Time of the last change of the state, in milliseconds since the Unix epoch, by the server's clock.
+    /// Ignored in requests.
     #[serde(default)]
     pub since_ms: u64,
-    /// One line for a person, at most 512 bytes.
+    /// The reason for the state, one line of at most 512 bytes.
     #[serde(default)]
     pub reason: String,
-    /// What it was when it was last said, of one that is unknown now. Ignored in requests.
+    /// The last state that was set; only if the state is `unknown`. Ignored in requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_state: Option<StatusState>,
-    /// Which attempt it is about, from 1; zero where nothing is attempted.
+    /// Number of the attempt, from 1; 0 if the category has no attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u64,
-    /// Where the log of the failing run is kept.
+    /// Reference to the log of the failed run; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogRef>,
-    /// For how long it holds without being refreshed, in milliseconds, from a second to a year; for ever if absent.
+    /// How long the status is valid without being refreshed, in milliseconds, from one second to a year; it
+    /// does not expire if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime_ms: Option<u64>,
-    /// In requests: how long ago it was said, in milliseconds, measured on the machine; now if absent.
+    /// In requests: time since the status was set, in milliseconds, measured on the machine; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
-    /// When it was last said, by the server's clock, of one with a lifetime. Ignored in requests.
+    /// Time of the last refresh, in milliseconds since the Unix epoch, by the server's clock; only with a
+    /// lifetime. Ignored in requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refreshed_ms: Option<u64>,
-    /// Which saying of the machine this is; one that is repeated is no news. Zero for what is not numbered.
+    /// Number of the update on the machine; an update that is sent again is not a refresh. 0 if updates are
+    /// not numbered.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub update: u64,
 }
 
-/// A kept log, of the status's own category.
+/// Reference to the log of a failed run in the status's own category.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogRef {
-    /// Of which entity.
+    /// Entity that the run belongs to.
     pub entity: String,
-    /// Which run: the kept log may be of a later one.
+    /// The agent's name of the run; the stored log may be that of a later run.
     pub run: String,
 }
 
@@ -73,7 +77,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Reads a lifetime.
+/// Reads a lifetime in milliseconds.
 ///
 /// # Errors
 /// [`ShapeError`] at `lifetime_ms` when it is not from a second to a year.
@@ -86,7 +90,7 @@ pub fn lifetime(millis: u64) -> Result<Span, ShapeError> {
 }
 
 impl From<StatusState> for Status {
-    /// A status with this state and nothing else.
+    /// A status that contains this state only.
     fn from(state: StatusState) -> Self {
         Self {
             state,

@@ -1,4 +1,4 @@
-//! Target states, as they travel and are kept.
+//! Targets and their assignments: answers and stored records.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ words! {
         Adopted = "adopted",
         /// The target is rolled back with its rollout.
         Rollback = "rollback",
-        /// The target joined, or was unreachable before, and is brought to the last known good version.
+        /// The target joined, or was unreachable before, and is assigned the last known good version.
         KnownGood = "known_good",
     }
 }
@@ -50,96 +50,97 @@ words! {
     }
 }
 
-/// What one target was told, and what came of it.
+/// Stored record of a target: its last assignment and the outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TargetState {
-    /// The version it was told.
+    /// The version that it is assigned.
     pub version: String,
-    /// The rollout that told it.
+    /// Number of the rollout that assigned it.
     pub rollout: u64,
     /// The reason for the assignment.
     pub purpose: AssignmentPurpose,
-    /// How often it was told something.
+    /// Number of the assignment; it grows with each assignment of the target.
     pub assignment: u64,
-    /// When it was told.
+    /// Time of the assignment, in milliseconds since the Unix epoch.
     pub assigned_at_ms: u64,
-    /// Counts towards its deadline.
+    /// The clock of its deadline.
     pub clock: DeadlineClock,
-    /// What came of it.
+    /// The outcome of the assignment.
     pub outcome: AssignmentOutcome,
 }
 
-/// Counts towards a deadline.
+/// The clock of a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeadlineClock {
-    /// Counting.
+    /// The clock runs.
     Running {
-        /// Since then, on the entity's pause clock.
+        /// Time from which it counts, in milliseconds on the entity's pause clock.
         from_ms: u64,
     },
-    /// Standing still.
+    /// The clock stands still.
     Stopped {
-        /// With so much counted.
+        /// Time that it has counted so far, in milliseconds.
         spent_ms: u64,
     },
 }
 
-/// What came of an assignment.
+/// The outcome of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum AssignmentOutcome {
-    /// No verdict yet.
+    /// Not decided yet.
     InFlight,
-    /// Healthy for the soak.
+    /// The target was healthy for the whole soak time.
     Succeeded {
-        /// When.
+        /// Time of the success, in milliseconds since the Unix epoch.
         at_ms: u64,
-        /// When it was first seen failing afterwards.
+        /// Time of the first failure after the success, in milliseconds since the Unix epoch; absent if there
+        /// was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_later_ms: Option<u64>,
     },
-    /// Failed.
+    /// The update failed.
     Failed {
-        /// When.
+        /// Time of the failure, in milliseconds since the Unix epoch.
         at_ms: u64,
-        /// What it looked like.
+        /// Evidence of the failure.
         evidence: Evidence,
     },
-    /// Its deadline passed while it was silent.
+    /// The deadline passed while the target was unreachable.
     Unreachable {
-        /// When.
+        /// Time at which the deadline passed, in milliseconds since the Unix epoch.
         at_ms: u64,
     },
 }
 
-/// One target as listed: what it was told, what it runs, where it stands and why.
+/// A target in a list: its versions, its phase and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TargetView {
-    /// Its name.
+    /// Target name.
     pub name: String,
     /// The phase of its update.
     pub phase: TargetPhase,
-    /// Since when, in milliseconds since the Unix epoch, where that is known.
+    /// Time since which it is in that phase, in milliseconds since the Unix epoch; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// What it was told.
+    /// The version that it is assigned; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned: Option<String>,
-    /// When it was told.
+    /// Time of the assignment, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned_at_ms: Option<u64>,
-    /// What it runs, validated.
+    /// The version that it runs: the last one whose validation passed; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
-    /// The rollout that told it.
+    /// Number of the rollout that made the assignment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<u64>,
-    /// Whether it can be reached.
+    /// The connection state of the target.
     pub presence: PresenceState,
-    /// One line: why it is where it is.
+    /// The reason for its phase, one line.
     pub message: String,
-    /// What a failure looked like.
+    /// Evidence of the failure; absent if it has not failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }

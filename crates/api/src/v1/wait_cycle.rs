@@ -1,4 +1,4 @@
-//! Circular waits, as they are kept.
+//! Stored wait cycles.
 
 use bellwether_core::records::wait_cycle as core;
 use bellwether_core::words::time::Timestamp;
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read};
 
-/// The circular waits of a namespace.
+/// The wait cycles of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct WaitCycles {
-    /// Each once.
+    /// The cycles, each once.
     pub wait_cycles: Vec<WaitCycle>,
 }
 
-/// Entities and services that wait for each other.
+/// A wait cycle: entities and services that wait for each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct WaitCycle {
-    /// The members, each waiting for a service that the next offers or is.
+    /// The members; each waits for a service that the next one is, or registers.
     pub members: Vec<CycleMember>,
-    /// When it was found.
+    /// Time at which the cycle was found, in milliseconds since the Unix epoch.
     pub since_ms: u64,
 }
 
-/// One that waits: an entity or a service.
+/// A member of a wait cycle: an entity or a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CycleMember {
-    /// Which entity, if it is one.
+    /// Entity name; absent if the member is a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// Which service, if it is one.
+    /// Service name; absent if the member is an entity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// A node where it waits.
+    /// Name of a node on which it waits.
     pub node: String,
-    /// What it waits for.
+    /// Name of the service that it waits for.
     pub waits_for: String,
 }
 

@@ -1,14 +1,14 @@
-//! Why something is as it is.
+//! Explanations of the state of an object.
 
 use serde::{Deserialize, Serialize};
 
-/// An answer to "why": lines for a person, the most telling first.
+/// The explanation of the state of an object, the most important reason first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Why {
-    /// What was asked about, as `node/NAME`, `entity/NAME`, `service/NAME`, `slot/NAME` or `target/ENTITY/NAME`.
+    /// The object, as `node/NAME`, `entity/NAME`, `service/NAME`, `slot/NAME` or `target/ENTITY/NAME`.
     pub subject: String,
-    /// Whether anything waits, is refused or failed.
+    /// Whether anything waits, is refused or has failed.
     pub waiting: bool,
-    /// One reason a line.
+    /// The reasons, one per line.
     pub lines: Vec<String>,
 }

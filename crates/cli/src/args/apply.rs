@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bellwether_core::words::label::Label;
 
-use super::Consent;
+use super::consent::Consent;
 
 /// Files with documents, and what to prune.
 #[derive(Debug, Clone, clap::Args)]

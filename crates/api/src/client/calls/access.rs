@@ -1,4 +1,4 @@
-//! Tokens, joining, identity.
+//! Calls about tokens, joining and the caller's identity.
 
 use http::Method;
 
@@ -11,7 +11,7 @@ use crate::v1::access::{
 use crate::v1::page::Page;
 
 impl Client {
-    /// Joins a machine.
+    /// Joins a machine as a node.
     ///
     /// # Errors
     /// [`CallError`].
@@ -27,7 +27,7 @@ impl Client {
         self.send(Method::POST, &fill(paths::RENEW, &[namespace, node]), request, DEFAULT_DEADLINE).await
     }
 
-    /// Who the server takes this client for.
+    /// Reads the identity of this client, as the server authenticated it.
     ///
     /// # Errors
     /// [`CallError`].
@@ -35,7 +35,7 @@ impl Client {
         self.get(paths::WHOAMI, DEFAULT_DEADLINE).await
     }
 
-    /// All tokens, without their secrets.
+    /// Lists all tokens, without their secrets.
     ///
     /// # Errors
     /// [`CallError`].
@@ -43,7 +43,7 @@ impl Client {
         self.get(paths::TOKENS, DEFAULT_DEADLINE).await
     }
 
-    /// Makes a token.
+    /// Creates a token.
     ///
     /// # Errors
     /// [`CallError`].
@@ -60,7 +60,7 @@ impl Client {
         self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// All join tokens, without their secrets.
+    /// Lists all join tokens, without their secrets.
     ///
     /// # Errors
     /// [`CallError`].
@@ -68,7 +68,7 @@ impl Client {
         self.get(paths::JOIN_TOKENS, DEFAULT_DEADLINE).await
     }
 
-    /// Makes a join token.
+    /// Creates a join token.
     ///
     /// # Errors
     /// [`CallError`].

@@ -1,4 +1,4 @@
-//! Documents: applying them, and reading what there is as documents.
+//! Calls that apply documents and read objects as documents.
 
 use http::Method;
 
@@ -9,7 +9,7 @@ use crate::v1::apply::{Applied, ApplyRequest, Document};
 use crate::v1::page::Page;
 
 impl Client {
-    /// Applies documents in one transaction; with `dry_run`, answers what that would change.
+    /// Applies documents in one transaction; with `dry_run`, returns what would change.
     ///
     /// # Errors
     /// [`CallError`]; nothing was changed then.
@@ -17,7 +17,8 @@ impl Client {
         self.send(Method::POST, &fill(paths::APPLY, &[namespace]), request, DEFAULT_DEADLINE).await
     }
 
-    /// Every object of a namespace that can be applied, as documents; freezes of every namespace among them.
+    /// Lists every object of a namespace that can be applied, and the freezes of all namespaces, as
+    /// documents.
     ///
     /// # Errors
     /// [`CallError`].

@@ -1,4 +1,4 @@
-//! Entities.
+//! Calls about entities.
 
 use http::Method;
 
@@ -10,7 +10,7 @@ use crate::v1::external::{ExpectedVersions, TargetReports};
 use crate::v1::page::Page;
 
 impl Client {
-    /// All entities.
+    /// Lists all entities.
     ///
     /// # Errors
     /// [`CallError`].
@@ -18,7 +18,7 @@ impl Client {
         self.get(&fill(paths::ENTITIES, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// One entity.
+    /// Reads one entity.
     ///
     /// # Errors
     /// [`CallError`].
@@ -26,7 +26,7 @@ impl Client {
         self.get(&fill(paths::ENTITY, &[namespace, name]), DEFAULT_DEADLINE).await
     }
 
-    /// Makes an entity, or changes one's selector and policy.
+    /// Creates an entity, or replaces the selector and the policy of an existing one.
     ///
     /// # Errors
     /// [`CallError`].
@@ -35,7 +35,7 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, spec, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Reports external targets, and hears what each is to run.
+    /// Reports external targets and returns the version that each is assigned.
     ///
     /// # Errors
     /// [`CallError`].
@@ -49,7 +49,7 @@ impl Client {
             .await
     }
 
-    /// Reports external targets.
+    /// Reports external targets without reading their assignments.
     ///
     /// # Errors
     /// [`CallError`].

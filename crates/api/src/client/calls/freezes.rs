@@ -1,4 +1,4 @@
-//! Freezes: of one namespace, or, without one, of all.
+//! Calls about freezes of one namespace or, without a namespace, of all.
 
 use http::Method;
 
@@ -16,7 +16,7 @@ fn one(namespace: Option<&str>, name: &str) -> String {
 }
 
 impl Client {
-    /// All freezes of a namespace, and those that hold in every one; these alone without a namespace.
+    /// Lists the freezes of a namespace and those of all namespaces; without a namespace, only the latter.
     ///
     /// # Errors
     /// [`CallError`].
@@ -28,7 +28,7 @@ impl Client {
         self.get(&path, DEFAULT_DEADLINE).await
     }
 
-    /// One freeze.
+    /// Reads one freeze.
     ///
     /// # Errors
     /// [`CallError`].
@@ -36,7 +36,7 @@ impl Client {
         self.get(&one(namespace, name), DEFAULT_DEADLINE).await
     }
 
-    /// Sets a freeze, in place of any of its name.
+    /// Creates or replaces a freeze.
     ///
     /// # Errors
     /// [`CallError`].
@@ -49,7 +49,7 @@ impl Client {
         self.send(Method::PUT, &one(namespace, name), spec, DEFAULT_DEADLINE).await
     }
 
-    /// Ends a freeze.
+    /// Deletes a freeze.
     ///
     /// # Errors
     /// [`CallError`].

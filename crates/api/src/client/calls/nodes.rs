@@ -1,4 +1,4 @@
-//! Nodes: for people, and for the node itself.
+//! Calls about nodes, by people and by the node itself.
 
 use std::time::Duration;
 
@@ -17,26 +17,26 @@ use crate::v1::registrations::ServiceRegistrations;
 use crate::v1::report::Report;
 use crate::v1::status::Status;
 
-/// What a node knows when it asks for news.
+/// What a node has already received when it polls for its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeKnowledge {
-    /// The generation of its order; zero for none.
+    /// Generation of its order; 0 if it has none.
     pub generation: u64,
-    /// How far its copy of the catalogue is, if it wants one.
+    /// Index of its copy of the catalogue; `None` if it keeps no copy.
     pub catalogue: Option<u64>,
-    /// The tag of the servers that it was told of, if it wants to be told; empty for none yet.
+    /// Tag of the live servers that it knows, empty if it knows none; `None` if it does not use the list.
     pub servers: Option<String>,
 }
 
 impl From<(u64, Option<u64>)> for NodeKnowledge {
-    /// Of an order and of the catalogue.
+    /// The first poll: no order and no catalogue.
     fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
         Self { generation, catalogue, servers: None }
     }
 }
 
 impl Client {
-    /// One page of nodes: those a filter picks, after a name.
+    /// Reads one page of the nodes that match a filter, after a name.
     ///
     /// # Errors
     /// [`CallError`].
@@ -56,7 +56,7 @@ impl Client {
         self.get(&path, DEFAULT_DEADLINE).await
     }
 
-    /// One node.
+    /// Reads one node.
     ///
     /// # Errors
     /// [`CallError`].
@@ -86,7 +86,7 @@ impl Client {
         self.because(&fill(paths::NODE_PAUSE, &[namespace, name]), reason).await
     }
 
-    /// Ends a node's own pause; answers what still holds it.
+    /// Ends a node's own pause; returns the pauses that still apply to it.
     ///
     /// # Errors
     /// [`CallError`].
@@ -95,7 +95,8 @@ impl Client {
         self.send(Method::POST, &path, &Reason::default(), DEFAULT_DEADLINE).await
     }
 
-    /// Tells a node nothing new; with `drain`, what it offers serves nobody else either.
+    /// Cordons a node: it is assigned no new versions. With `drain`, its services are not returned to other
+    /// nodes either.
     ///
     /// # Errors
     /// [`CallError`].
@@ -110,7 +111,7 @@ impl Client {
         self.because(&fill(path, &[namespace, name]), reason).await
     }
 
-    /// Ends a cordon or a draining.
+    /// Ends the cordon or drain of a node.
     ///
     /// # Errors
     /// [`CallError`].
@@ -118,7 +119,7 @@ impl Client {
         self.because(&fill(paths::NODE_UNCORDON, &[namespace, name]), "").await
     }
 
-    /// Takes a node out for good.
+    /// Decommissions a node permanently.
     ///
     /// # Errors
     /// [`CallError`].
@@ -131,7 +132,7 @@ impl Client {
         self.because(&fill(paths::NODE_DECOMMISSION, &[namespace, name]), reason).await
     }
 
-    /// Expects a node to join.
+    /// Records that a node is expected to join.
     ///
     /// # Errors
     /// [`CallError`].
@@ -140,7 +141,7 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, &Reason { reason }, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Expects a node no longer.
+    /// Removes the expectation that a node joins.
     ///
     /// # Errors
     /// [`CallError`].
@@ -149,7 +150,7 @@ impl Client {
         self.send::<_, Nothing>(Method::DELETE, &path, &Reason::default(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Nodes that are expected, and joined ones that are silent.
+    /// Lists expected nodes that have not joined, and joined nodes that do not report.
     ///
     /// # Errors
     /// [`CallError`].
@@ -177,7 +178,7 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, status, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Sends what this node offers.
+    /// Sends this node's service registrations.
     ///
     /// # Errors
     /// [`CallError`].
@@ -190,7 +191,7 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, registrations, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// What failed across a namespace, and what is silent.
+    /// Reads the failed, outdated and unreachable statuses of a namespace.
     ///
     /// # Errors
     /// [`CallError`].
@@ -198,7 +199,7 @@ impl Client {
         self.get(&fill(paths::FAILURES, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// The kept logs of a node's failing runs, without what they say.
+    /// Lists the stored logs of a node's failed runs, without their texts.
     ///
     /// # Errors
     /// [`CallError`].
@@ -206,7 +207,7 @@ impl Client {
         self.get(&fill(paths::NODE_LOGS, &[namespace, name]), DEFAULT_DEADLINE).await
     }
 
-    /// One kept log of a node.
+    /// Reads one stored log of a node.
     ///
     /// # Errors
     /// [`CallError`].
@@ -220,7 +221,7 @@ impl Client {
         self.get(&fill(paths::NODE_LOG, &[namespace, name, category, entity]), DEFAULT_DEADLINE).await
     }
 
-    /// Sends the log of this node's last failing run of a category and entity.
+    /// Sends the log of this node's last failed run of a category and entity.
     ///
     /// # Errors
     /// [`CallError`].
@@ -243,8 +244,8 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, report, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Hangs until there is an order newer than the one known, or the catalogue changed past the index, or `wait` is over.
-    /// It is this node's heartbeat.
+    /// Long poll: returns once there is an order newer than the known one, the catalogue has changed past the
+    /// index, or `wait` is over. It is also this node's heartbeat.
     ///
     /// # Errors
     /// [`CallError`].

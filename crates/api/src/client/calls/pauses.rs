@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks.
+//! Calls about pauses of the nodes that match a selector.
 
 use http::Method;
 
@@ -9,7 +9,7 @@ use crate::v1::page::Page;
 use crate::v1::pause::{PauseSpec, PauseView};
 
 impl Client {
-    /// All pauses of a namespace.
+    /// Lists all pauses of a namespace.
     ///
     /// # Errors
     /// [`CallError`].
@@ -17,7 +17,7 @@ impl Client {
         self.get(&fill(paths::PAUSES, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// One pause.
+    /// Reads one pause.
     ///
     /// # Errors
     /// [`CallError`].
@@ -25,7 +25,7 @@ impl Client {
         self.get(&fill(paths::PAUSE, &[namespace, name]), DEFAULT_DEADLINE).await
     }
 
-    /// Sets a pause, in place of any of its name.
+    /// Creates or replaces a pause.
     ///
     /// # Errors
     /// [`CallError`].
@@ -38,7 +38,7 @@ impl Client {
         self.send(Method::PUT, &fill(paths::PAUSE, &[namespace, name]), spec, DEFAULT_DEADLINE).await
     }
 
-    /// Ends a pause.
+    /// Deletes a pause.
     ///
     /// # Errors
     /// [`CallError`].

@@ -1,4 +1,4 @@
-//! Profiles and their revisions.
+//! Calls about profiles and their revisions.
 
 use http::Method;
 
@@ -9,7 +9,7 @@ use crate::v1::page::Page;
 use crate::v1::profile::{Profile, ProfilePatch, ProfileRevision, ProfileSpec};
 
 impl Client {
-    /// All profiles.
+    /// Lists all profiles.
     ///
     /// # Errors
     /// [`CallError`].
@@ -17,7 +17,7 @@ impl Client {
         self.get(&fill(paths::PROFILES, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// A profile's newest revision.
+    /// Reads a profile's newest revision.
     ///
     /// # Errors
     /// [`CallError`].
@@ -25,7 +25,7 @@ impl Client {
         self.get(&fill(paths::PROFILE, &[namespace, name]), DEFAULT_DEADLINE).await
     }
 
-    /// A profile's revisions, newest first.
+    /// Lists a profile's revisions, newest first.
     ///
     /// # Errors
     /// [`CallError`].
@@ -37,7 +37,7 @@ impl Client {
         self.get(&fill(paths::PROFILE_REVISIONS, &[namespace, profile]), DEFAULT_DEADLINE).await
     }
 
-    /// One revision of a profile. A node may ask for those of profiles it was told to be at.
+    /// Reads one revision of a profile. A node can read the profiles that it was assigned.
     ///
     /// # Errors
     /// [`CallError`].
@@ -51,10 +51,10 @@ impl Client {
         self.get(&path, DEFAULT_DEADLINE).await
     }
 
-    /// Changes single params; answers the newest revision.
+    /// Changes some params; returns the newest revision.
     ///
     /// # Errors
-    /// [`CallError`], with code `conflict` when the profile is not at the revision that was named.
+    /// [`CallError`], with code `conflict` when the newest revision is not the one in the request.
     pub async fn patch_profile(
         &self,
         namespace: &str,
@@ -65,10 +65,10 @@ impl Client {
         self.send(Method::PATCH, &path, patch, DEFAULT_DEADLINE).await
     }
 
-    /// Sets all params; answers the newest revision.
+    /// Replaces all params; returns the newest revision.
     ///
     /// # Errors
-    /// [`CallError`], with code `conflict` when the profile is not at the revision that was named.
+    /// [`CallError`], with code `conflict` when the newest revision is not the one in the request.
     pub async fn set_profile(
         &self,
         namespace: &str,

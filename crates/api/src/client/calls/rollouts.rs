@@ -1,4 +1,4 @@
-//! Rollouts and targets.
+//! Calls about rollouts and targets.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::v1::plan::{NewPlan, Plan};
 use crate::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use crate::v1::target::TargetView;
 
-/// How long a plan may take: three rehearsals of a million targets on a busy machine.
+/// Deadline of a plan: three simulations of a million targets on a busy machine.
 const PLAN_DEADLINE: Duration = Duration::from_secs(180);
 
 impl Client {
-    /// Starts a rollout.
+    /// Requests a rollout.
     ///
     /// # Errors
     /// [`CallError`].
@@ -30,7 +30,7 @@ impl Client {
         self.send(Method::POST, &path, new, DEFAULT_DEADLINE).await
     }
 
-    /// What a rollout would bring. Takes as long as the server rehearses: seconds for a million targets.
+    /// Simulates a rollout. The server takes seconds for a million targets.
     ///
     /// # Errors
     /// [`CallError`].
@@ -44,7 +44,7 @@ impl Client {
         self.send(Method::POST, &path, new, PLAN_DEADLINE).await
     }
 
-    /// Does something to the current rollout: `verb` is pause, resume, approve, abort, undo or retry.
+    /// Operates on the current rollout: `verb` is `pause`, `resume`, `approve`, `abort`, `undo` or `retry`.
     ///
     /// # Errors
     /// [`CallError`].
@@ -59,7 +59,8 @@ impl Client {
         self.send::<_, Nothing>(Method::POST, &path, act, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// The rollout that runs, or the last one. With an `index`, waits up to `wait` for a change past it.
+    /// Reads the rollout in progress, or the last one. With an `index`, waits up to `wait` for a change after
+    /// it.
     ///
     /// # Errors
     /// [`CallError`].
@@ -80,7 +81,7 @@ impl Client {
         }
     }
 
-    /// One rollout of an entity's history.
+    /// Reads one rollout of an entity's history.
     ///
     /// # Errors
     /// [`CallError`].
@@ -88,7 +89,7 @@ impl Client {
         self.get(&fill(paths::ROLLOUT, &[namespace, entity, &number.to_string()]), DEFAULT_DEADLINE).await
     }
 
-    /// An entity's rollouts, newest first.
+    /// Lists an entity's rollouts, newest first.
     ///
     /// # Errors
     /// [`CallError`].
@@ -96,7 +97,8 @@ impl Client {
         self.get(&fill(paths::ROLLOUTS, &[namespace, entity]), DEFAULT_DEADLINE).await
     }
 
-    /// One page of an entity's targets, after a name; of one group only, if there is one ("" for those outside of any).
+    /// Reads one page of an entity's targets, after a name; with a group, only of that group ("" for targets
+    /// outside any group).
     ///
     /// # Errors
     /// [`CallError`].

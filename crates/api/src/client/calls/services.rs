@@ -1,4 +1,4 @@
-//! Services.
+//! Calls about services.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::v1::page::Page;
 use crate::v1::service::{ServiceSummary, ServiceView};
 
 impl Client {
-    /// One page of all services, after a name.
+    /// Reads one page of services, after a name.
     ///
     /// # Errors
     /// [`CallError`].
@@ -22,7 +22,7 @@ impl Client {
         self.get(&format!("{}{after}", fill(paths::SERVICES, &[namespace])), DEFAULT_DEADLINE).await
     }
 
-    /// One service. With an index it is answered when the catalogue changed past that, or `wait` is over.
+    /// Reads one service. With an index, waits up to `wait` for a change of the catalogue after it.
     ///
     /// # Errors
     /// [`CallError`].

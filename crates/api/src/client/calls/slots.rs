@@ -1,4 +1,4 @@
-//! Slots: who holds which, how many may, taking one, giving it back, and taking one from its holder.
+//! Calls about slots: list, configure, acquire, renew and release.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::v1::slot::{
 };
 
 impl Client {
-    /// Slots that somebody holds, and those of which something was said; with `all`, those that once were held too.
+    /// Lists the slots that are held or were set; with `all`, also those that were held before.
     ///
     /// # Errors
     /// [`CallError`].
@@ -22,7 +22,7 @@ impl Client {
         self.get(&format!("{path}?all={all}"), DEFAULT_DEADLINE).await
     }
 
-    /// One slot; with an index, once it is no longer what it was then, or after `wait`.
+    /// Reads one slot; with an index, waits up to `wait` for a change after it.
     ///
     /// # Errors
     /// [`CallError`].
@@ -43,10 +43,10 @@ impl Client {
         }
     }
 
-    /// Takes a slot, or holds it longer.
+    /// Acquires a slot, or renews the lease of its present holder.
     ///
     /// # Errors
-    /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when it cannot be had now.
+    /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when no place is free.
     pub async fn acquire_slot(
         &self,
         namespace: &str,
@@ -57,10 +57,10 @@ impl Client {
         self.send(Method::POST, &path, acquire, DEFAULT_DEADLINE).await
     }
 
-    /// Holds a slot longer, as that very holding.
+    /// Renews the lease of one acquisition.
     ///
     /// # Errors
-    /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when that holding is over.
+    /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when that acquisition has ended.
     pub async fn renew_slot(
         &self,
         namespace: &str,
@@ -71,7 +71,7 @@ impl Client {
         self.send(Method::POST, &path, renew, DEFAULT_DEADLINE).await
     }
 
-    /// Gives a slot back, that very holding. Done is done, also when it was over.
+    /// Releases one acquisition. It succeeds also if the acquisition has already ended.
     ///
     /// # Errors
     /// [`CallError`].
@@ -85,7 +85,7 @@ impl Client {
         self.send::<_, Nothing>(Method::POST, &path, back, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Forgets a slot that nobody holds; its numbers begin anew.
+    /// Deletes a slot that no one holds; its fencing numbers start again.
     ///
     /// # Errors
     /// [`CallError`].
@@ -94,7 +94,7 @@ impl Client {
         self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Sets how many may hold a slot, and for how long.
+    /// Sets the capacity and the lease of a slot.
     ///
     /// # Errors
     /// [`CallError`].
@@ -102,7 +102,7 @@ impl Client {
         self.send(Method::PUT, &fill(paths::SLOT, &[namespace, name]), spec, DEFAULT_DEADLINE).await
     }
 
-    /// Takes a slot from its holder.
+    /// Releases a slot on behalf of its holder.
     ///
     /// # Errors
     /// [`CallError`].

@@ -1,4 +1,4 @@
-//! Records as documents, and what a document sets of a record.
+//! Conversion of records to documents, and of documents to the specifications that they set.
 
 use bellwether_core::records::freeze::Freeze as FreezeRecord;
 use bellwether_core::records::pause::NodePause;
@@ -23,7 +23,7 @@ impl FreezeDocument {
         Self { name, all_namespaces, labels, entity, targets, strength, reason, lasts, ..Self::default() }
     }
 
-    /// What is to be set of it.
+    /// The freeze specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> FreezeSpec {
         FreezeSpec {
@@ -46,7 +46,7 @@ impl PauseDocument {
         Self { name, labels, nodes, reason, ..Self::default() }
     }
 
-    /// What is to be set of it.
+    /// The pause specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> PauseSpec {
         PauseSpec { nodes: self.nodes.clone(), reason: self.reason.clone() }
@@ -57,13 +57,13 @@ impl ProfileDocument {
     /// The document of a profile at its newest revision.
     ///
     /// # Errors
-    /// [`ShapeError`] when the params are no JSON object.
+    /// [`ShapeError`] when the params are not a JSON object.
     pub fn of(profile: &Profile, newest: &ProfileRevision) -> Result<Self, ShapeError> {
         let (name, labels) = (profile.name.to_string(), labels_out(&profile.labels));
         Ok(Self { name, labels, params: params(&newest.params)?, ..Self::default() })
     }
 
-    /// What is to be set of it.
+    /// The profile specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> ProfileSpec {
         ProfileSpec { params: self.params.clone(), reference: None, reason: self.reason.clone() }
@@ -84,7 +84,8 @@ impl SlotDocument {
         }
     }
 
-    /// What is to be set of it: what it leaves out is the default, not what the slot has.
+    /// The slot specification that the document sets; absent fields take their defaults, not the slot's
+    /// present values.
     #[must_use]
     pub fn spec(&self) -> SlotSpec {
         let lease = self.lease.clone().unwrap_or_else(|| LEASE.to_string());

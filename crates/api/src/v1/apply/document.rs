@@ -1,4 +1,4 @@
-//! Documents: the objects that `apply` takes, each as a file says it is to be.
+//! Documents: the desired state of the objects that `apply` creates and changes.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use super::ignored::Ignored;
 use crate::v1::freeze::FreezeKind;
 use crate::v1::profile::Params;
 
-/// An object as it is to be. What a document leaves out takes its default.
+/// The desired state of an object. Absent fields take their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Document {
-    /// An entity, and the version that it is to be at.
+    /// An entity and its desired version.
     Entity(Box<EntityDocument>),
     /// A freeze.
     Freeze(FreezeDocument),
@@ -25,154 +25,158 @@ pub enum Document {
     Slot(SlotDocument),
 }
 
-/// A freeze as it is to be.
+/// The desired state of a freeze.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeDocument {
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub kind: Ignored,
-    /// Its name, a DNS label.
+    /// Freeze name, a DNS label.
     #[schema(example = "holidays")]
     pub name: String,
-    /// Its namespace. Default: the namespace of the command.
+    /// Namespace of the freeze. Default: the namespace of the command.
     #[schema(example = "default")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Whether it is in force in every namespace; for admins, and without a namespace. Default false.
+    /// Whether the freeze is in force in every namespace; it requires the role `admin` and no `namespace`.
+    /// Default false.
     #[schema(example = true)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_namespaces: bool,
-    /// Labels by which `apply --prune` finds it again, at most 64.
+    /// Labels, at most 64; `apply --prune` selects objects by them.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The entity it covers; with neither entity nor targets it covers everything.
+    /// The entity that the freeze covers; it covers all targets of all entities if both `entity` and
+    /// `targets` are absent.
     #[schema(example = "web")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// A selector of the targets it covers, of every entity.
+    /// Selector of the targets that the freeze covers, of all entities. Excludes `entity`.
     #[schema(example = "zone=b")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// `freeze`: no target starts updating; `stop`: nothing at all is dispatched, rollbacks included. Default freeze.
+    /// `freeze`: no further target is updated; `stop`: no version is dispatched, rollbacks included. Default
+    /// freeze.
     #[schema(example = "stop")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<FreezeKind>,
-    /// Why, for whoever waits; at most 512 bytes.
+    /// Reason for the freeze, at most 512 bytes; shown to everyone whose rollout waits.
     #[schema(example = "the shop is on television")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// How long it lasts, like `4h`, at most a year; until a person ends it if absent.
+    /// How long the freeze lasts, such as `4h`, at most 365 days; until it is deleted if absent.
     #[schema(example = "4h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub status: Ignored,
 }
 
-/// A pause of nodes as it is to be.
+/// The desired state of a pause of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseDocument {
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub kind: Ignored,
-    /// Its name, a DNS label.
+    /// Pause name, a DNS label.
     #[schema(example = "disks")]
     pub name: String,
-    /// Its namespace. Default: the namespace of the command.
+    /// Namespace of the pause. Default: the namespace of the command.
     #[schema(example = "default")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Labels by which `apply --prune` finds it again, at most 64.
+    /// Labels, at most 64; `apply --prune` selects objects by them.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Which nodes, now and later; `all` for every one of the namespace.
+    /// Selector of the nodes that are paused, nodes that match later included; `all` for every node of the
+    /// namespace.
     #[schema(example = "role=db")]
     pub nodes: String,
-    /// Why, for whoever waits; at most 512 bytes.
+    /// Reason for the pause, at most 512 bytes; shown to everyone whose rollout waits.
     #[schema(example = "the disks are being replaced")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub status: Ignored,
 }
 
-/// A profile as it is to be.
+/// The desired state of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileDocument {
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub kind: Ignored,
-    /// Its name, a DNS label.
+    /// Profile name, a DNS label.
     #[schema(example = "greeting")]
     pub name: String,
-    /// Its namespace. Default: the namespace of the command.
+    /// Namespace of the profile. Default: the namespace of the command.
     #[schema(example = "default")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Labels by which `apply --prune` finds it again, at most 64.
+    /// Labels, at most 64; `apply --prune` selects objects by them.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// All of its params; others than its newest revision has are a new revision.
+    /// All params of the profile; if they differ from the newest revision, a new revision is created.
     #[schema(value_type = Object, example = json!({"workers": 4}))]
     pub params: Params,
-    /// Why, for the new revision's history; it is not compared.
+    /// Reason for the new revision, recorded in its history; it is not compared.
     #[schema(example = "more load")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub status: Ignored,
 }
 
-/// A slot as it is to be.
+/// The desired state of a slot.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlotDocument {
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub kind: Ignored,
-    /// Its name, a DNS label.
+    /// Slot name, a DNS label.
     #[schema(example = "reboot")]
     pub name: String,
-    /// Its namespace. Default: the namespace of the command.
+    /// Namespace of the slot. Default: the namespace of the command.
     #[schema(example = "default")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Labels by which `apply --prune` finds it again, at most 64.
+    /// Labels, at most 64; `apply --prune` selects objects by them.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// How many may hold it at once, 0 to 1,000. Default 1.
+    /// Number of holders at the same time, 0 to 1,000. Default 1.
     #[schema(example = 2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
-    /// How long each holds it before it ends by itself, like `30m`, at most 30 days. Default 1h.
+    /// How long a holder keeps the slot without renewing it, such as `30m`, at most 30 days. Default 1h.
     #[schema(example = "30m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub status: Ignored,
 }
 
 impl Document {
-    /// The word for its kind.
+    /// The object's kind, as it is written.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -184,7 +188,7 @@ impl Document {
         }
     }
 
-    /// Its name.
+    /// Name of the object.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -196,7 +200,7 @@ impl Document {
         }
     }
 
-    /// The namespace that it names, if it does.
+    /// Namespace that the document names; `None` if it names none.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         match self {
@@ -208,7 +212,7 @@ impl Document {
         }
     }
 
-    /// Its labels.
+    /// Labels of the object.
     #[must_use]
     pub fn labels(&self) -> &BTreeMap<String, String> {
         match self {
@@ -220,7 +224,7 @@ impl Document {
         }
     }
 
-    /// Whether it is in force in every namespace; freezes only.
+    /// Whether it is a freeze that is in force in every namespace.
     #[must_use]
     pub const fn is_global(&self) -> bool {
         match self {

@@ -13,50 +13,51 @@ use crate::v1::external::settings::ExternalSettings;
 use crate::v1::labels::labels_out;
 use crate::v1::policy::Policy;
 
-/// An entity as it is to be.
+/// The desired state of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntityDocument {
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub kind: Ignored,
-    /// Its name, a DNS label.
+    /// Entity name, a DNS label.
     #[schema(example = "web")]
     pub name: String,
-    /// Its namespace. Default: the namespace of the command.
+    /// Namespace of the entity. Default: the namespace of the command.
     #[schema(example = "default")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Labels by which `apply --prune` finds it again, at most 64.
+    /// Labels, at most 64; `apply --prune` selects objects by them.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Which nodes are its targets, like `role=web`; `all` for every node.
+    /// Selector of the nodes that are its targets, such as `role=web`; `all` for every node of the namespace.
     #[schema(example = "role=web")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub selector: String,
-    /// Instead of a selector: its targets are what controllers report. An entity never turns from one into the other.
+    /// Settings of external targets, which controllers report; it takes the place of `selector`. An entity
+    /// cannot change from one to the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalSettings>,
-    /// The profile whose revisions are its versions.
+    /// Name of the profile whose revisions are the entity's versions.
     #[schema(example = "greeting")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The action, of each node's own catalogue, that its versions are runs of.
+    /// Name of the action, defined by each node's agent, whose runs are the entity's versions.
     #[schema(example = "backup")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The version it is to be at: another one than it is at requests a rollout. The name of its profile is that profile's
-    /// newest revision. Without it, versions are left to `rollout start`.
+    /// Desired version; if it differs from the present one, a rollout is requested. With a profile, the
+    /// profile's name stands for its newest revision. If absent, the version is left to `rollout start`.
     #[schema(example = "v2")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Why that version, for the rollout's history; it is not compared.
+    /// Reason for the version, recorded in the rollout's history; it is not compared.
     #[schema(example = "ticket 4711")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// How carefully its targets change.
+    /// Rollout policy of the entity.
     #[serde(default)]
     pub policy: Policy,
     /// Who is responsible for the entity: one line of at most 256 bytes. Without it, nobody is named.
@@ -67,20 +68,20 @@ pub struct EntityDocument {
     #[schema(example = "the shop's web servers")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Passed over.
+    /// Ignored.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
     pub status: Ignored,
 }
 
 impl EntityDocument {
-    /// The document of an entity that is to be at `version`.
+    /// The document of an entity with `version` as its desired version.
     #[must_use]
     pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
         let v1::entity::Entity {
             name, selector, external, profile, action, policy, owner, description, ..
         } = entity.into();
-        // A run of an action has a number of its own, which no document can say.
+        // The version of an action's run is a number of its own, which a document cannot contain.
         let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
         Self {
             name,
@@ -97,7 +98,7 @@ impl EntityDocument {
         }
     }
 
-    /// What is to be set of it.
+    /// The entity specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> EntitySpec {
         EntitySpec {

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 
-/// A field that a document may have and that is passed over: its `kind`, once that is known, and its `status`, which is
-/// printed beside what a document says.
+/// A field that a document may contain and that is ignored: its `kind`, once the kind is known, and its
+/// `status`, which is printed with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ignored;
 

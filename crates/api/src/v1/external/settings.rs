@@ -1,19 +1,21 @@
-//! The settings of an entity with external targets.
+//! Settings of an entity with external targets.
 
 use bellwether_core::records::external as core;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read_some};
 
-/// Targets that controllers report, instead of nodes; for how long they may be silent.
+/// Settings of external targets, which controllers report: after how long without a report a target is
+/// unreachable or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalSettings {
-    /// Not reported for so long is unreachable; `5m` if absent, `1s` at least.
+    /// Time without a report after which a target is unreachable, at least `1s`; `5m` if absent.
     #[schema(example = "5m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable_after: Option<String>,
-    /// Not reported for so long is no target any more; `1h` if absent, longer than `unreachable_after`.
+    /// Time without a report after which a target is removed, longer than `unreachable_after`; `1h` if
+    /// absent.
     #[schema(example = "1h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remove_after: Option<String>,

@@ -1,9 +1,10 @@
-//! The names of a shape's fields, read from the shape itself, so that a new field needs no line here.
+//! Reads the field names of a shape from its `Deserialize` implementation, so that a new field needs no
+//! change here.
 
 use serde::de::value::Error as NamesError;
 use serde::de::{Deserializer, Error as _, Visitor};
 
-/// A deserializer that only learns the names of a shape's fields.
+/// A deserializer that collects the field names of a struct and nothing else.
 pub(super) struct FieldNames(pub(super) &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for &mut FieldNames {

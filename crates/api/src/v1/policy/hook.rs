@@ -1,73 +1,74 @@
-//! The controllers a policy asks, as people write them.
+//! Hooks and the monitor of a policy, in their written and stored form.
 
 use bellwether_core::records::policy::hook as core;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read_some};
 
-/// An HTTP endpoint that is asked.
+/// An HTTP endpoint that a rollout consults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hook {
-    /// Where: `http://…` or `https://…`.
+    /// URL, `http://…` or `https://…`.
     #[schema(example = "http://judge.example:9000/web")]
     pub url: String,
-    /// How long one answer may take, 100ms to 1h. Default 10s.
+    /// Time within which a call must be answered, `100ms` to `1h`. Default 10s.
     #[schema(example = "5s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// How long after an answer it is asked again, 100ms to 1h. Default 30s.
+    /// Time from an answer, or a failed call, to the next call with the same question, `100ms` to `1h`.
+    /// Default 30s.
     #[schema(example = "30s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// The name under which the server's configuration keeps the token to send.
+    /// Name of the bearer token in the server's configuration, `hook_tokens`; no token is sent if absent.
     #[schema(example = "judge")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
 
-/// Which of its controllers a rollout asks.
+/// The hooks that a rollout consults; one that is absent is not called.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hooks {
-    /// Chooses who is next.
+    /// Selects the targets that are updated next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Hook>,
-    /// Has to agree before they are told.
+    /// Approves the selected targets before they are updated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Hook>,
-    /// Judges single targets.
+    /// Judges each target that has soaked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitoring: Option<Hook>,
-    /// Takes away, once the version is good, targets that do not run it.
+    /// Removes targets that do not run the version once it is good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removal: Option<Hook>,
 }
 
-/// What judges a rollout as a whole.
+/// The monitor of a rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Monitor {
-    /// Where: a controller of one's own, or a Prometheus server.
+    /// URL of an HTTP endpoint, or of a Prometheus server if `query` is set.
     #[schema(example = "http://judge.example:9000/web")]
     pub url: String,
-    /// In PromQL, for a Prometheus server: fails the rollout while it returns a sample that is not zero.
+    /// PromQL query: the rollout is unhealthy while it returns a sample other than zero.
     #[schema(example = "sum(rate(errors[1m])) > bool 5")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// Failing answers in a row that make the version bad, 1 to 100. Default 2.
+    /// Number of unhealthy answers in a row that make the version bad, 1 to 100. Default 2.
     #[schema(example = 3)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
-    /// How long one answer may take, 100ms to 1h. Default 10s.
+    /// Time within which a call must be answered, `100ms` to `1h`. Default 10s.
     #[schema(example = "5s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// How long after an answer it is asked again, 100ms to 1h. Default 30s.
+    /// Time from an answer, or a failed call, to the next call, `100ms` to `1h`. Default 30s.
     #[schema(example = "30s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// The name under which the server's configuration keeps the token to send.
+    /// Name of the bearer token in the server's configuration, `hook_tokens`; no token is sent if absent.
     #[schema(example = "judge")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,

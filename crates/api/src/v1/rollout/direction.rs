@@ -1,4 +1,4 @@
-//! The direction of a rollout and the verdict on its version, as they travel and are kept.
+//! The direction of a rollout and the verdict on its version: answers and stored records.
 
 use bellwether_core::records::rollout as core;
 use bellwether_core::words::time::Timestamp;
@@ -19,7 +19,7 @@ words! {
     }
 }
 
-/// What a person did to a rollout.
+/// A person's operation on a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PersonAction {
     /// Name of the token of the person or program.
@@ -59,7 +59,7 @@ impl From<&core::Direction> for Direction {
     }
 }
 
-/// Who undid a rollout, if a person did.
+/// Who undid a rollout; `None` if no one did.
 pub(super) fn undone(direction: &core::Direction) -> Option<PersonAction> {
     match direction {
         core::Direction::Forward | core::Direction::RollbackFromBad => None,

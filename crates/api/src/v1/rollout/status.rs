@@ -1,4 +1,5 @@
-//! The status of a rollout, as it travels and is kept: its state, and the object that belongs to that state.
+//! The status of a rollout, in answers and stored records: its state, and the object that belongs to that
+//! state.
 
 mod wait;
 

@@ -1,4 +1,4 @@
-//! A service as a machine's own files and programs define it.
+//! Definitions of services in a machine's own files and by its programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -22,101 +22,103 @@ words! {
     }
 }
 
-/// A service that is offered on this machine, and how one tells that it serves.
+/// The definition of a service instance on this machine, with its checks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceDefinition {
-    /// The service, a DNS label.
+    /// Service name, a DNS label.
     pub name: String,
-    /// Which one among those of this machine; the service's name if absent.
+    /// Name of the instance, unique on this machine; the service's name if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its port.
+    /// Port; absent if the service has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Where it is reached; at the machine's own addresses if absent.
+    /// Address; the machine's own addresses if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub address: Option<IpAddr>,
-    /// Only at the machine's addresses on this interface.
+    /// Interface: only the machine's addresses on it are registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// What its like is told apart by, at most 64.
+    /// Tags, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Whatever its users want to know besides, at most 64 entries.
+    /// Metadata for the users of the service, at most 64 entries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
-    /// The entity it belongs to: it is registered once that entity's static part was done here.
+    /// Entity that the service belongs to: it is registered once the static part of that entity has succeeded
+    /// on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// What must be there before it is said to serve: `db`, `2 of db` or `1 addressable of db`, at most 64.
+    /// Services that must be available before this one is functional, at most 64: `db`, `2 of db` or
+    /// `1 addressable of db`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
-    /// How one tells that it serves; without any it always does.
+    /// Checks; without any the service is always passing.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "check")]
     pub checks: Vec<CheckDefinition>,
 }
 
-/// One way to tell that a service serves: one of `exec`, `http`, `tcp`, `ttl`.
+/// A check of a service: exactly one of `exec`, `http`, `tcp` and `ttl`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckDefinition {
-    /// Its name, a DNS label.
+    /// Check name, a DNS label.
     pub name: String,
-    /// A command, no shell; exit code 0 passes.
+    /// Command and arguments, run without a shell; it passes with exit code 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<Vec<String>>,
-    /// The exit code of `exec` that warns: the service serves, but somebody should look.
+    /// Exit code of `exec` that means `warning`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning_exit: Option<i32>,
-    /// An address to GET without TLS.
+    /// URL to GET, `http://` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// The status of `http` that passes; any from 200 to 299 if absent.
+    /// HTTP status that passes; any from 200 to 299 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// `host:port` that accepts a connection.
+    /// `host:port` that must accept a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<String>,
-    /// The program says so itself, at least this often.
+    /// Time to live: the program must send the status of this check at least this often, else it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<String>,
-    /// How often it is asked; `10s` if absent.
+    /// Time between two runs of the check; `10s` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<String>,
-    /// How long an answer may take; `5s` if absent.
+    /// Time within which a run must finish; `5s` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// Failures in a row before it fails; 2 if absent.
+    /// Number of failures in a row after which the check fails; 2 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall: Option<u32>,
-    /// Passes in a row before it passes; 2 if absent.
+    /// Number of passes in a row after which the check passes; 2 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rise: Option<u32>,
 }
 
-/// What a program says of itself, for a check with `ttl`.
+/// Request to set the status of a check with `ttl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TtlUpdate {
-    /// The result to record for the check.
+    /// The status of the check.
     pub status: CheckStatus,
-    /// One line of its own.
+    /// Note that is shown with the status, one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// A service of this machine, as its agent has it.
+/// A service of this machine, as its agent knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LocalService {
-    /// What it is.
+    /// Definition of the service.
     pub definition: ServiceDefinition,
-    /// Where that was said: a file, or `registered`.
+    /// Origin of the definition: path of a file, or `registered`.
     pub source: String,
     /// The result of its checks, or `held`.
     pub status: LocalServiceStatus,
-    /// Why it is not simply passing.
+    /// The reason for the status, one line; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

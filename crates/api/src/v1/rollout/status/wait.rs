@@ -1,4 +1,4 @@
-//! What a rollout waits for, and why it is paused, as it travels and is kept.
+//! Reasons for which a rollout waits or is paused: answers and stored records.
 
 use bellwether_core::records::rollout as core;
 use bellwether_core::words::time::Timestamp;
@@ -7,67 +7,69 @@ use serde::{Deserialize, Serialize};
 use crate::shape::{ShapeError, read};
 use crate::v1::hook::HookPurpose;
 
-/// What a rollout waits for. It continues by itself once that is there.
+/// What a rollout waits for. It continues by itself once the reason is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum RolloutWait {
-    /// No target matches.
+    /// No target matches the selector.
     NoTargets,
-    /// The policy's batch is 0.
+    /// The policy's `batch` is 0.
     BatchIsZero,
-    /// Every remaining target is paused by a person.
+    /// Every remaining target is held back by a pause or cordon.
     OnlyHeld,
-    /// Every remaining target has just stopped reporting, and is not unreachable yet.
+    /// Every remaining target is suspect: it has stopped reporting, and is not unreachable yet.
     OnlySuspect,
     /// Every remaining target is unreachable.
     OnlyUnreachable,
-    /// No target has the label of the policy's domain.
+    /// No target has the label of the policy's `domain`.
     NoDomain {
-        /// The label's key.
+        /// Key of the label.
         key: String,
     },
     /// A freeze is in force.
     Frozen {
         /// Name of the freeze.
         freeze: String,
-        /// Who set it.
+        /// Name of the token that set it.
         by: String,
         /// The reason that was given; may be empty.
         message: String,
-        /// When it ends by itself, in milliseconds since the Unix epoch; absent if a person has to end it.
+        /// Time at which it ends by itself, in milliseconds since the Unix epoch; absent if a person has to
+        /// delete it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
     /// No window of the policy is open.
     Window {
-        /// When the next window opens, in milliseconds since the Unix epoch.
+        /// Time at which the next window opens, in milliseconds since the Unix epoch.
         opens_ms: u64,
     },
-    /// Every remaining target is frozen or outside of its own window.
+    /// Every remaining target is frozen or outside its own window.
     TargetsClosed {
-        /// When the first of them can be updated, in milliseconds since the Unix epoch; absent if that is not known.
+        /// Time at which the first of them can be updated, in milliseconds since the Unix epoch; absent if it
+        /// is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
     /// A stage needs a person's approval.
     Approval {
-        /// The stage, from 1.
+        /// Number of the stage, from 1.
         stage: u32,
     },
-    /// A service is not functional.
+    /// A service that the policy needs is not functional.
     Need {
-        /// The need as the policy has it, like `2 of db`.
+        /// The need as the policy contains it, such as `2 of db`.
         need: String,
     },
     /// As many targets are unavailable as the policy permits.
     Unavailable {
-        /// The domain whose limit is reached; absent when it is the limit of all targets together.
+        /// The domain whose limit is reached; absent if it is the limit of all targets together.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         domain: Option<String>,
     },
-    /// A hook has not answered, or has not agreed.
+    /// A hook has not answered, or has not approved.
     Hook {
-        /// The hook.
+        /// The purpose of the hook.
         hook: HookPurpose,
         /// Its answer, or the error of the call; empty before the first answer.
         message: String,
@@ -80,7 +82,7 @@ pub enum RolloutWait {
 pub enum RolloutPause {
     /// A person paused it.
     Person {
-        /// Who.
+        /// Name of the token of the person or program.
         by: String,
         /// The reason that was given; may be empty.
         message: String,
@@ -89,7 +91,7 @@ pub enum RolloutPause {
     Stopped {
         /// Name of the freeze.
         freeze: String,
-        /// Who set it.
+        /// Name of the token that set it.
         by: String,
         /// The reason that was given; may be empty.
         message: String,
@@ -104,7 +106,7 @@ pub enum RolloutPause {
         /// The reason, one line.
         message: String,
     },
-    /// More targets failed than the policy tolerates, and it says to pause.
+    /// More targets failed than the policy tolerates, and its `on_failure` is `pause`.
     TooManyFailed {
         /// The number of targets that failed.
         failed: u64,
