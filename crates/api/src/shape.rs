@@ -80,8 +80,16 @@ where
 /// # Errors
 /// [`ShapeError`] at `reason`.
 pub fn reason(reason: &str) -> Result<String, ShapeError> {
-    if reason.len() > 512 || reason.chars().any(char::is_control) {
-        return Err(ShapeError::at("reason", "write one line of at most 512 bytes"));
+    one_line("reason", reason, 512)
+}
+
+/// A text of one line, without control characters and without blanks around it; it may be empty. `longest` is in bytes.
+///
+/// # Errors
+/// [`ShapeError`] at `place`.
+pub fn one_line(place: &str, text: &str, longest: usize) -> Result<String, ShapeError> {
+    if text.len() > longest || text.chars().any(char::is_control) {
+        return Err(ShapeError::at(place, format!("write one line of at most {longest} bytes")));
     }
-    Ok(reason.trim().to_owned())
+    Ok(text.trim().to_owned())
 }

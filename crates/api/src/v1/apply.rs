@@ -2,14 +2,16 @@
 
 mod conversion;
 mod document;
+mod entity;
+mod ignored;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::document::{
-    Document, EntityDocument, FreezeDocument, Ignored, PauseDocument, ProfileDocument, SlotDocument,
-};
+pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
+pub use self::entity::EntityDocument;
+pub use self::ignored::Ignored;
 
 /// Request to apply documents in one transaction: either all of them or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]

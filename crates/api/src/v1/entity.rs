@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::external::settings::ExternalSettings;
 use super::labels::{labels_in, labels_out};
 use super::policy::Policy;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, one_line, read};
 use crate::word::words;
 
 words! {
@@ -63,6 +63,14 @@ pub struct EntitySpec {
     /// Rollout policy; absent fields take their defaults.
     #[serde(default)]
     pub policy: Policy,
+    /// Who is responsible for the entity: one line of at most 256 bytes. Empty or absent: it has no owner.
+    #[schema(example = "shop team")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// What the entity is: one line of at most 1,000 bytes. Empty or absent: it has no description.
+    #[schema(example = "the shop's web servers")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// An entity, with the last request, pause, abort and approval of a person.
@@ -103,6 +111,12 @@ pub struct Entity {
     /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Who is responsible for it; absent if nobody is named.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// What it is; absent if it is not described.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// A request for a version of an entity.
@@ -169,6 +183,7 @@ impl From<&core::Entity> for Entity {
                 (String::new(), Some(ExternalSettings::from(*patience)))
             }
         };
+        let core::EntityInfo { owner, description } = from.info.clone();
         Self {
             name: from.name.to_string(),
             selector,
@@ -194,6 +209,8 @@ impl From<&core::Entity> for Entity {
                 at_ms: approval.annotation.at.as_millis(),
             }),
             labels: labels_out(&from.labels),
+            owner,
+            description,
         }
     }
 }
@@ -213,8 +230,17 @@ impl TryFrom<Entity> for core::Entity {
             abort: from.abort.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
             labels: labels_in(&from.labels)?,
+            info: info(&from.owner, &from.description)?,
         })
     }
+}
+
+/// What people write about an entity.
+fn info(owner: &str, description: &str) -> Result<core::EntityInfo, ShapeError> {
+    Ok(core::EntityInfo {
+        owner: one_line("owner", owner, core::MAX_OWNER)?,
+        description: one_line("description", description, core::MAX_DESCRIPTION)?,
+    })
 }
 
 /// Reads the source of an entity's targets.
@@ -254,6 +280,14 @@ impl EntitySpec {
             return Err(ShapeError::at("external", reason));
         }
         source(&self.selector, self.external.as_ref())
+    }
+
+    /// What people write about it.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn info(&self) -> Result<core::EntityInfo, ShapeError> {
+        info(&self.owner, &self.description)
     }
 
     /// The kind that is requested; `None` if an existing entity keeps its kind.

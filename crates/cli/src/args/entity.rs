@@ -15,7 +15,7 @@ pub(crate) enum EntityVerb {
         #[arg(value_name = "ENTITY")]
         name: String,
     },
-    /// Create an entity, or change its selector and policy
+    /// Create an entity, or change its selector, policy, owner or description
     Set(Box<SetEntity>),
     /// Delete an entity and its history; targets keep what they run
     Delete {
@@ -50,6 +50,12 @@ pub(crate) struct SetEntity {
     /// Action whose runs are the versions; only for a new entity
     #[arg(long)]
     pub(crate) action: Option<String>,
+    /// Team or person responsible for the entity, one line of at most 256 bytes; empty to unset
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) owner: Option<String>,
+    /// Description of the entity, one line of at most 1,000 bytes; empty to unset
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
     #[command(flatten)]
     pub(crate) policy: PolicyFlags,
 }

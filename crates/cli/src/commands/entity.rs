@@ -4,7 +4,7 @@ use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::settings::ExternalSettings;
-use bellwether_api::v1::policy::Hooks;
+use bellwether_api::v1::policy::{Hooks, Policy};
 use serde_json::{Value, json};
 
 use super::policy::PolicyChange;
@@ -25,13 +25,7 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
                 return Ok(Exit::Yes);
             }
             let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
-            context.show.data(&page.items, names, |_| {
-                let rows = page.items.iter().map(|entity| {
-                    let wanted = entity.requested.as_ref().map_or("-", |wanted| &wanted.version);
-                    vec![entity.name.clone(), targets(entity), kind(entity), wanted.to_owned()]
-                });
-                table(&["name", "targets", "kind", "version"], rows)
-            })?;
+            context.show.data(&page.items, names, |wide| list(&page.items, wide))?;
         }
         EntityVerb::Get { name } => {
             let entity = client.entity(namespace, &name).await?;
@@ -78,7 +72,8 @@ async fn change(context: &Context, set: SetEntity) -> Result<(), Failure> {
 fn comparable(entity: &Entity) -> Value {
     json!({
         "selector": entity.selector, "external": entity.external, "profile": entity.profile,
-        "action": entity.action, "policy": entity.policy,
+        "action": entity.action, "policy": entity.policy, "owner": entity.owner,
+        "description": entity.description,
     })
 }
 
@@ -103,7 +98,9 @@ fn changed(old: Entity, set: SetEntity) -> Result<EntitySpec, Failure> {
         (None, Some(given), None) => (String::new(), Some(given)),
         (None, None, old_external) => (old.selector, old_external),
     };
-    Ok(EntitySpec { selector, external, profile: set.profile, action: set.action, policy })
+    let (profile, action) = (set.profile, set.action);
+    let (owner, description) = (set.owner.unwrap_or(old.owner), set.description.unwrap_or(old.description));
+    Ok(EntitySpec { selector, external, profile, action, policy, owner, description })
 }
 
 /// A new entity; one without targets is more likely a mistyped name.
@@ -120,8 +117,9 @@ async fn created(context: &Context, set: SetEntity) -> Result<EntitySpec, Failur
         });
     }
     let policy = PolicyChange::read(set.policy)?.applied_to(Default::default())?;
-    let selector = set.selector.unwrap_or_default();
-    Ok(EntitySpec { selector, external, profile: set.profile, action: set.action, policy })
+    let (selector, profile, action) = (set.selector.unwrap_or_default(), set.profile, set.action);
+    let (owner, description) = (set.owner.unwrap_or_default(), set.description.unwrap_or_default());
+    Ok(EntitySpec { selector, external, profile, action, policy, owner, description })
 }
 
 /// Where its targets come from.
@@ -138,19 +136,39 @@ fn kind(entity: &Entity) -> String {
     }
 }
 
+/// Entities as a table; a wide one has their owners too.
+fn list(entities: &[Entity], wide: bool) -> String {
+    let rows = entities.iter().map(|entity| {
+        let wanted = entity.requested.as_ref().map_or("-", |wanted| &wanted.version);
+        let mut row = vec![entity.name.clone(), targets(entity), kind(entity), wanted.to_owned()];
+        if wide {
+            row.push(text(Some(entity.owner.as_str()).filter(|owner| !owner.is_empty())).to_owned());
+        }
+        row
+    });
+    let header: &[&str] = if wide {
+        &["name", "targets", "kind", "version", "owner"]
+    } else {
+        &["name", "targets", "kind", "version"]
+    };
+    table(header, rows)
+}
+
+/// An entity with all its fields, one a line.
 fn sheet(entity: &Entity) -> String {
-    let policy = &entity.policy;
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let mut lines = vec![
         format!("name         {}", entity.name),
         format!("targets      {}", targets(entity)),
         format!("kind         {}", kind(entity)),
     ];
+    let info = [("owner", &entity.owner), ("description", &entity.description)];
+    let written = info.into_iter().filter(|(_, text)| !text.is_empty());
+    lines.extend(written.map(|(name, text)| format!("{name:<12} {text}")));
     if let Some(ExternalSettings { unreachable_after, remove_after }) = &entity.external {
         lines.push(format!(
             "unreachable  after {} without a report, removed after {}",
-            text(unreachable_after),
-            text(remove_after)
+            text(unreachable_after.as_deref()),
+            text(remove_after.as_deref())
         ));
     }
     if let Some(wanted) = &entity.requested {
@@ -159,6 +177,17 @@ fn sheet(entity: &Entity) -> String {
             wanted.version, wanted.kind, wanted.by, wanted.reason
         ));
     }
+    lines.extend(policy_lines(&entity.policy));
+    lines.join("\n")
+}
+
+/// A text, or a dash in its place.
+fn text(value: Option<&str>) -> &str {
+    value.unwrap_or("-")
+}
+
+/// The fields of a policy: those that every rollout has, and those that are set.
+fn policy_lines(policy: &Policy) -> Vec<String> {
     let fail_fast = policy.fail_fast.map(|on| on.to_string());
     let retries = policy.retries.map(|count| count.to_string());
     let on_failure = policy.on_failure.map(|word| word.to_string());
@@ -181,7 +210,7 @@ fn sheet(entity: &Entity) -> String {
         ("rollback", &policy.rollback),
         ("supersede", &supersede),
     ];
-    lines.extend(fields.map(|(name, value)| format!("{name:<12} {}", text(value))));
+    let mut lines = fields.map(|(name, value)| format!("{name:<12} {}", text(value.as_deref()))).to_vec();
     let further = [
         ("stages", &stages),
         ("unavailable", &policy.max_unavailable),
@@ -196,7 +225,7 @@ fn sheet(entity: &Entity) -> String {
     ];
     let said = further.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     lines.extend(said.map(|(name, value)| format!("{name:<12} {value}")));
-    lines.join("\n")
+    lines
 }
 
 /// The hooks with their addresses.
@@ -209,4 +238,57 @@ fn hooked(hooks: &Hooks) -> String {
     ];
     let asked = named.into_iter().filter_map(|(name, hook)| Some(format!("{name} {}", hook.as_ref()?.url)));
     asked.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn entity(owner: &str, description: &str) -> Entity {
+        let fields = json!({
+            "name": "web", "selector": "all", "kind": "version", "policy": {},
+            "owner": owner, "description": description,
+        });
+        serde_json::from_value(fields).unwrap()
+    }
+
+    /// What `entity set web` with these flags makes of an entity, and what it reports.
+    fn set(old: &Entity, flags: &[&str]) -> (Entity, Option<String>) {
+        let line = ["bellwether", "entity", "set", "web"].iter().chain(flags);
+        let matches = crate::args::command().try_get_matches_from(line).unwrap();
+        let Command::Entity(EntityVerb::Set(set)) = Args::from_arg_matches(&matches).unwrap().command else {
+            panic!("another command")
+        };
+        let spec = changed(old.clone(), *set).unwrap();
+        let new = Entity { owner: spec.owner, description: spec.description, ..old.clone() };
+        let report = differences(&comparable(old), &comparable(&new));
+        (new, report)
+    }
+
+    #[test]
+    fn an_owner_and_a_description_are_set_kept_shown_and_unset() {
+        let (owned, report) = set(&entity("", ""), &["--owner", "shop team", "--description", "the shop"]);
+        assert_eq!(report.unwrap(), "description - → the shop, owner - → shop team");
+        assert!(sheet(&owned).contains("\nowner        shop team\ndescription  the shop\n"));
+        assert!(list(&[owned.clone()], true).contains("shop team"));
+        assert!(!list(&[owned.clone()], false).contains("shop team"));
+
+        assert_eq!(set(&owned, &["--selector", "all"]).1, None, "what is not given stays");
+        let (unowned, report) = set(&owned, &["--owner", ""]);
+        assert_eq!(report.unwrap(), "owner shop team → -");
+        let shown = sheet(&unowned);
+        assert!(!shown.contains("owner") && shown.contains("the shop"), "{shown}");
+    }
+
+    #[test]
+    fn the_fields_people_write_about_an_entity_are_explained() {
+        let fields = crate::fields::all().unwrap();
+        for (path, example) in [("entity.owner", "shop team"), ("entity.description", "web servers")] {
+            let found = crate::fields::find(&fields, path).unwrap();
+            assert!(found.iter().any(|field| format!("{field:?}").contains(example)), "{path}: {found:?}");
+        }
+    }
 }

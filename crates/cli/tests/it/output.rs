@@ -92,11 +92,13 @@ async fn every_command_that_shows_something_prints_json_yaml_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_prints_one_line_and_quiet_silences_it() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
         (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
         (&["entity", "set", "shop", "--unset", "domain"], "entity shop: domain zone → -\n"),
+        (&["entity", "set", "shop", "--owner", "shop team"], "entity shop: owner - → shop team\n"),
+        (&["entity", "set", "shop", "--owner", ""], "entity shop: owner shop team → -\n"),
         (&["node", "label", "web-1", "zone=b"], "node web-1: zone - → b\n"),
         (&["node", "cordon", "web-1"], "node web-1: cordoned\n"),
         (&["node", "uncordon", "web-1"], "node web-1: uncordoned\n"),

@@ -10,7 +10,14 @@ use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
 use crate::words::selector::Selector;
 use crate::words::version::Version;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
+
+/// Most bytes of [`EntityInfo::owner`].
+pub const MAX_OWNER: usize = 256;
+
+/// Most bytes of [`EntityInfo::description`].
+pub const MAX_DESCRIPTION: usize = 1_000;
 
 /// Something that is rolled out to many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +42,17 @@ pub struct Entity {
     pub approval: Option<Approval>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
+    /// What people wrote about it.
+    pub info: EntityInfo,
+}
+
+/// What people wrote about an entity, for each other: it is shown, and no decision depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EntityInfo {
+    /// Who is responsible for the entity: one line of at most [`MAX_OWNER`] bytes, or empty.
+    pub owner: String,
+    /// What the entity is: one line of at most [`MAX_DESCRIPTION`] bytes, or empty.
+    pub description: String,
 }
 
 /// Source of an entity's targets; it never changes from one variant to the other.
@@ -135,6 +153,7 @@ impl Entity {
             abort: None,
             approval: None,
             labels: Labels::default(),
+            info: EntityInfo::default(),
         }
     }
 

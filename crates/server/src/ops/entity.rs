@@ -6,7 +6,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::OnFailure;
-use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
+use bellwether_core::records::entity::{Entity, EntityInfo, EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
 use bellwether_core::verdict::{Changeset, Write};
@@ -21,7 +21,7 @@ use crate::transactor::Transactor;
 /// Longest wait for the removal of a deleted entity, before another with its name is created.
 const FORGET_WITHIN: Duration = Duration::from_secs(5);
 
-/// Creates an entity, or changes the selector and policy of an existing one. Returns whether it is new.
+/// Creates an entity, or changes the selector, policy and information of an existing one. Returns whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, or without its profile.
@@ -33,7 +33,7 @@ pub async fn set(
     spec: &EntitySpec,
 ) -> Result<bool, OpError> {
     let source = spec.source()?;
-    let asked = spec.kind()?;
+    let (asked, info) = (spec.kind()?, spec.info()?);
     wait_until_removed(transactor, namespace, name).await;
     transactor
         .change(namespace, actor, |_, fleet, _| {
@@ -47,10 +47,11 @@ pub async fn set(
             same_source(name, old.as_ref(), &source)?;
             let policy = policy(&kind, &spec.policy)?;
             let new = match &old {
-                Some(old) => changed(old, source.clone(), policy),
+                Some(old) => changed(old, source.clone(), policy, info.clone()),
                 None => Entity {
                     kind,
                     source: source.clone(),
+                    info: info.clone(),
                     ..Entity::new(name.clone(), Selector::all(), policy)
                 },
             };
@@ -68,10 +69,10 @@ pub async fn set(
         .await
 }
 
-/// The entity with another source and policy. A policy that differs applies to the rollout under way too, in place of flags
+/// The entity with another source, policy and information. A policy that differs applies to the rollout under way too, in place of flags
 /// that were for that rollout alone.
-fn changed(old: &Entity, source: TargetSource, policy: Policy) -> Entity {
-    let mut new = Entity { source, ..old.clone() };
+fn changed(old: &Entity, source: TargetSource, policy: Policy, info: EntityInfo) -> Entity {
+    let mut new = Entity { source, info, ..old.clone() };
     if policy != old.policy
         && let Some(wanted) = &mut new.wanted
     {

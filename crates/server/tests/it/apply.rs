@@ -114,6 +114,7 @@ async fn documents_of_every_kind_are_applied_once_and_the_same_again_changes_not
     changed[1] = document(EntityDocument {
         version: Some("v2".to_owned()),
         policy: policy("20%", "1s"),
+        owner: "shop team".to_owned(),
         ..entity("web")
     });
     changed[4] = Document::Profile(profile("greeting", 8));
@@ -125,6 +126,7 @@ async fn documents_of_every_kind_are_applied_once_and_the_same_again_changes_not
     let texts = |old: &str, new: &str| Some((old.to_owned(), new.to_owned()));
     assert_eq!(field(1, "version"), texts("v1", "v2"));
     assert_eq!(field(1, "policy.batch"), texts("5%", "20%"));
+    assert_eq!(field(1, "owner"), texts("", "shop team"));
     assert_eq!(field(4, "params.workers"), texts("4", "8"));
     assert_eq!(
         applied.objects[0].rollout.as_deref(),
@@ -142,6 +144,7 @@ async fn one_invalid_object_among_good_ones_changes_nothing_and_is_named() {
         policy: Policy { batch: Some("lots".to_owned()), ..Policy::default() },
         ..entity("bad")
     };
+    let of_two_lines = EntityDocument { description: "a\nb".to_owned(), ..entity("bad") };
     let of_nothing = EntityDocument { profile: Some("ghost".to_owned()), ..entity("bad") };
     let long = FreezeDocument { lasts: Some("0s".to_owned()), ..freeze("bad") };
     let elsewhere = EntityDocument { namespace: Some("other".to_owned()), ..entity("bad") };
@@ -153,6 +156,7 @@ async fn one_invalid_object_among_good_ones_changes_nothing_and_is_named() {
     };
     let cases = [
         (document(bad_batch), Code::Invalid, "entity/bad: policy.batch"),
+        (document(of_two_lines), Code::Invalid, "entity/bad: description"),
         (document(of_nothing), Code::Refused, "entity/bad: use profile ghost"),
         (Document::Freeze(long), Code::Invalid, "freeze/bad: lasts"),
         (document(elsewhere), Code::Invalid, "entity/bad: namespace"),

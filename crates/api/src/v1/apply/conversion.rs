@@ -1,54 +1,17 @@
 //! Conversion of records to documents, and of documents to the specifications that they set.
 
-use bellwether_core::records::entity::{Entity, EntityKind};
 use bellwether_core::records::freeze::Freeze as FreezeRecord;
 use bellwether_core::records::pause::NodePause;
 use bellwether_core::records::profile::{Profile, ProfileRevision};
 use bellwether_core::records::slot::{CAPACITY, LEASE, Slot};
-use bellwether_core::words::version::Version;
 
-use super::document::{EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
+use super::document::{FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 use crate::shape::ShapeError;
-use crate::v1;
-use crate::v1::entity::EntitySpec;
 use crate::v1::freeze::{Freeze, FreezeSpec};
 use crate::v1::labels::labels_out;
 use crate::v1::pause::PauseSpec;
 use crate::v1::profile::{ProfileSpec, params};
 use crate::v1::slot::SlotSpec;
-
-impl EntityDocument {
-    /// The document of an entity with `version` as its desired version.
-    #[must_use]
-    pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
-        let v1::entity::Entity { name, selector, external, profile, action, policy, .. } = entity.into();
-        // The version of an action's run is a number of its own, which a document cannot contain.
-        let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
-        Self {
-            name,
-            labels: labels_out(&entity.labels),
-            selector,
-            external,
-            profile,
-            action,
-            version: version.map(ToString::to_string),
-            policy,
-            ..Self::default()
-        }
-    }
-
-    /// The entity specification that the document sets.
-    #[must_use]
-    pub fn spec(&self) -> EntitySpec {
-        EntitySpec {
-            selector: self.selector.clone(),
-            external: self.external.clone(),
-            profile: self.profile.clone(),
-            action: self.action.clone(),
-            policy: self.policy.clone(),
-        }
-    }
-}
 
 impl FreezeDocument {
     /// The document of a freeze.

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use crate::v1::external::settings::ExternalSettings;
+use super::entity::EntityDocument;
+use super::ignored::Ignored;
 use crate::v1::freeze::FreezeKind;
-use crate::v1::policy::Policy;
 use crate::v1::profile::Params;
 
 /// The desired state of an object. Absent fields take their defaults.
@@ -24,70 +23,6 @@ pub enum Document {
     Profile(ProfileDocument),
     /// A slot.
     Slot(SlotDocument),
-}
-
-/// A field that a document may contain and that is ignored: its `kind`, once the kind is known, and its
-/// `status`, which is printed with a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ignored;
-
-impl<'de> Deserialize<'de> for Ignored {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| Self)
-    }
-}
-
-/// The desired state of an entity.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EntityDocument {
-    /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
-    pub kind: Ignored,
-    /// Entity name, a DNS label.
-    #[schema(example = "web")]
-    pub name: String,
-    /// Namespace of the entity. Default: the namespace of the command.
-    #[schema(example = "default")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// Labels, at most 64; `apply --prune` selects objects by them.
-    #[schema(example = json!({"app": "shop"}))]
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Selector of the nodes that are its targets, such as `role=web`; `all` for every node of the namespace.
-    #[schema(example = "role=web")]
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub selector: String,
-    /// Settings of external targets, which controllers report; it takes the place of `selector`. An entity
-    /// cannot change from one to the other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external: Option<ExternalSettings>,
-    /// Name of the profile whose revisions are the entity's versions.
-    #[schema(example = "greeting")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<String>,
-    /// Name of the action, defined by each node's agent, whose runs are the entity's versions.
-    #[schema(example = "backup")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action: Option<String>,
-    /// Desired version; if it differs from the present one, a rollout is requested. With a profile, the
-    /// profile's name stands for its newest revision. If absent, the version is left to `rollout start`.
-    #[schema(example = "v2")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Reason for the version, recorded in the rollout's history; it is not compared.
-    #[schema(example = "ticket 4711")]
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// Rollout policy of the entity.
-    #[serde(default)]
-    pub policy: Policy,
-    /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
-    pub status: Ignored,
 }
 
 /// The desired state of a freeze.

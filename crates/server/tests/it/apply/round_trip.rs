@@ -88,9 +88,10 @@ fn values() -> impl Strategy<Value = serde_json::Value> {
 }
 
 fn objects() -> impl Strategy<Value = Document> {
-    let entities = (labels(), policies(), some(word(&["v1", "1.10", "2024-01-01", "true"])), any::<bool>());
-    let entities = entities.prop_map(|(labels, policy, version, external)| {
-        let mut it = EntityDocument { labels, policy, version, ..entity("x") };
+    let versions = some(word(&["v1", "1.10", "2024-01-01", "true"]));
+    let entities = (labels(), policies(), versions, any::<bool>(), texts(), texts());
+    let entities = entities.prop_map(|(labels, policy, version, external, owner, description)| {
+        let mut it = EntityDocument { labels, policy, version, owner, description, ..entity("x") };
         if external {
             it.selector = String::new();
             it.external = Some(Default::default());
