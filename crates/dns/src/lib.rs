@@ -16,7 +16,7 @@
 //! # async fn tokio_test() -> Result<(), Box<dyn std::error::Error>> {
 //! let origin = Arc::new(ZoneOrigin::new(ZoneSettings::new("dc1".parse()?, "web-1".parse()?))?);
 //! let zone = Zone { origin, catalogue: Catalogue::default(), serial: 1, stale_since: None };
-//! The holder of the sender publishes newer snapshots; queries use them at once.
+//! // The holder of the sender publishes newer snapshots; queries use them at once.
 //! let (_publish, zone) = watch::channel(Arc::new(zone));
 //!
 //! let tasks = Tasks::new();

@@ -90,7 +90,7 @@ fn the_package_is_installed_works_is_removed_and_its_purge_leaves_nothing() {
     assert!(page.unwrap().contains("bellwether"));
     for (shell, path) in COMPLETIONS {
         let text = fs::read_to_string(machine.path(path)).unwrap();
-        assert!(text.contains("rollout"), "{shell}: {text}");
+        assert!(text.contains("bellwether") && !text.contains("target/"), "{shell}: {text}");
     }
 
     let (kept, configured) =

@@ -273,8 +273,8 @@ mod tests {
         let (owned, report) = set(&entity("", ""), &["--owner", "shop team", "--description", "the shop"]);
         assert_eq!(report.unwrap(), "description - → the shop, owner - → shop team");
         assert!(sheet(&owned).contains("\nowner        shop team\ndescription  the shop\n"));
-        assert!(list(&[owned.clone()], true).contains("shop team"));
-        assert!(!list(&[owned.clone()], false).contains("shop team"));
+        assert!(list(std::slice::from_ref(&owned), true).contains("shop team"));
+        assert!(!list(std::slice::from_ref(&owned), false).contains("shop team"));
 
         assert_eq!(set(&owned, &["--selector", "all"]).1, None, "what is not given stays");
         let (unowned, report) = set(&owned, &["--owner", ""]);
