@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bellwether_api::v1::server::StoreCondition;
 use bellwether_testbed::Options;
 
 use crate::bed::{Bed, options};
@@ -9,16 +10,16 @@ use crate::laws::{Watch, history};
 use crate::story_servers::etcd_leader;
 
 /// How the store is, as a server says.
-async fn condition(bed: &Bed, server: usize) -> String {
+async fn condition(bed: &Bed, server: usize) -> Option<StoreCondition> {
     let overview = bed.client(server).overview("default").await;
-    overview.ok().and_then(|overview| overview.store).map(|store| store.condition).unwrap_or_default()
+    overview.ok().and_then(|overview| overview.store).map(|store| store.condition)
 }
 
-async fn all_say(bed: &Bed, wanted: &str) {
-    bed.wait_for(&format!("all servers say that the store is {wanted}"), async || {
+async fn all_say(bed: &Bed, wanted: StoreCondition) {
+    bed.wait_for(&format!("all servers say that the store is {wanted:?}"), async || {
         let mut all = true;
         for server in 1..=3 {
-            all &= condition(bed, server).await == wanted;
+            all &= condition(bed, server).await == Some(wanted);
         }
         all
     })
@@ -47,7 +48,7 @@ async fn a_full_etcd_is_said_to_be_read_only_calls_nobody_dead_and_goes_on_once_
     bed.roll("v1").await;
     bed.ended("v1").await;
     assert!((0..1_000).any(|number| !put(&bed, 1, number)), "etcd never filled up");
-    all_say(&bed, "read_only").await;
+    all_say(&bed, StoreCondition::ReadOnly).await;
     let said = bed.run(1, &["status"]);
     assert!(said.contains("read-only") && said.contains("disarm"), "{said}");
     // Longer than a node may be quiet, servers' places and the agents' sessions go on.
@@ -61,7 +62,7 @@ async fn a_full_etcd_is_said_to_be_read_only_calls_nobody_dead_and_goes_on_once_
         (1..=3).for_each(|member| drop(bed.inner.etcdctl(member, &["defrag"]).unwrap()));
         bed.inner.etcdctl(1, &["alarm", "disarm"]).unwrap();
     });
-    all_say(&bed, "writable").await;
+    all_say(&bed, StoreCondition::Writable).await;
     bed.roll("v2").await;
     bed.ended("v2").await;
     watch.holds(&bed, 2, &["v1", "v2"]).await;

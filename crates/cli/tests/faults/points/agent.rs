@@ -137,7 +137,7 @@ async fn verdict(bed: &Bed, version: &str) -> Option<TargetView> {
     let page = bed.client(1).targets("default", "web", None, None).await.ok()?;
     let target = page.items.into_iter().next()?;
     let is_over = matches!(target.phase.as_str(), "succeeded" | "failed");
-    (target.told.as_deref() == Some(version) && is_over).then_some(target)
+    (target.assigned.as_deref() == Some(version) && is_over).then_some(target)
 }
 
 fn once_at_most(bed: &Bed, point: FailPoint, version: &str, target: &TargetView) {
