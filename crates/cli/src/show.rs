@@ -7,13 +7,13 @@ pub(crate) mod screen;
 pub(crate) mod time;
 pub(crate) mod tree;
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::args::{Global, Output};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use paint::Paint;
 
 /// How to print.
@@ -54,8 +54,7 @@ impl Show {
             Output::Table => Ok(human(false)),
             Output::Wide => Ok(human(true)),
         };
-        print(&text.map_err(|error| Failure::ours(format!("print the answer: {error}")))?);
-        Ok(())
+        print(&text.map_err(|error| Failure::ours(format!("print the answer: {error}")))?)
     }
 
     /// Reports what a command changed, in one line on stderr; nothing with `--quiet`.
@@ -90,21 +89,29 @@ pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints to stdout. A reader that has gone away is not a failure of the command.
-pub(crate) fn print(text: &str) {
-    drop(try_print(text));
+/// Prints to stdout. A reader that has gone away is not a failure of the command; a full disk is.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match try_print(text) {
+        Err(failure) if failure.exit == Exit::Yes => Ok(()),
+        ended => ended,
+    }
 }
 
 /// Prints to stdout, for a command that prints until it is stopped.
 ///
 /// # Errors
-/// A failure without a message and with exit code 0 when the reader has gone away: the command is to end quietly.
+/// A failure without a message and with exit code 0 when the reader has gone away: the command is to end quietly. A failure
+/// with its reason when the text cannot be written.
 pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
     let text = text.trim_end();
     if text.is_empty() {
         return Ok(());
     }
-    writeln!(std::io::stdout(), "{text}").map_err(|_| Failure::reader_gone())
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::reader_gone(),
+        _ => Failure::new(Exit::No, format!("write to standard output: {error}")),
+    })
 }
 
 /// Tells a person something, on stderr, so that the answer on stdout stays clean.

@@ -76,7 +76,7 @@ async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult 
     expect.pages(fleet, "v2", &lost).await;
 
     let took = clock.now().since(start);
-    print(&stage.summary(&third, &lost, took, &expect));
+    print(&stage.summary(&third, &lost, took, &expect))?;
     if args.keep {
         tell(&fleet.how_to_look()?);
         stop_requested().await.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;

@@ -72,7 +72,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let tasks = Tasks::new();
     let started = start_agent(&server, &config, (dir, args.dns), &tasks).await;
     if started.is_ok() {
-        print(&greeting(&server, &config, dir)?);
+        print(&greeting(&server, &config, dir)?)?;
         super::server::until_stopped(&server, &mut stops).await;
     }
     let stopped = tasks.stop(GRACE).await;

@@ -15,10 +15,10 @@ pub(super) async fn export(context: &Context) -> CommandResult {
     documents.retain(|document| !document.is_global());
     match context.show.output {
         Output::Json => context.show.data(&documents, Vec::new, |_| String::new())?,
-        Output::Name => print(&documents.iter().map(object).collect::<Vec<_>>().join("\n")),
+        Output::Name => print(&documents.iter().map(object).collect::<Vec<_>>().join("\n"))?,
         Output::Table | Output::Wide | Output::Yaml => {
             let all = documents.iter().map(|document| text(document, None));
-            print(&all.collect::<Result<Vec<_>, _>>()?.join("---\n"));
+            print(&all.collect::<Result<Vec<_>, _>>()?.join("---\n"))?;
         }
     }
     Ok(Exit::Yes)
@@ -49,17 +49,19 @@ pub(super) async fn yaml<T: Serialize>(context: &Context, kind: &str, views: &[T
             None => texts.push(commented(&view)?),
         }
     }
-    print(&texts.join("---\n"));
+    print(&texts.join("---\n"))?;
     Ok(true)
 }
 
-/// The fields of a view; those of a pause are a level further in.
+/// The fields of a view; those of a pause and a freeze are a level further in.
 fn fields<T: Serialize>(view: &T) -> Result<Map<String, Value>, Failure> {
     let Value::Object(mut fields) = serde_json::to_value(view).map_err(unprintable)? else {
         return Ok(Map::new());
     };
-    if let Some(Value::Object(inner)) = fields.remove("pause") {
-        fields.extend(inner);
+    for nested in ["pause", "freeze"] {
+        if let Some(Value::Object(inner)) = fields.remove(nested) {
+            fields.extend(inner);
+        }
     }
     Ok(fields)
 }

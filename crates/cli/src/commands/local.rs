@@ -30,7 +30,7 @@ pub(super) async fn cache_services(global: &Global, cache: CacheServices) -> Com
     let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(unreachable)?;
     let text = format::text(format, &format::everything(level), &catalogue).map_err(Failure::ours)?;
     let Some(file) = cache.file else {
-        print(&text);
+        print(&text)?;
         return Ok(Exit::Yes);
     };
     let whole = std::path::absolute(&file);

@@ -7,7 +7,7 @@ use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{Show, print};
 
 pub(super) fn completions(shell: &str) -> CommandResult {
-    print(&crate::completion::script(shell)?);
+    print(&crate::completion::script(shell)?)?;
     Ok(Exit::Yes)
 }
 

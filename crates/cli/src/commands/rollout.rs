@@ -6,6 +6,7 @@ mod plan;
 
 use std::time::Duration;
 
+use bellwether_api::v1::progress::Progress;
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView};
 use bellwether_core::words::time::Span;
 
@@ -148,8 +149,16 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
     Ok(outcome::exit(&view))
 }
 
+/// The reason that was given for a rollout, and what it found wrong with its version.
+fn reason(rollout: &Rollout, progress: &Progress) -> String {
+    let found = progress.bad.iter().find(|bad| bad.rollout == rollout.number);
+    let parts = [rollout.reason.as_str(), found.map_or("", |bad| bad.reason.as_str())];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
     let page = context.client.rollouts(&context.namespace, entity).await?;
+    let current = context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?;
     let names = || page.items.iter().map(|rollout| rollout.number.to_string()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {
@@ -167,7 +176,7 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.by.clone(),
                 date(rollout.started_ms),
                 took,
-                rollout.reason.clone(),
+                reason(rollout, &current.progress),
             ]
         });
         let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "reason"];

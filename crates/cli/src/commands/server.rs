@@ -156,7 +156,7 @@ async fn serve(config: &Config) -> CommandResult {
     let mut stops = stops()?;
     let server = Server::start(config, Clock::system()).await?;
     tracing::info!(address = %server.address, "serving");
-    print(&format!("serving on https://{}", server.address));
+    print(&format!("serving on https://{}", server.address))?;
     until_stopped(&server, &mut stops).await;
     server.stop().await.map_err(|error| Failure::ours(error.to_string()))?;
     Ok(Exit::Yes)

@@ -27,10 +27,26 @@ async fn a_restored_backup_is_served_as_it_was() {
     let restored = place.run(&["server", "restore", "--config", &config, &file]);
     assert!(restored.status.success(), "{}", text(&restored.stderr));
     let twice = place.run(&["server", "restore", "--config", &config, &file]);
-    assert!(text(&twice.stderr).contains("holds installation"), "{}", text(&twice.stderr));
+    assert!(text(&twice.stderr).contains("it has installation"), "{}", text(&twice.stderr));
     place.start_server().await;
     let client = place.client();
     wait_for("it leads again", async || client.overview("default").await.is_ok_and(|seen| seen.has_leader))
         .await;
     assert_eq!(lists(&place), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_store_and_no_backup_is_refused_and_nothing_is_created() {
+    let place = Place::new().await;
+    let (nowhere, file) = (place.path("nowhere"), place.path("other.backup"));
+    let taken = place.run(&["server", "backup", "--data-dir", &nowhere, &file]);
+    assert_eq!(taken.status.code(), Some(69), "{}", text(&taken.stderr));
+    let said = text(&taken.stderr);
+    assert!(said.contains(&format!("cannot open the store {nowhere}/store: No such file")), "{said}");
+    std::fs::write(&file, "a letter\n").unwrap();
+    let restored = place.run(&["server", "restore", "--data-dir", &nowhere, &file]);
+    let said = text(&restored.stderr);
+    assert!(said.contains("name a file that `bellwether server backup` wrote"), "{said}");
+    assert_eq!(restored.status.code(), Some(7), "{said}");
+    assert!(!std::path::Path::new(&nowhere).exists(), "{nowhere} was created");
 }

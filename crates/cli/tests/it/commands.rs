@@ -123,6 +123,38 @@ async fn a_failing_run_is_read_where_the_status_points() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_good() {
+    let mut place = Place::new().await;
+    let script = "static = [\"/bin/sh\", \"-c\", \"test $BELLWETHER_VERSION != r2\"]";
+    place.start_agent("web-1", &format!("[entity.system]\n{script}\n"));
+    let dir = place.path("web-1/data");
+    let run = |args: &[&str]| place.run(args);
+    assert_eq!(code(&run(&["entity", "set", "system", "--selector", "all", "--soak", "0s"])), 0);
+    assert_eq!(code(&run(&["rollout", "start", "system", "r1", "-w", "--timeout", "60s"])), 0);
+    let failed = run(&["rollout", "start", "system", "r2", "-w", "--timeout", "60s"]);
+    assert_eq!(code(&failed), 1, "{}", text(&failed.stderr));
+    for of in [&failed, &run(&["rollout", "status", "system"]), &run(&["rollout", "get", "system"])] {
+        let said = text(&of.stdout);
+        assert!(said.contains("rollout 2 found r2 bad: 1 of 1 failed, 0 tolerated"), "{said}");
+        assert!(said.contains("r1 is last known good"), "{said}");
+    }
+    let history = text(&run(&["rollout", "history", "system"]).stdout);
+    assert!(history.contains("1 of 1 failed, 0 tolerated"), "{history}");
+    assert_eq!(text(&run(&["current-version", "-e", "system"]).stdout), "r1\n");
+    wait_for("the agent runs r1", async || {
+        code(&run(&["pending-update", "-e", "system", "--data-dir", &dir])) == 1
+    })
+    .await;
+    let again = place.run_with(
+        &["apply", "-f", "-"],
+        "kind: entity\nname: system\nselector: all\npolicy: {soak: 0s}\nversion: r2\n",
+    );
+    let said = text(&again.stderr);
+    assert!(said.contains("bellwether rollout retry system --version r2"), "{said}");
+    assert_eq!(code(&run(&["rollout", "retry", "system", "--version", "r2"])), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_machine_that_is_expected_is_missed_until_it_joins() {
     let place = one_node().await;
     let run = |args: &[&str]| place.run(args);

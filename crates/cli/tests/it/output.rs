@@ -214,3 +214,18 @@ async fn a_reader_that_goes_away_ends_a_command_quietly() {
         assert_eq!((code(&ended), text(&ended.stderr)), (0, String::new()), "{args:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_written_is_a_failure() {
+    let place = furnished().await;
+    for args in [&["export"][..], &["status"], &["explain"], &["completions", "bash"], &["events"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = place.command(args).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let said = text(&ended.stderr);
+        assert_eq!(code(&ended), 1, "{args:?}: {said}");
+        assert!(
+            said.contains("cannot write to standard output: No space left on device"),
+            "{args:?}: {said}"
+        );
+    }
+}

@@ -82,7 +82,7 @@ async fn an_entity_is_of_a_profile_or_an_action_for_ever_and_rolls_out_with_one_
         (vec!["profile", "delete", "web", "--yes"], 7, "entity web uses it"),
         (vec!["rollout", "start", "web", "web@7"], 7, "bellwether profile history web"),
         (vec!["rollout", "start", "web", "v1"], 7, "bellwether rollout start web web"),
-        (vec!["rollout", "undo", "restart"], 7, "what ran once"),
+        (vec!["rollout", "undo", "restart"], 7, "neither undone nor retried"),
     ] {
         let output = run(&args);
         let said = text(&output.stderr);

@@ -8,7 +8,7 @@ use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
 use super::board::{Board, tally};
 use super::observation::{Observation, TargetStage, phase};
-use crate::records::progress::RolloutActivity;
+use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, RolloutState};
 use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::words::name::TargetName;
@@ -147,9 +147,17 @@ pub fn why_rollout(board: &Board) -> String {
             "no rollout is under way; the last one left targets as they are: 'rollout start' or 'rollout undo'"
                 .into()
         }
-        (None, _, Some(good)) => format!("no rollout is under way; {good} is last known good"),
+        (None, _, Some(good)) => {
+            format!("{}; {good} is last known good", last_ended_bad(progress).unwrap_or_else(|| "no rollout is under way".into()))
+        }
         (None, _, None) => "no rollout is under way, and no version is known to be good".into(),
     }
+}
+
+/// What the last rollout found wrong with its version, until the next rollout.
+fn last_ended_bad(progress: &Progress) -> Option<String> {
+    let bad = progress.bad.iter().find(|bad| bad.rollout == progress.last)?;
+    Some(format!("rollout {} found {} bad: {}", bad.rollout, bad.version, bad.reason))
 }
 
 fn why_under_way(board: &Board, rollout: &Rollout) -> String {

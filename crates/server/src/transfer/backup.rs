@@ -31,7 +31,7 @@ const LONGEST_LINE: usize = 8 << 20;
 const CHUNK: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct BackupHeader {
+pub(super) struct BackupHeader {
     backup: u32,
     installation: Installation,
     revision: u64,
@@ -147,9 +147,21 @@ pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, Trans
 }
 
 /// Reads the header of a backup.
-async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> {
-    let first = line(&mut BufReader::new(open(file).await?)).await?;
-    parse(&first.ok_or_else(|| damaged("it is empty"))?)
+pub(super) async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> {
+    let first = line(&mut BufReader::new(open(file).await?)).await?.ok_or_else(|| damaged("it is empty"))?;
+    format(&first)?;
+    parse(&first)
+}
+
+/// Checks that the first line is the header of a backup in a format that this release reads.
+fn format(first: &[u8]) -> Result<(), TransferError> {
+    let format: BackupFormat = serde_json::from_slice(first).map_err(|_| {
+        damaged("it does not begin like one; name a file that `bellwether server backup` wrote")
+    })?;
+    if format.backup > FORMAT {
+        return Err(TransferError::Newer { found: format.backup, known: FORMAT });
+    }
+    Ok(())
 }
 
 async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
@@ -165,10 +177,7 @@ async fn read(
     let mut lines = BufReader::new(from);
     let mut sum = Sha256::new();
     let first = line(&mut lines).await?.ok_or_else(|| damaged("it is empty"))?;
-    let format: BackupFormat = parse(&first)?;
-    if format.backup > FORMAT {
-        return Err(TransferError::Newer { found: format.backup, known: FORMAT });
-    }
+    format(&first)?;
     let head: BackupHeader = parse(&first)?;
     sum.update(&first);
     let (mut count, mut chunk) = (0_u64, Vec::with_capacity(CHUNK));

@@ -32,6 +32,7 @@ pub async fn migrate(
     tell: impl FnMut(u64),
 ) -> Result<MigrationResult, TransferError> {
     let goal = name(to);
+    exists(from).await?;
     with(from, async |from| with(to, async |to| migrate::migrate((from, to), &goal, tell).await).await).await
 }
 
@@ -44,6 +45,7 @@ pub async fn back_up(
     now: Timestamp,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<u64, TransferError> {
+    exists(config).await?;
     with(config, async |store| backup::take(store, now, out).await).await
 }
 
@@ -52,7 +54,21 @@ pub async fn back_up(
 /// # Errors
 /// [`TransferError`].
 pub async fn restore(config: &Config, file: &Path) -> Result<BackupContents, TransferError> {
+    // Before the store is opened, which creates one where there is none.
+    backup::head_of(file).await?;
     with(config, async |store| backup::restore(store, file).await).await
+}
+
+/// Checks that there is a store to read: opening one would create it.
+async fn exists(config: &Config) -> Result<(), TransferError> {
+    if config.etcd.is_some() {
+        return Ok(());
+    }
+    let path = config.data_dir.join("store");
+    match tokio::fs::metadata(&path).await {
+        Ok(_) => Ok(()),
+        Err(source) => Err(TransferError::File { action: "open the store", path, source }),
+    }
 }
 
 /// Opens the store of a configuration, runs `work` on it, and closes it.

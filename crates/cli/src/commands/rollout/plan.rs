@@ -22,8 +22,8 @@ pub(super) async fn run(context: &Context, what: PlanRollout) -> CommandResult {
     context.show.data(&plan, || vec![plan.token.clone()], |_| lines(&plan))?;
     if !context.show.is_data() {
         if !plan.batches.is_empty() {
-            print("");
-            print(&batches(&plan));
+            print("")?;
+            print(&batches(&plan))?;
         }
         context.show.note(&format!(
             "start exactly this rollout with: bellwether rollout start {entity} {} --plan {}",

@@ -123,8 +123,10 @@ impl<'a> TrialSetup<'a> {
         let mut rehearsal = Simulation::begin(scene, &self.luck);
         while rehearsal.step(&self.luck) {
             let assigned = rehearsal.sample().assigned * 100 / u64::from(self.args.nodes);
-            self.line
-                .draw(|| format!("{}: run {run} of {runs}, {assigned}% told", named.name), (run, assigned));
+            self.line.draw(
+                || format!("{}: run {run} of {runs}, {assigned}% assigned", named.name),
+                (run, assigned),
+            );
         }
         rehearsal.timeline()
     }

@@ -197,7 +197,8 @@ impl Session {
         if let Err(OpError::Refused { reason, hint: None }) = &started
             && progress.bad(&version).is_some()
         {
-            let hint = format!("to try it again on purpose: bellwether rollout retry {name} {version}");
+            let hint =
+                format!("to try it again on purpose: bellwether rollout retry {name} --version {version}");
             return Err(OpError::Refused { reason: reason.clone(), hint: Some(hint) });
         }
         started?;
