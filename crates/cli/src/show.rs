@@ -108,9 +108,12 @@ pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
-        ErrorKind::BrokenPipe => Failure::reader_gone(),
-        _ => Failure::new(Exit::No, format!("write to standard output: {error}")),
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| {
+        if error.kind() == ErrorKind::BrokenPipe {
+            Failure::reader_gone()
+        } else {
+            Failure::new(Exit::No, format!("write to standard output: {error}"))
+        }
     })
 }
 
