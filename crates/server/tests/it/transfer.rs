@@ -136,7 +136,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
         (&bytes[..bytes.len() / 2], "its last line is incomplete"),
         (b"", "it is empty"),
         (b"{\"backup\":9}\n", "its format is 9"),
-        (b"something else\n", "a line is not valid"),
+        (b"something else\n", "it does not begin like one"),
     ];
     for (bad, reason) in cases {
         std::fs::write(&damaged, bad).unwrap();
@@ -147,7 +147,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     flipped = flipped.replacen("web-1", "web-2", 1);
     std::fs::write(&damaged, flipped).unwrap();
     let error = backup::restore(&to, &damaged).await.unwrap_err().to_string();
-    assert!(error.contains("not what was written"), "{error}");
+    assert!(error.contains("count or checksum do not match"), "{error}");
     assert!(dump(&to).await.is_empty(), "a damaged backup wrote something");
 
     backup::restore(&to, &file).await.unwrap();
