@@ -4,18 +4,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::place::{Place, text, wait_for};
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-/// Runs it, and answers its stdout; it must succeed.
-fn done(place: &Place, args: &[&str]) -> String {
-    let output = place.run(args);
-    assert_eq!(code(&output), 0, "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
-}
+use crate::place::{Place, code, done, text, wait_for};
 
 async fn two_nodes() -> Place {
     let mut place = Place::new().await;
@@ -364,7 +353,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
     assert!(code(&other) == 64 && text(&other.stderr).contains("-n says default"), "{}", text(&other.stderr));
 }
 
-/// A directory that may not be read: only told apart by somebody who is not root, who may read everything.
+/// A directory without read permission; root may read everything, so only another user notices.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_that_may_not_be_read_is_refused_by_name() {

@@ -1,14 +1,8 @@
 //! The command line against a real server and agent: what it prints, and what its exit codes say.
 
-use std::process::Output;
-
 use serde_json::Value;
 
-use crate::place::{Place, text, wait_for};
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
+use crate::place::{Place, code, text, wait_for};
 
 async fn one_node() -> Place {
     let mut place = Place::new().await;

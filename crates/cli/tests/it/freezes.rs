@@ -1,21 +1,8 @@
 //! Freezes, the big red switch, approvals and descriptions, on the command line.
 
-use std::process::Output;
-
 use serde_json::Value;
 
-use crate::place::{Place, text, wait_for};
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-/// Runs it, and answers what it said on stdout; it must succeed.
-fn done(place: &Place, args: &[&str]) -> String {
-    let output = place.run(args);
-    assert_eq!(code(&output), 0, "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
-}
+use crate::place::{Place, code, done, text, wait_for};
 
 async fn two_nodes() -> Place {
     let mut place = Place::new().await;

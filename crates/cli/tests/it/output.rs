@@ -1,14 +1,10 @@
 //! What commands print: data in every format, one line for each change, the nearest name, completion, and a quiet end.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::place::{PROGRAM, Place, text, wait_for};
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
+use crate::place::{PROGRAM, Place, code, text, wait_for};
 
 /// A fleet of one node with one of everything that can be listed.
 async fn furnished() -> Place {

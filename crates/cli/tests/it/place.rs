@@ -264,6 +264,18 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The exit code of a command; -1 if a signal ended it.
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// Runs it, and answers its stdout; it must succeed.
+pub(crate) fn done(place: &Place, args: &[&str]) -> String {
+    let output = place.run(args);
+    assert_eq!(code(&output), 0, "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
 pub(crate) fn free_port() -> u16 {
     let [port] = free_ports();
     port

@@ -1,14 +1,8 @@
 //! `profile` and `action` on the command line: what they print, and what their exit codes say.
 
-use std::process::Output;
-
 use serde_json::Value;
 
-use crate::place::{Place, text};
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
+use crate::place::{Place, code, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_is_written_read_compared_and_deleted() {

@@ -45,7 +45,7 @@ impl World {
     }
 }
 
-/// What was handed out between two worlds: targets with a newer assignment in flight.
+/// What was assigned between two worlds: targets with a newer assignment in flight.
 fn handed_out<'a>(before: &World, after: &'a World) -> Vec<(&'a TargetName, &'a TargetState, bool)> {
     let mut found = Vec::new();
     for (name, state) in &after.states {
@@ -81,8 +81,8 @@ fn check_any(before: &World, after: &World) {
         );
     }
     let in_flight = told.iter().any(|(_, state, _)| state.is_in_flight());
-    assert!(!in_flight || after.entity.hold.is_none(), "handed out while a person holds it");
-    assert!(!in_flight || after.progress.clock.since.is_none(), "handed out while paused");
+    assert!(!in_flight || after.entity.hold.is_none(), "assigned while a person paused it");
+    assert!(!in_flight || after.progress.clock.since.is_none(), "assigned while paused");
 }
 
 /// Whether a target does not serve, or may not soon, reckoned without the engine.
@@ -99,12 +99,12 @@ fn unavailable(world: &World) -> u64 {
     world.observations.keys().filter(|name| is_unavailable(world, name)).count() as u64
 }
 
-/// The laws of handing out turns: stages, domains, what may be unavailable, freezes.
+/// The laws of assigning targets: stages, domains, what may be unavailable, freezes.
 fn check_turns(before: &World, after: &World) {
     let told = handed_out(before, after);
     let in_flight = || told.iter().filter(|(_, state, _)| state.is_in_flight());
     let stop = after.environment.stop(&after.entity.name, after.now).is_some();
-    assert!(!stop || in_flight().next().is_none(), "handed out although stopped");
+    assert!(!stop || in_flight().next().is_none(), "assigned although stopped");
     let turns: Vec<_> =
         in_flight().filter(|(_, state, _)| state.purpose == AssignmentPurpose::Update).collect();
     let frozen = after.environment.freeze(&after.entity.name, after.now).is_some();

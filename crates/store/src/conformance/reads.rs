@@ -82,7 +82,7 @@ pub async fn an_empty_store_reads_as_empty(make: impl AsyncFn() -> StoreUnderTes
     assert_eq!(store.list(Range::all(), Some(Revision(0)), 10).await.unwrap(), page);
 }
 
-/// Reads below the compacted revision and beyond the newest are told apart from absence.
+/// Reads below the compacted revision and beyond the newest are distinguished from absence.
 pub async fn the_past_is_read_until_it_is_compacted(make: impl AsyncFn() -> StoreUnderTest) {
     let StoreUnderTest { store, keep: _keep } = make().await;
     for n in 1..=5 {
