@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{Key, LocatedRecord, Record};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{Namespace, NodeName, TargetName};
+use bellwether_core::words::name::{NodeName, TargetName};
 use bellwether_core::world::World;
 use bellwether_server::records::key_text::KeyLocation;
 use bellwether_server::records::{encoding, key_text};
@@ -102,13 +102,14 @@ impl Laws {
         let mut contacts = Vec::new();
         for change in &batch.changes {
             match record(change) {
-                Some((_, Record::Event(event))) => told.push(event),
-                Some((namespace, record)) => {
+                Some(LocatedRecord::Namespaced(_, Record::Event(event))) => told.push(event),
+                Some(LocatedRecord::Global(record)) => self.world.put_global(record, revision),
+                Some(LocatedRecord::Namespaced(namespace, record)) => {
                     if let Record::Presence(node, presence) = &record {
                         contacts.push((node.clone(), presence.contact));
                     }
                     self.one(&record);
-                    self.world.put(namespace.as_ref(), record, revision);
+                    self.world.put(&namespace, record, revision);
                 }
                 None => self.gone(change, revision),
             }
@@ -155,14 +156,23 @@ impl Laws {
     }
 
     fn gone(&mut self, change: &Change, revision: Revision) {
-        let Some(KeyLocation::Record(namespace, key)) = key_text::read(&change.key) else { return };
+        let location = match key_text::read(&change.key) {
+            None | Some(KeyLocation::Aside) => return,
+            Some(location) => location,
+        };
         if change.entry.is_some() {
-            return self.trace.breaks(&format!("a record does not parse: {key:?}"));
+            return self.trace.breaks(&format!("a record does not parse: {location:?}"));
         }
-        if let Key::Target(entity, target) = &key {
-            self.in_flight.remove(&(entity.to_string(), target.clone()));
+        match location {
+            KeyLocation::Namespaced(namespace, key) => {
+                if let Key::Target(entity, target) = &key {
+                    self.in_flight.remove(&(entity.to_string(), target.clone()));
+                }
+                self.world.delete(&namespace, &key, revision);
+            }
+            KeyLocation::Global(key) => self.world.delete_global(&key, revision),
+            KeyLocation::Aside => {}
         }
-        self.world.delete(namespace.as_ref(), &key, revision);
     }
 
     /// Orders only move forward, and only the leader writes them.
@@ -214,10 +224,15 @@ impl Laws {
     }
 }
 
-fn record(change: &Change) -> Option<(Option<Namespace>, Record)> {
+fn record(change: &Change) -> Option<LocatedRecord> {
     let entry = change.entry.as_ref()?;
-    let Some(KeyLocation::Record(namespace, key)) = key_text::read(&change.key) else { return None };
-    encoding::read(&key, &entry.value).ok().map(|record| (namespace, record))
+    match key_text::read(&change.key)? {
+        KeyLocation::Namespaced(namespace, key) => {
+            encoding::read(&key, &entry.value).ok().map(|record| LocatedRecord::Namespaced(namespace, record))
+        }
+        KeyLocation::Global(key) => encoding::read_global(&key, &entry.value).ok().map(LocatedRecord::Global),
+        KeyLocation::Aside => None,
+    }
 }
 
 /// The writes of a profile are linearizable: each acknowledged one is the revision it was answered with, a refused one does

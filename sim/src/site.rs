@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Role;
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::{AnyRecord, GlobalRecord, Record};
 use bellwether_core::records::node::Node;
 use bellwether_core::records::token::Token;
 use bellwether_core::words::label::{Label, Labels};
@@ -27,14 +27,14 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
     let installation = Installation { id: "simulated".to_owned(), ..Installation::new(ca_fingerprint) };
     installation.write(store).await?;
     let home = Namespace::parse("default")?;
-    let token = Record::Token(Token {
+    let token = GlobalRecord::Token(Token {
         name: Actor::parse("people")?,
         role: Role::Admin,
         secret_hash: secret::hash(TOKEN.as_bytes()),
         created_at: BEGIN,
         expires_at: None,
     });
-    let mut ops = vec![put(&home, &token)?];
+    let mut ops = vec![put(&home, &token.into())?];
     for name in nodes {
         let name = name.parse()?;
         let key_fingerprint = bearer(&name).key_fingerprint;
@@ -49,12 +49,16 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
             cordon: None,
             decommissioned: None,
         };
-        ops.push(put(&home, &Record::Node(node))?);
+        ops.push(put(&home, &Record::Node(node).into())?);
     }
     store.commit(Txn { compares: vec![], ops }).await?;
     Ok(())
 }
 
-fn put(home: &Namespace, record: &Record) -> Result<Op, ShapeError> {
-    Ok(Op::Put { key: key_text::of(home, &record.key()), value: encoding::write(record)?, lease: None })
+fn put(home: &Namespace, record: &AnyRecord) -> Result<Op, ShapeError> {
+    Ok(Op::Put {
+        key: key_text::of_any(home, &record.key()),
+        value: encoding::write_any(record)?,
+        lease: None,
+    })
 }

@@ -4,8 +4,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::records::event::EventDraft;
-use crate::records::key::{Key, Record};
+use crate::records::key::{AnyKey, AnyRecord};
+use crate::words::counter::Revision;
+use crate::words::name::Namespace;
 use crate::words::time::Timestamp;
+use crate::world::World;
 
 /// What a decider writes, and when it must run again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,21 +32,39 @@ pub struct Changeset {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
     /// Creates or replaces the record.
-    Put(Box<Record>),
+    Put(Box<AnyRecord>),
     /// Deletes the record.
-    Delete(Key),
+    Delete(AnyKey),
 }
 
 impl Write {
     /// A write that creates or replaces the record.
     #[must_use]
-    pub fn put(record: Record) -> Self {
-        Self::Put(Box::new(record))
+    pub fn put(record: impl Into<AnyRecord>) -> Self {
+        Self::Put(Box::new(record.into()))
+    }
+
+    /// A write that deletes the record.
+    #[must_use]
+    pub fn delete(key: impl Into<AnyKey>) -> Self {
+        Self::Delete(key.into())
+    }
+
+    /// Applies it to the world, as committed in `namespace` at `revision`.
+    pub fn apply_to(self, world: &mut World, namespace: &Namespace, revision: Revision) {
+        match self {
+            Self::Put(record) => match *record {
+                AnyRecord::Namespaced(record) => world.put(namespace, record, revision),
+                AnyRecord::Global(record) => world.put_global(record, revision),
+            },
+            Self::Delete(AnyKey::Namespaced(key)) => world.delete(namespace, &key, revision),
+            Self::Delete(AnyKey::Global(key)) => world.delete_global(&key, revision),
+        }
     }
 
     /// Key of the record that it changes.
     #[must_use]
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> AnyKey {
         match self {
             Self::Put(record) => record.key(),
             Self::Delete(key) => key.clone(),

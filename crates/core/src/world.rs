@@ -14,7 +14,7 @@ use alloc::string::String;
 use fleet::Fleet;
 
 use crate::records::freeze::Freeze;
-use crate::records::key::Key;
+use crate::records::key::{AnyKey, GlobalKey, Key};
 use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
 use crate::records::versioned::Versioned;
@@ -49,23 +49,26 @@ fn revision_of<T>(kept: Option<&Versioned<T>>) -> Revision {
 }
 
 impl World {
-    /// The revision of a record's last write; zero when there is none.
+    /// The revision of a record's last write, of the namespace or of none; zero when there is none.
     #[must_use]
-    pub fn revision(&self, namespace: &Namespace, key: &Key) -> Revision {
-        self.written(Some(namespace), key)
+    pub fn revision(&self, namespace: &Namespace, key: &AnyKey) -> Revision {
+        match key {
+            AnyKey::Global(key) => self.global_revision(key),
+            AnyKey::Namespaced(key) => {
+                self.fleets.get(namespace).map_or(Revision::ZERO, |fleet| fleet.revision(key))
+            }
+        }
     }
 
-    /// The same for a record of a namespace or of none.
+    /// The revision of the last write of a record of no namespace; zero when there is none.
     #[must_use]
-    pub fn written(&self, namespace: Option<&Namespace>, key: &Key) -> Revision {
-        match (key, namespace.and_then(|namespace| self.fleets.get(namespace))) {
-            (Key::Token(hash), _) => revision_of(self.tokens.get(hash)),
-            (Key::JoinToken(hash), _) => revision_of(self.join_tokens.get(hash)),
-            (Key::GlobalFreeze(name), _) => revision_of(self.freezes.get(name)),
-            (Key::Server(name), _) => revision_of(self.servers.get(name)),
-            (Key::Leader, _) => revision_of(self.leader.as_ref()),
-            (_, Some(fleet)) => fleet.revision(key),
-            (_, None) => Revision::ZERO,
+    pub fn global_revision(&self, key: &GlobalKey) -> Revision {
+        match key {
+            GlobalKey::Token(hash) => revision_of(self.tokens.get(hash)),
+            GlobalKey::JoinToken(hash) => revision_of(self.join_tokens.get(hash)),
+            GlobalKey::Freeze(name) => revision_of(self.freezes.get(name)),
+            GlobalKey::Server(name) => revision_of(self.servers.get(name)),
+            GlobalKey::Leader => revision_of(self.leader.as_ref()),
         }
     }
 
@@ -163,12 +166,7 @@ impl Fleet {
             Key::ProfileRevision(name, number) => {
                 revision_of(self.profile_revisions.get(&(name.clone(), *number)))
             }
-            Key::Event(_)
-            | Key::Token(_)
-            | Key::JoinToken(_)
-            | Key::GlobalFreeze(_)
-            | Key::Server(_)
-            | Key::Leader => Revision::ZERO,
+            Key::Event(_) => Revision::ZERO,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwether_api::client::secret::Secret;
 use bellwether_core::access::Role;
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace};
@@ -93,7 +93,7 @@ async fn first_token(
 ) -> Result<(), RunError> {
     let name = Actor::parse("admin").expect("plain letters are an actor");
     let home = Namespace::parse("default").expect("plain letters are a label");
-    let record = Record::Token(Token {
+    let record = GlobalRecord::Token(Token {
         name: name.clone(),
         role: Role::Admin,
         secret_hash: secret::hash(token.expose().as_bytes()),
@@ -116,7 +116,7 @@ async fn first_token(
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
     let transactor = Transactor::new(published, committer, clock.clone());
     let mut writes: Vec<Write> =
-        world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
+        world.tokens.keys().map(|hash| Write::delete(GlobalKey::Token(hash.clone()))).collect();
     writes.push(Write::put(record));
     transactor
         .commit(world, &home, CommitContext::person(name), vec![Changeset { writes, events: vec![] }])

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::GlobalRecord;
 use bellwether_core::records::server::Leader;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::ServerName;
@@ -52,7 +52,7 @@ impl Leadership {
         tasks: &Tasks,
     ) -> Self {
         let (name, clock) = (config.name.clone(), clock.clone());
-        let record = move || Record::Leader(Leader { server: name.clone(), since: clock.now() });
+        let record = move || GlobalRecord::Leader(Leader { server: name.clone(), since: clock.now() });
         let key = LeaseKey {
             store: store.clone(),
             key: key_text::LEADER.into(),

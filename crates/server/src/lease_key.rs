@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::GlobalRecord;
 use bellwether_core::words::counter::Revision;
 use bellwether_store::{CommitOutcome, Compare, LeaseId, Op, Range, Store, StoreError, Txn};
 use bytes::Bytes;
@@ -41,7 +41,7 @@ pub(crate) struct LeaseKey {
     /// Whether no other process can use the store: a key that is there was left by a predecessor, and is removed at once.
     pub(crate) has_own_store: bool,
     /// Makes the record, at the time of each attempt.
-    pub(crate) record: Arc<dyn Fn() -> Record + Send + Sync>,
+    pub(crate) record: Arc<dyn Fn() -> GlobalRecord + Send + Sync>,
 }
 
 /// One holding of the key.
@@ -95,7 +95,7 @@ impl LeaseKey {
                 .commit(Txn { compares: vec![compare], ops: vec![Op::Delete { key: entry.key }] })
                 .await?;
         }
-        let value = encoding::write(&(self.record)()).map_err(|error| StoreError::Broken {
+        let value = encoding::write_global(&(self.record)()).map_err(|error| StoreError::Broken {
             reason: format!("cannot encode the record of the {}: {error}", self.purpose),
         })?;
         // Taken before the lease is granted: the time of the commit counts as lifetime of the lease.

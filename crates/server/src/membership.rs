@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::GlobalRecord;
 use bellwether_core::records::server::Server;
 use bellwether_core::words::counter::Revision;
 use bellwether_rt::clock::Clock;
@@ -38,7 +38,7 @@ pub fn start(
         key: key_text::server(&server.name),
         purpose: "membership",
         has_own_store: config.etcd.is_none(),
-        record: Arc::new(move || Record::Server(Server { since: clock.now(), ..server.clone() })),
+        record: Arc::new(move || GlobalRecord::Server(Server { since: clock.now(), ..server.clone() })),
     };
     let (holding, membership) = watch::channel(None);
     tasks.spawn("membership", key.run(holding, tasks.token()));

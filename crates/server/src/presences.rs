@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_core::decide::liveness;
 use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
-use bellwether_core::records::key::Key;
+use bellwether_core::records::key::GlobalKey;
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::words::time::Timestamp;
@@ -94,17 +94,18 @@ impl Presences {
     async fn pass(&self, acquired: Revision) -> Result<Option<Timestamp>, CommitError> {
         let mut wake: Option<Timestamp> = None;
         let world = self.transactor.world();
-        let own_key = Key::Server(self.name.clone());
+        let own_key = GlobalKey::Server(self.name.clone());
         for namespace in world.fleets.keys() {
             // Without its membership in the world, this server writes nothing.
-            if world.revision(namespace, &own_key) != acquired {
+            if world.global_revision(&own_key) != acquired {
                 return Ok(None);
             }
             let term = self.leadership.term();
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
             if !verdict.changesets.is_empty() {
-                let by = CommitContext { term, seen: vec![own_key.clone()], ..CommitContext::decider() };
+                let by =
+                    CommitContext { term, seen: vec![own_key.clone().into()], ..CommitContext::decider() };
                 self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::decide::table::{DECIDERS, Decider, DeciderContext, Decision};
+use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
@@ -118,7 +119,7 @@ impl Reconciler {
         let context =
             DeciderContext { world: &world, namespace, fleet, term, leading_since, events_kept, now };
         for Decision { guard, verdict } in (entry.decide)(context) {
-            let by = CommitContext { seen: guard.into_iter().collect(), ..decider(term) };
+            let by = CommitContext { seen: guard.into_iter().map(AnyKey::from).collect(), ..decider(term) };
             pass.add(match fail_points(entry) {
                 Some(points) => self.commit_between(points, &world, namespace, (by, verdict)).await?,
                 None => self.commit(&world, namespace, by, verdict).await?,
@@ -211,14 +212,14 @@ pub(crate) fn decider(term: Term) -> CommitContext {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bellwether_core::records::key::Key;
+    use bellwether_core::records::key::GlobalKey;
     use bellwether_core::verdict::Write;
 
     #[test]
     fn slices_keep_order_and_stay_within_a_transaction() {
-        let changeset = |writes: usize| {
-            let key = Key::Token("x".to_owned());
-            Changeset { writes: vec![Write::Delete(key); writes], events: vec![] }
+        let changeset = |writes: usize| Changeset {
+            writes: vec![Write::delete(GlobalKey::Token("x".to_owned())); writes],
+            events: vec![],
         };
         let sizes = [60, 40, 1, 99, 1, 120, 1];
         let slices = slices(sizes.into_iter().map(changeset).collect());

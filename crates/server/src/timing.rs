@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity};
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::GlobalRecord;
 use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
@@ -59,9 +59,9 @@ pub fn not_behind(world: &World, clock: Clock) -> Clock {
 async fn others(store: &Store, me: &ServerName) -> Result<Vec<String>, StoreError> {
     let page = store.list(Range::prefix(key_text::SERVERS), None, 64).await?;
     let server = |key: &[u8], value: &[u8]| {
-        let Some(KeyLocation::Record(_, key)) = key_text::read(key) else { return None };
-        match encoding::read(&key, value) {
-            Ok(Record::Server(server)) => Some(server),
+        let Some(KeyLocation::Global(key)) = key_text::read(key) else { return None };
+        match encoding::read_global(&key, value) {
+            Ok(GlobalRecord::Server(server)) => Some(server),
             Ok(_) | Err(_) => None,
         }
     };

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::records::key::Key;
+use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::Changeset;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
@@ -49,7 +49,7 @@ pub struct CommitContext {
     /// The term that a decider decided in.
     pub term: Option<Term>,
     /// Records that were read and must be unchanged, besides those that are written.
-    pub seen: Vec<Key>,
+    pub seen: Vec<AnyKey>,
 }
 
 impl CommitContext {

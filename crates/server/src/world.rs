@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use bellwether_core::records::key::Key;
+use bellwether_core::records::key::{Key, LocatedRecord};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
@@ -329,7 +329,7 @@ fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)
         return;
     }
     for change in batch.changes {
-        if let Some(KeyLocation::Record(Some(namespace), Key::Order(node))) = key_text::read(&change.key) {
+        if let Some(KeyLocation::Namespaced(namespace, Key::Order(node))) = key_text::read(&change.key) {
             ordered.push((namespace, node));
         }
         if let Err(error) = fold_change(world, &change, revision) {
@@ -341,12 +341,13 @@ fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)
 
 fn fold_change(world: &mut World, change: &Change, revision: Revision) -> Result<(), WorldError> {
     match (&change.entry, key_text::read(&change.key)) {
-        (Some(entry), _) => {
-            if let Some((namespace, record)) = parse(&change.key, &entry.value)? {
-                world.put(namespace.as_ref(), record, revision);
-            }
-        }
-        (None, Some(KeyLocation::Record(namespace, key))) => world.delete(namespace.as_ref(), &key, revision),
+        (Some(entry), _) => match parse(&change.key, &entry.value)? {
+            Some(LocatedRecord::Namespaced(namespace, record)) => world.put(&namespace, record, revision),
+            Some(LocatedRecord::Global(record)) => world.put_global(record, revision),
+            None => {}
+        },
+        (None, Some(KeyLocation::Namespaced(namespace, key))) => world.delete(&namespace, &key, revision),
+        (None, Some(KeyLocation::Global(key))) => world.delete_global(&key, revision),
         (None, Some(KeyLocation::Aside) | None) => {}
     }
     Ok(())

@@ -55,7 +55,7 @@ fn turn(
     if quiet >= staleness.remove_after {
         let key = Key::ExternalTarget(entity.clone(), target.clone());
         let cause = format!("not reported for {quiet_for}; it is no target any more");
-        return Changeset { writes: vec![Write::Delete(key)], events: vec![told("target.let_go", cause)] };
+        return Changeset { writes: vec![Write::delete(key)], events: vec![told("target.let_go", cause)] };
     }
     let silent = ExternalTarget { silent: true, well_since: None, ..known.clone() };
     let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));

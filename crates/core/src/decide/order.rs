@@ -1,6 +1,5 @@
 //! One order per node; a next generation is written only when the content changes.
 
-use alloc::boxed::Box;
 use alloc::vec;
 
 use crate::records::key::Record;
@@ -18,7 +17,7 @@ pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
         let last = fleet.orders.get(name).map_or(Generation::ZERO, |kept| kept.value.generation);
         let content = fleet.contents.get(name).cloned().unwrap_or_default();
         let order = Order { generation: last.next(), term, content };
-        Changeset { writes: vec![Write::Put(Box::new(Record::Order(name.clone(), order)))], events: vec![] }
+        Changeset { writes: vec![Write::put(Record::Order(name.clone(), order))], events: vec![] }
     });
     Verdict { changesets: changesets.collect(), wake: None }
 }

@@ -35,7 +35,7 @@ pub fn decide(fleet: &Fleet, keep: u64) -> Verdict {
     }
     let changesets = keys
         .chunks(PER_ATOM)
-        .map(|keys| Changeset { writes: keys.iter().cloned().map(Write::Delete).collect(), events: vec![] });
+        .map(|keys| Changeset { writes: keys.iter().cloned().map(Write::delete).collect(), events: vec![] });
     Verdict { changesets: changesets.collect(), wake: None }
 }
 

@@ -202,7 +202,7 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
         after: None,
         cause: "it was deleted: its numbers begin anew".to_string(),
     };
-    let changeset = Changeset { writes: vec![Write::Delete(Key::Slot(name.clone()))], events: vec![event] };
+    let changeset = Changeset { writes: vec![Write::delete(Key::Slot(name.clone()))], events: vec![event] };
     slot.holders.is_empty().then_some(changeset)
 }
 
@@ -273,7 +273,7 @@ fn expire(slot: &mut Slot, now: Timestamp) -> Vec<EventDraft> {
 
 /// The write that stores a slot, or removes it when it holds no information.
 fn write(slot: Slot) -> Write {
-    if slot.says_nothing() { Write::Delete(Key::Slot(slot.name)) } else { Write::put(Record::Slot(slot)) }
+    if slot.says_nothing() { Write::delete(Key::Slot(slot.name)) } else { Write::put(Record::Slot(slot)) }
 }
 
 fn told(kind: &'static str, slot: &Slot, before: String, cause: String) -> EventDraft {

@@ -1,5 +1,5 @@
-//! The typed key of a record, and the record with its key. The textual form of keys belongs to the store's
-//! side.
+//! The typed key of a record, and the record with its key, by scope: those of a namespace, and those of the whole
+//! installation. The textual form of keys belongs to the store's side.
 
 use alloc::string::String;
 
@@ -25,11 +25,11 @@ use super::wait_cycle::WaitCycles;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
-    TargetName,
+    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServerName, ServiceName,
+    SlotName, TargetName,
 };
 
-/// Key of a record within its namespace; tokens, servers and the leader belong to no namespace.
+/// Key of a record within its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// A node, by name.
@@ -66,8 +66,6 @@ pub enum Key {
     HookAnswers(EntityName),
     /// A freeze, by name.
     Freeze(FreezeName),
-    /// A freeze of every namespace, by name.
-    GlobalFreeze(FreezeName),
     /// A pause of several nodes, by name.
     Pause(PauseName),
     /// A slot, by name.
@@ -78,6 +76,13 @@ pub enum Key {
     ProfileRevision(ProfileName, ProfileRevisionNumber),
     /// An event, by sequence number.
     Event(Sequence),
+}
+
+/// Key of a record that belongs to the installation and to no namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GlobalKey {
+    /// A freeze of every namespace, by name.
+    Freeze(FreezeName),
     /// A server, by name.
     Server(ServerName),
     /// The leader; there is one such record.
@@ -88,7 +93,28 @@ pub enum Key {
     JoinToken(String),
 }
 
-/// A record, with the names its key needs and the record itself lacks.
+/// Key of a record of either scope.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnyKey {
+    /// Of a record in a namespace, which stands beside the key.
+    Namespaced(Key),
+    /// Of a record in no namespace.
+    Global(GlobalKey),
+}
+
+impl From<Key> for AnyKey {
+    fn from(key: Key) -> Self {
+        Self::Namespaced(key)
+    }
+}
+
+impl From<GlobalKey> for AnyKey {
+    fn from(key: GlobalKey) -> Self {
+        Self::Global(key)
+    }
+}
+
+/// A record of a namespace, with the names its key needs and the record itself lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// A node.
@@ -125,8 +151,6 @@ pub enum Record {
     HookAnswers(EntityName, HookAnswers),
     /// A freeze.
     Freeze(Freeze),
-    /// A freeze of every namespace.
-    GlobalFreeze(Freeze),
     /// A pause of several nodes.
     Pause(NodePause),
     /// A slot.
@@ -137,14 +161,6 @@ pub enum Record {
     ProfileRevision(ProfileRevision),
     /// An event.
     Event(Event),
-    /// A server.
-    Server(Server),
-    /// The leader among the servers.
-    Leader(Leader),
-    /// An API token.
-    Token(Token),
-    /// A join token.
-    JoinToken(JoinToken),
 }
 
 impl Record {
@@ -169,7 +185,6 @@ impl Record {
             Self::Controllers(entity, _) => Key::Controllers(entity.clone()),
             Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
-            Self::GlobalFreeze(freeze) => Key::GlobalFreeze(freeze.name.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),
@@ -177,10 +192,78 @@ impl Record {
                 Key::ProfileRevision(profile_revision.profile.clone(), profile_revision.number)
             }
             Self::Event(event) => Key::Event(event.sequence),
-            Self::Server(server) => Key::Server(server.name.clone()),
-            Self::Leader(_) => Key::Leader,
-            Self::Token(token) => Key::Token(token.secret_hash.clone()),
-            Self::JoinToken(token) => Key::JoinToken(token.secret_hash.clone()),
         }
     }
+}
+
+/// A record that belongs to the installation and to no namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GlobalRecord {
+    /// A freeze of every namespace.
+    Freeze(Freeze),
+    /// A server.
+    Server(Server),
+    /// The leader among the servers.
+    Leader(Leader),
+    /// An API token.
+    Token(Token),
+    /// A join token.
+    JoinToken(JoinToken),
+}
+
+impl GlobalRecord {
+    /// The key under which it is stored.
+    #[must_use]
+    pub fn key(&self) -> GlobalKey {
+        match self {
+            Self::Freeze(freeze) => GlobalKey::Freeze(freeze.name.clone()),
+            Self::Server(server) => GlobalKey::Server(server.name.clone()),
+            Self::Leader(_) => GlobalKey::Leader,
+            Self::Token(token) => GlobalKey::Token(token.secret_hash.clone()),
+            Self::JoinToken(token) => GlobalKey::JoinToken(token.secret_hash.clone()),
+        }
+    }
+}
+
+/// A record of either scope.
+#[expect(clippy::large_enum_variant, reason = "nearly all are of a namespace, and writes hold them boxed")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyRecord {
+    /// In a namespace, which stands beside the record.
+    Namespaced(Record),
+    /// In no namespace.
+    Global(GlobalRecord),
+}
+
+impl AnyRecord {
+    /// The key under which it is stored.
+    #[must_use]
+    pub fn key(&self) -> AnyKey {
+        match self {
+            Self::Namespaced(record) => AnyKey::Namespaced(record.key()),
+            Self::Global(record) => AnyKey::Global(record.key()),
+        }
+    }
+}
+
+impl From<Record> for AnyRecord {
+    fn from(record: Record) -> Self {
+        Self::Namespaced(record)
+    }
+}
+
+impl From<GlobalRecord> for AnyRecord {
+    fn from(record: GlobalRecord) -> Self {
+        Self::Global(record)
+    }
+}
+
+/// A record of either scope, with its namespace if it is in one.
+#[expect(clippy::large_enum_variant, reason = "nearly all are of a namespace")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocatedRecord {
+    /// In this namespace.
+    Namespaced(Namespace, Record),
+    /// In no namespace.
+    Global(GlobalRecord),
 }

@@ -52,11 +52,6 @@ impl Fleet {
             }
             Record::ProfileRevision(value) => self.put_profile_revision(value, revision),
             Record::Event(event) => self.put_event(event),
-            Record::Token(_)
-            | Record::JoinToken(_)
-            | Record::GlobalFreeze(_)
-            | Record::Server(_)
-            | Record::Leader(_) => {}
         }
     }
 
@@ -94,7 +89,6 @@ impl Fleet {
                 self.profile_revisions.remove_mut(&(name.clone(), *number));
             }
             Key::Event(sequence) => self.delete_event(*sequence),
-            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) | Key::Server(_) | Key::Leader => {}
         }
     }
 }

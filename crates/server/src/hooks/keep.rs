@@ -50,9 +50,9 @@ pub(super) async fn remember(
             let subject = format!("target/{entity}/{target}");
             let cause = "removed by the removal hook".to_owned();
             events.push(EventDraft { kind: "target.gone", subject, before: None, after: None, cause });
-            writes.push(Write::Delete(Key::ExternalTarget(entity.clone(), target)));
+            writes.push(Write::delete(Key::ExternalTarget(entity.clone(), target)));
         }
-        let by = CommitContext { seen: vec![Key::Entity(entity.clone())], ..decider(term) };
+        let by = CommitContext { seen: vec![Key::Entity(entity.clone()).into()], ..decider(term) };
         tries += 1;
         match transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
             Ok(_) => return Ok(failed),

@@ -131,7 +131,7 @@ async fn read(
     let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
     let mut events = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
-        let Some(key_text::KeyLocation::Record(_, key)) = key_text::read(&entry.key) else { continue };
+        let Some(key_text::KeyLocation::Namespaced(_, key)) = key_text::read(&entry.key) else { continue };
         let Record::Event(event) = encoding::read(&key, &entry.value)? else { continue };
         events.push((&event).into());
     }

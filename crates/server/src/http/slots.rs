@@ -6,8 +6,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_api::v1::slot::{
     AcquireSlot, ForceRelease, ReleaseSlot, RenewSlot, Slot, SlotGrant, SlotSpec, SlotView,
 };
-use bellwether_core::records::key::Key;
-use bellwether_core::records::slot::Slot as Record;
+use bellwether_core::records::key::{AnyKey, Key};
 use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::name::{Actor, Namespace, SlotName};
 
@@ -41,7 +40,7 @@ pub(crate) async fn get(
     query: QueryParams,
 ) -> Result<JsonAnswer<SlotView>, Failure> {
     query.only(&["index", "wait"])?;
-    let (index, wait, key) = (query.index()?, query.wait()?, Key::Slot(name.clone()));
+    let (index, wait, key) = (query.index()?, query.wait()?, AnyKey::from(Key::Slot(name.clone())));
     if !wait.is_zero() {
         let mut worlds = app.transactor.follow();
         let news = worlds.wait_for(|world| world.revision(&namespace, &key) != index);
@@ -54,7 +53,10 @@ pub(crate) async fn get(
     }
     let world = app.world();
     let kept = world.fleets.get(&namespace).and_then(|fleet| fleet.slots.get(&name));
-    let slot = kept.map_or_else(|| Slot::from(&Record::fresh(name)), |kept| Slot::from(&*kept.value));
+    let slot = kept.map_or_else(
+        || Slot::from(&bellwether_core::records::slot::Slot::fresh(name)),
+        |kept| Slot::from(&*kept.value),
+    );
     Ok(JsonAnswer(SlotView { slot, revision: world.revision(&namespace, &key).get() }))
 }
 

@@ -183,7 +183,7 @@ pub async fn delete(
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
             let event = event("entity.deleted", format!("entity/{name}"), "its targets are unchanged");
-            let writes = vec![Write::Delete(Key::Entity(name.clone()))];
+            let writes = vec![Write::delete(Key::Entity(name.clone()))];
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await

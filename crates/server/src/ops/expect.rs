@@ -59,7 +59,7 @@ pub async fn unexpect(
             if fleet.expected.get(name).is_none() {
                 return Err(OpError::NotFound(format!("an expected node {name}")));
             }
-            let writes = vec![Write::Delete(Key::Expected(name.clone()))];
+            let writes = vec![Write::delete(Key::Expected(name.clone()))];
             let event = event("node.unexpected", format!("node/{name}"), "no longer expected");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })

@@ -177,7 +177,7 @@ fn take(
                     subject,
                     "its controller reported that it is gone",
                 ));
-                changeset.writes.push(Write::Delete(Key::ExternalTarget(key.0, key.1)));
+                changeset.writes.push(Write::delete(Key::ExternalTarget(key.0, key.1)));
             }
             ReportLine::Gone(_) => {}
         }

@@ -5,7 +5,7 @@ use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
@@ -84,8 +84,8 @@ pub async fn put(
             };
             let is_new = old.is_none();
             let record = match place {
-                FreezeNamespace::In(_) => Record::Freeze(freeze),
-                FreezeNamespace::Everywhere => Record::GlobalFreeze(freeze),
+                FreezeNamespace::In(_) => AnyRecord::from(Record::Freeze(freeze)),
+                FreezeNamespace::Everywhere => GlobalRecord::Freeze(freeze).into(),
             };
             Ok((Some(Changeset { writes: vec![Write::put(record)], events: vec![event] }), (view, is_new)))
         })
@@ -108,8 +108,8 @@ pub async fn delete(
                 return Err(OpError::NotFound(missing(world, place, name)));
             };
             let key = match place {
-                FreezeNamespace::In(_) => Key::Freeze(name.clone()),
-                FreezeNamespace::Everywhere => Key::GlobalFreeze(name.clone()),
+                FreezeNamespace::In(_) => AnyKey::from(Key::Freeze(name.clone())),
+                FreezeNamespace::Everywhere => GlobalKey::Freeze(name.clone()).into(),
             };
             let before = Some(words(old, now) + place.suffix());
             let ended =

@@ -43,7 +43,7 @@ pub async fn keep(
             let (node, category, entity) = place;
             let (run, text) = (run.clone(), text.clone());
             let log = NodeLog { node, category, entity, run, at, bytes: text.len(), text };
-            let mut writes: Vec<Write> = log_to_delete(fleet, &log).map(Write::Delete).into_iter().collect();
+            let mut writes: Vec<Write> = log_to_delete(fleet, &log).map(Write::delete).into_iter().collect();
             writes.push(Write::put(Record::Log(log)));
             // No event: the status that refers to this log has one.
             Ok((Some(Changeset { writes, events: Vec::new() }), ()))

@@ -5,7 +5,7 @@ use bellwether_api::v1;
 use bellwether_api::v1::labels::labels_in;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{GlobalRecord, Key, Record};
 use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
@@ -65,9 +65,9 @@ pub async fn join(
             };
             let used =
                 bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
-            let mut writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
+            let mut writes = vec![Write::put(GlobalRecord::JoinToken(used)), Write::put(Record::Node(node))];
             writes.extend(predecessor(fleet, &name));
-            writes.extend(fleet.expected.get(&name).map(|_| Write::Delete(Key::Expected(name.clone()))));
+            writes.extend(fleet.expected.get(&name).map(|_| Write::delete(Key::Expected(name.clone()))));
             let event = event("node.joined", format!("node/{name}"), "joined with a join token");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
@@ -127,7 +127,7 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     ];
     let logs = fleet.logs_of(name).map(|kept| &kept.value);
     let logs = logs.map(|log| Key::Log(name.clone(), log.category.clone(), log.entity.clone()));
-    kept.into_iter().flatten().chain(told).chain(logs).map(Write::Delete).collect()
+    kept.into_iter().flatten().chain(told).chain(logs).map(Write::delete).collect()
 }
 
 /// Issues a new certificate for the key that a node has.

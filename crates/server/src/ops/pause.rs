@@ -60,7 +60,7 @@ pub async fn delete(
             let event = EventDraft { before, ..event("pause.off", format!("pause/{name}"), ended) };
             Ok((
                 Some(Changeset {
-                    writes: vec![Write::Delete(Key::Pause(name.clone()))],
+                    writes: vec![Write::delete(Key::Pause(name.clone()))],
                     events: vec![event],
                 }),
                 (),

@@ -91,7 +91,7 @@ pub async fn delete(
             let profile_revisions = fleet.revisions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
-                profile_revisions.map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
+                profile_revisions.map(|number| Write::delete(Key::ProfileRevision(name.clone(), number))),
             );
             let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
@@ -144,7 +144,7 @@ fn write(
         Write::put(Record::ProfileRevision(profile_revision.clone())),
     ];
     writes.extend(
-        forgotten.into_iter().map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
+        forgotten.into_iter().map(|number| Write::delete(Key::ProfileRevision(name.clone(), number))),
     );
     let mut event = event("profile.changed", format!("profile/{name}"), cause(&intent.reason));
     event.before = before.map(|before| before.number.to_string());

@@ -3,7 +3,7 @@
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
 use bellwether_api::v1::access::{NewJoinToken, NewToken};
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::token::{JoinToken, Token};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
@@ -46,7 +46,10 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
                 expires_at,
             };
             let event = event("token.created", format!("token/{name}"), format!("role {role}"));
-            Ok((Some(Changeset { writes: vec![Write::put(Record::Token(token))], events: vec![event] }), ()))
+            Ok((
+                Some(Changeset { writes: vec![Write::put(GlobalRecord::Token(token))], events: vec![event] }),
+                (),
+            ))
         })
         .await?;
     Ok(secret)
@@ -72,7 +75,7 @@ pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Resul
                     hint: Some("create another admin token first".to_owned()),
                 });
             }
-            let write = Write::Delete(Key::Token(token.value.secret_hash.clone()));
+            let write = Write::delete(GlobalKey::Token(token.value.secret_hash.clone()));
             let event = event("token.deleted", format!("token/{name}"), "deleted");
             Ok((Some(Changeset { writes: vec![write], events: vec![event] }), ()))
         })
@@ -113,7 +116,7 @@ pub async fn create_join(
             };
             let id: String = secret_hash.chars().take(12).collect();
             let event = event("token.created", format!("join-token/{id}"), "valid for one node");
-            let writes = vec![Write::put(Record::JoinToken(token))];
+            let writes = vec![Write::put(GlobalRecord::JoinToken(token))];
             Ok::<_, OpError>((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await?;
@@ -132,7 +135,7 @@ pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Re
                 return Err(OpError::NotFound(format!("join token {id}")));
             };
             let event = event("token.deleted", format!("join-token/{id}"), "revoked");
-            let writes = vec![Write::Delete(Key::JoinToken(hash.clone()))];
+            let writes = vec![Write::delete(GlobalKey::JoinToken(hash.clone()))];
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await

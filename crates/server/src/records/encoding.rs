@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,18 @@ struct Schema {
     schema: String,
 }
 
-/// Encodes a record.
+/// Encodes a record of either scope.
+///
+/// # Errors
+/// [`ShapeError`] when it has no JSON form.
+pub fn write_any(record: &AnyRecord) -> Result<Bytes, ShapeError> {
+    match record {
+        AnyRecord::Namespaced(record) => write(record),
+        AnyRecord::Global(record) => write_global(record),
+    }
+}
+
+/// Encodes a record of a namespace.
 ///
 /// # Errors
 /// [`ShapeError`] when it has no JSON form.
@@ -53,20 +64,29 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
             put(schema, v1::profile::ProfileRevision::try_from(profile_revision)?)
         }
         Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
-        Record::Freeze(freeze) | Record::GlobalFreeze(freeze) => {
-            put(schema, v1::freeze::Freeze::from(freeze))
-        }
+        Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Slot(slot) => put(schema, v1::slot::Slot::from(slot)),
         Record::Event(event) => put(schema, v1::event::Event::from(event)),
-        Record::Server(server) => put(schema, v1::server::Server::from(server)),
-        Record::Leader(leader) => put(schema, v1::server::Leader::from(leader)),
-        Record::Token(token) => put(schema, v1::access::StoredToken::from(token)),
-        Record::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
     }
 }
 
-/// Decodes the record under `key`.
+/// Encodes a record of no namespace.
+///
+/// # Errors
+/// [`ShapeError`] when it has no JSON form.
+pub fn write_global(record: &GlobalRecord) -> Result<Bytes, ShapeError> {
+    let schema = global_schema(&record.key());
+    match record {
+        GlobalRecord::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
+        GlobalRecord::Server(server) => put(schema, v1::server::Server::from(server)),
+        GlobalRecord::Leader(leader) => put(schema, v1::server::Leader::from(leader)),
+        GlobalRecord::Token(token) => put(schema, v1::access::StoredToken::from(token)),
+        GlobalRecord::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
+    }
+}
+
+/// Decodes the record of a namespace under `key`.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field, or the schema when a newer release wrote it.
@@ -119,17 +139,39 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             get::<v1::hook_answers::HookAnswers>(schema, bytes)?.try_into()?,
         ),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
-        Key::GlobalFreeze(_) => Record::GlobalFreeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Slot(_) => Record::Slot(get::<v1::slot::Slot>(schema, bytes)?.try_into()?),
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
-        Key::Server(_) => Record::Server(get::<v1::server::Server>(schema, bytes)?.try_into()?),
-        Key::Leader => Record::Leader(get::<v1::server::Leader>(schema, bytes)?.try_into()?),
-        Key::Token(_) => Record::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?),
-        Key::JoinToken(_) => {
-            Record::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
+    })
+}
+
+/// Decodes the record of no namespace under `key`.
+///
+/// # Errors
+/// [`ShapeError`] naming the field, or the schema when a newer release wrote it.
+pub fn read_global(key: &GlobalKey, bytes: &[u8]) -> Result<GlobalRecord, ShapeError> {
+    let schema = global_schema(key);
+    Ok(match key {
+        GlobalKey::Freeze(_) => GlobalRecord::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        GlobalKey::Server(_) => GlobalRecord::Server(get::<v1::server::Server>(schema, bytes)?.try_into()?),
+        GlobalKey::Leader => GlobalRecord::Leader(get::<v1::server::Leader>(schema, bytes)?.try_into()?),
+        GlobalKey::Token(_) => {
+            GlobalRecord::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?)
+        }
+        GlobalKey::JoinToken(_) => {
+            GlobalRecord::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
         }
     })
+}
+
+const fn global_schema(key: &GlobalKey) -> &'static str {
+    match key {
+        GlobalKey::Freeze(_) => "freeze.v1",
+        GlobalKey::Server(_) => "server.v1",
+        GlobalKey::Leader => "leader.v1",
+        GlobalKey::Token(_) => "token.v1",
+        GlobalKey::JoinToken(_) => "join-token.v1",
+    }
 }
 
 const fn schema(key: &Key) -> &'static str {
@@ -152,14 +194,10 @@ const fn schema(key: &Key) -> &'static str {
         Key::Profile(_) => "profile.v1",
         Key::ProfileRevision(_, _) => "profile-revision.v1",
         Key::HookAnswers(_) => "answers.v1",
-        Key::Freeze(_) | Key::GlobalFreeze(_) => "freeze.v1",
+        Key::Freeze(_) => "freeze.v1",
         Key::Pause(_) => "pause.v1",
         Key::Slot(_) => "slot.v1",
         Key::Event(_) => "event.v1",
-        Key::Server(_) => "server.v1",
-        Key::Leader => "leader.v1",
-        Key::Token(_) => "token.v1",
-        Key::JoinToken(_) => "join-token.v1",
     }
 }
 

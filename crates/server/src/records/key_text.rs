@@ -25,7 +25,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_core::records::key::Key;
+use bellwether_core::records::key::{AnyKey, GlobalKey, Key};
 use bellwether_core::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerName, TargetName};
 use bellwether_store::Range;
@@ -49,8 +49,10 @@ pub const LEADER: &str = "/bw/leader";
 /// A key, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyLocation {
-    /// The key of a record, in a namespace or (tokens, servers) in none.
-    Record(Option<Namespace>, Key),
+    /// The key of a record in this namespace.
+    Namespaced(Namespace, Key),
+    /// The key of a record in no namespace.
+    Global(GlobalKey),
     /// A key that is not of a record: of the installation or of a sequence.
     Aside,
 }
@@ -60,13 +62,13 @@ impl KeyLocation {
     #[must_use]
     pub fn is_of_init(&self) -> bool {
         match self {
-            Self::Record(_, Key::Token(_) | Key::Event(_)) | Self::Aside => true,
-            Self::Record(..) => false,
+            Self::Global(GlobalKey::Token(_)) | Self::Namespaced(_, Key::Event(_)) | Self::Aside => true,
+            Self::Global(_) | Self::Namespaced(..) => false,
         }
     }
 }
 
-/// Encodes the key of a record.
+/// Encodes the key of a record of a namespace.
 #[must_use]
 pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
     let ns = |kind: &str, rest: &str| format!("/bw/ns/{namespace}/{kind}/{rest}");
@@ -93,13 +95,30 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Pause(name) => ns("pause", name.as_str()),
         Key::Slot(name) => ns("slot", name.as_str()),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
-        Key::GlobalFreeze(name) => format!("/bw/freeze/{name}"),
-        Key::Server(name) => return server(name),
-        Key::Leader => LEADER.to_owned(),
-        Key::Token(hash) => format!("/bw/token/{hash}"),
-        Key::JoinToken(hash) => format!("/bw/join-token/{hash}"),
     };
     text.into()
+}
+
+/// Encodes the key of a record of no namespace.
+#[must_use]
+pub fn global(key: &GlobalKey) -> Bytes {
+    let text = match key {
+        GlobalKey::Freeze(name) => format!("/bw/freeze/{name}"),
+        GlobalKey::Server(name) => return server(name),
+        GlobalKey::Leader => LEADER.to_owned(),
+        GlobalKey::Token(hash) => format!("/bw/token/{hash}"),
+        GlobalKey::JoinToken(hash) => format!("/bw/join-token/{hash}"),
+    };
+    text.into()
+}
+
+/// Encodes the key of a record of `namespace` or of none.
+#[must_use]
+pub fn of_any(namespace: &Namespace, key: &AnyKey) -> Bytes {
+    match key {
+        AnyKey::Namespaced(key) => of(namespace, key),
+        AnyKey::Global(key) => global(key),
+    }
 }
 
 /// The key of a server's membership.
@@ -148,19 +167,19 @@ pub fn ranges<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range>
 pub fn read(key: &[u8]) -> Option<KeyLocation> {
     let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
     match text.split_once('/') {
-        None if text == "leader" => Some(KeyLocation::Record(None, Key::Leader)),
+        None if text == "leader" => Some(KeyLocation::Global(GlobalKey::Leader)),
         None => matches!(text, "meta" | "moving").then_some(KeyLocation::Aside),
-        Some(("server", name)) => Some(KeyLocation::Record(None, Key::Server(name.parse().ok()?))),
-        Some(("freeze", name)) => Some(KeyLocation::Record(None, Key::GlobalFreeze(name.parse().ok()?))),
-        Some(("token", hash)) => Some(KeyLocation::Record(None, Key::Token(hash.to_owned()))),
-        Some(("join-token", hash)) => Some(KeyLocation::Record(None, Key::JoinToken(hash.to_owned()))),
+        Some(("server", name)) => Some(KeyLocation::Global(GlobalKey::Server(name.parse().ok()?))),
+        Some(("freeze", name)) => Some(KeyLocation::Global(GlobalKey::Freeze(name.parse().ok()?))),
+        Some(("token", hash)) => Some(KeyLocation::Global(GlobalKey::Token(hash.to_owned()))),
+        Some(("join-token", hash)) => Some(KeyLocation::Global(GlobalKey::JoinToken(hash.to_owned()))),
         Some(("ns", rest)) => {
             let (namespace, rest) = rest.split_once('/')?;
             if rest == "sequence" {
                 return Some(KeyLocation::Aside);
             }
             let (kind, name) = rest.split_once('/')?;
-            Some(KeyLocation::Record(Some(Namespace::parse(namespace).ok()?), record(kind, name)?))
+            Some(KeyLocation::Namespaced(Namespace::parse(namespace).ok()?, record(kind, name)?))
         }
         Some(_) => None,
     }
@@ -247,15 +266,18 @@ mod tests {
             Key::Event(Sequence::new(42)),
         ];
         for key in keys {
-            assert_eq!(read(&of(&ns, &key)), Some(KeyLocation::Record(Some(ns.clone()), key)));
+            assert_eq!(read(&of(&ns, &key)), Some(KeyLocation::Namespaced(ns.clone(), key)));
         }
-        let freeze = Key::GlobalFreeze("holidays".parse().unwrap());
-        assert_eq!(read(&of(&ns, &freeze)), Some(KeyLocation::Record(None, freeze)));
-        let server = Key::Server("cp-1".parse().unwrap());
-        assert_eq!(read(&of(&ns, &server)), Some(KeyLocation::Record(None, server)));
-        assert_eq!(read(&of(&ns, &Key::Leader)), Some(KeyLocation::Record(None, Key::Leader)));
-        let token = Key::Token("abc".to_owned());
-        assert_eq!(read(&of(&ns, &token)), Some(KeyLocation::Record(None, token)));
+        let global = [
+            GlobalKey::Freeze("holidays".parse().unwrap()),
+            GlobalKey::Server("cp-1".parse().unwrap()),
+            GlobalKey::Leader,
+            GlobalKey::Token("abc".to_owned()),
+            GlobalKey::JoinToken("abc".to_owned()),
+        ];
+        for key in global {
+            assert_eq!(read(&super::global(&key)), Some(KeyLocation::Global(key)));
+        }
         assert_eq!(read(&sequence(&ns)), Some(KeyLocation::Aside));
         assert_eq!(read(b"/somebody/else"), None);
     }

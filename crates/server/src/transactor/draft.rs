@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::Revision;
@@ -97,11 +97,17 @@ fn versioned<T: Clone>(value: &T) -> Versioned<T> {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "no operation that can be drafted writes another kind")]
-fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
+fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
+    let record = match record {
+        AnyRecord::Namespaced(record) => record,
+        AnyRecord::Global(GlobalRecord::Freeze(freeze)) => {
+            return world.freezes.insert_mut(freeze.name.clone(), versioned(freeze));
+        }
+        AnyRecord::Global(other) => return debug_assert!(false, "{:?} cannot be drafted", other.key()),
+    };
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
-        Record::GlobalFreeze(freeze) => world.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
         Record::Slot(slot) => fleet.slots.insert_mut(slot.name.clone(), versioned(slot)),
         Record::Profile(profile) => fleet.profiles.insert_mut(profile.name.clone(), versioned(profile)),
@@ -114,15 +120,17 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "no operation that can be drafted deletes another kind")]
-fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
+fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
     let _was_there = match key {
-        Key::Entity(name) => fleet.entities.remove_mut(name),
-        Key::Freeze(name) => fleet.freezes.remove_mut(name),
-        Key::GlobalFreeze(name) => world.freezes.remove_mut(name),
-        Key::Pause(name) => fleet.pauses.remove_mut(name),
-        Key::Slot(name) => fleet.slots.remove_mut(name),
-        Key::Profile(name) => fleet.profiles.remove_mut(name),
-        Key::ProfileRevision(name, number) => fleet.profile_revisions.remove_mut(&(name.clone(), *number)),
+        AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
+        AnyKey::Namespaced(Key::Freeze(name)) => fleet.freezes.remove_mut(name),
+        AnyKey::Global(GlobalKey::Freeze(name)) => world.freezes.remove_mut(name),
+        AnyKey::Namespaced(Key::Pause(name)) => fleet.pauses.remove_mut(name),
+        AnyKey::Namespaced(Key::Slot(name)) => fleet.slots.remove_mut(name),
+        AnyKey::Namespaced(Key::Profile(name)) => fleet.profiles.remove_mut(name),
+        AnyKey::Namespaced(Key::ProfileRevision(name, number)) => {
+            fleet.profile_revisions.remove_mut(&(name.clone(), *number))
+        }
         other => {
             debug_assert!(false, "{other:?} cannot be drafted");
             false

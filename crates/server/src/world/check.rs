@@ -109,12 +109,15 @@ async fn count(
     loop {
         let page = store.keys(range.clone(), Some(at), MAX_PAGE).await?;
         for (key, put) in &page.keys {
-            if let Some(KeyLocation::Record(namespace, key)) = key_text::read(key) {
-                if world.written(namespace.as_ref(), &key) != Revision::new(put.0) {
-                    return Ok(None);
-                }
-                count += 1;
+            let shown = match key_text::read(key) {
+                Some(KeyLocation::Namespaced(namespace, key)) => world.revision(&namespace, &key.into()),
+                Some(KeyLocation::Global(key)) => world.global_revision(&key),
+                Some(KeyLocation::Aside) | None => continue,
+            };
+            if shown != Revision::new(put.0) {
+                return Ok(None);
             }
+            count += 1;
         }
         match page.keys.last().filter(|_| page.more) {
             Some((last, _)) => range = range.after(last),
@@ -132,7 +135,7 @@ async fn agree(
 ) -> Result<bool, StoreError> {
     let oldest = store.keys(key_text::events(namespace), Some(at), 1).await?.keys.pop();
     let oldest = oldest.and_then(|(key, _)| match key_text::read(&key) {
-        Some(KeyLocation::Record(_, Key::Event(sequence))) => Some(sequence),
+        Some(KeyLocation::Namespaced(_, Key::Event(sequence))) => Some(sequence),
         Some(_) | None => None,
     });
     let Some((first, _)) = fleet.events.first() else { return Ok(oldest.is_none()) };
@@ -191,9 +194,16 @@ mod tests {
             let text = std::fs::read_to_string(golden.join(format!("{name}.json"))).unwrap();
             let value = Bytes::from(format!(r#"{{"schema": "{schema}", "record": {text}}}"#));
             let key = format!("{}{key}", key_text::ROOT);
-            let Some(KeyLocation::Record(_, kind)) = key_text::read(key.as_bytes()) else { panic!("{key}") };
-            let record = encoding::read(&kind, &value).unwrap();
-            (key_text::of(&default, &record.key()), value)
+            let key = match key_text::read(key.as_bytes()) {
+                Some(KeyLocation::Namespaced(_, kind)) => {
+                    key_text::of(&default, &encoding::read(&kind, &value).unwrap().key())
+                }
+                Some(KeyLocation::Global(kind)) => {
+                    key_text::global(&encoding::read_global(&kind, &value).unwrap().key())
+                }
+                Some(KeyLocation::Aside) | None => panic!("{key}"),
+            };
+            (key, value)
         };
         SAMPLES.map(sample).into()
     }
@@ -212,7 +222,7 @@ mod tests {
             |key: &Bytes, value: &Bytes| Op::Put { key: key.clone(), value: value.clone(), lease: None };
         let samples = samples();
         let event = samples.iter().find_map(|(key, _)| match key_text::read(key) {
-            Some(KeyLocation::Record(Some(namespace), Key::Event(sequence))) => Some((namespace, sequence)),
+            Some(KeyLocation::Namespaced(namespace, Key::Event(sequence))) => Some((namespace, sequence)),
             Some(_) | None => None,
         });
         let (namespace, last) = event.unwrap();
@@ -224,7 +234,7 @@ mod tests {
         let mut world = load(&store, &World::default()).await.unwrap();
         assert!(agrees(&store, &world, now).await.unwrap(), "{} records", world.records());
         for (key, value) in &samples {
-            let is_event = matches!(key_text::read(key), Some(KeyLocation::Record(_, Key::Event(_))));
+            let is_event = matches!(key_text::read(key), Some(KeyLocation::Namespaced(_, Key::Event(_))));
             let again = [put(key, value), Op::Delete { key: key.clone() }, put(key, value)];
             // Events never change: the existence of one is all there is to compare.
             for op in again.into_iter().skip(usize::from(is_event)) {

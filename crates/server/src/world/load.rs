@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_api::shape::ShapeError;
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{Key, LocatedRecord, Record};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_core::world::World;
@@ -22,7 +22,7 @@ const PAGE: usize = 1_000;
 pub(super) const AT_ONCE: usize = 4;
 
 /// A record with its namespace and revision.
-type LoadedRecord = (Option<Namespace>, Record, Revision);
+type LoadedRecord = (LocatedRecord, Revision);
 
 /// Why the world cannot be read. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +66,12 @@ async fn read(
         let mut last = None;
         for entry in &page.entries {
             last = Some(entry.key.clone());
-            let Some((namespace, record)) = parse(&entry.key, &entry.value)? else { continue };
-            let event = matches!(record, Record::Event(_)).then(|| namespace.clone()).flatten();
-            records.push((namespace, record, Revision::new(entry.modified.0)));
+            let Some(record) = parse(&entry.key, &entry.value)? else { continue };
+            let event = match &record {
+                LocatedRecord::Namespaced(namespace, Record::Event(_)) => Some(namespace.clone()),
+                LocatedRecord::Namespaced(..) | LocatedRecord::Global(_) => None,
+            };
+            records.push((record, Revision::new(entry.modified.0)));
             // Of a long event log only the oldest event is needed, for its number, and the newest ones.
             if let Some(namespace) = event.filter(|namespace| skipped.insert(namespace.clone())) {
                 last = last.max(before_newest(&store, &namespace, revision).await?);
@@ -109,12 +112,18 @@ pub(super) async fn last_event(
 ///
 /// # Errors
 /// [`WorldError::Record`].
-pub(super) fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {
-    let Some(KeyLocation::Record(namespace, typed)) = key_text::read(key) else { return Ok(None) };
-    match encoding::read(&typed, value) {
-        // The text of logs is read on request: that of a whole fleet would not fit in memory.
-        Ok(Record::Log(log)) => Ok(Some((namespace, Record::Log(log.without_text())))),
-        Ok(record) => Ok(Some((namespace, record))),
-        Err(source) => Err(WorldError::Record { key: String::from_utf8_lossy(key).into_owned(), source }),
-    }
+pub(super) fn parse(key: &[u8], value: &[u8]) -> Result<Option<LocatedRecord>, WorldError> {
+    let record = match key_text::read(key) {
+        None | Some(KeyLocation::Aside) => return Ok(None),
+        Some(KeyLocation::Global(typed)) => encoding::read_global(&typed, value).map(LocatedRecord::Global),
+        Some(KeyLocation::Namespaced(namespace, typed)) => encoding::read(&typed, value)
+            .map(|record| LocatedRecord::Namespaced(namespace, in_memory(record))),
+    };
+    let failed = |source| WorldError::Record { key: String::from_utf8_lossy(key).into_owned(), source };
+    record.map(Some).map_err(failed)
+}
+
+/// What memory holds of a record: of a log, not the text, which is read on request.
+fn in_memory(record: Record) -> Record {
+    if let Record::Log(log) = record { Record::Log(log.without_text()) } else { record }
 }

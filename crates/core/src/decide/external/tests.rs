@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::entity::Entity;
+use crate::records::key::{AnyKey, Key, LocatedRecord, Record};
 use crate::records::policy::Policy;
 use crate::words::counter::Revision;
 use crate::words::name::Namespace;
@@ -43,7 +44,7 @@ fn reported(target: &str, seconds: u64) -> Record {
 
 fn put(world: &mut World, record: Record) {
     let revision = world.revision.next();
-    world.put(Some(&namespace()), record, revision);
+    world.put(&namespace(), record, revision);
 }
 
 /// Decides once, takes in the verdict, and makes sure that deciding again writes nothing; answers the events' kinds.
@@ -53,10 +54,7 @@ fn step(world: &mut World, now: Timestamp) -> Vec<&'static str> {
         verdict.changesets.iter().flat_map(|changeset| &changeset.events).map(|event| event.kind).collect();
     for write in verdict.changesets.into_iter().flat_map(|changeset| changeset.writes) {
         let revision = world.revision.next();
-        match write {
-            Write::Put(record) => world.put(Some(&namespace()), *record, revision),
-            Write::Delete(key) => world.delete(Some(&namespace()), &key, revision),
-        }
+        write.apply_to(world, &namespace(), revision);
     }
     let again = decide(world.fleets.get(&namespace()).unwrap(), at(0), now);
     assert!(again.changesets.is_empty(), "deciding again wrote {:?}", again.changesets);
@@ -115,14 +113,14 @@ fn a_removed_entity_leaves_nothing_to_do_and_its_reports_are_removed_too() {
     let mut world = World::default();
     put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("1", 0));
-    world.delete(Some(&namespace()), &Key::Entity(name("1").0), Revision::new(9));
+    world.delete(&namespace(), &Key::Entity(name("1").0), Revision::new(9));
     assert_eq!(step(&mut world, at(9_000)), Vec::<&str>::new());
     let fleet = world.fleets.get(&namespace()).unwrap();
     let orphans = crate::decide::retention::decide(fleet, 10);
     let (entity, target) = name("1");
-    let left: Vec<Key> =
+    let left: Vec<AnyKey> =
         orphans.changesets.iter().flat_map(|changeset| &changeset.writes).map(Write::key).collect();
-    assert_eq!(left, [Key::ExternalTarget(entity, target)]);
+    assert_eq!(left, [AnyKey::from(Key::ExternalTarget(entity, target))]);
 }
 
 proptest! {
@@ -142,11 +140,11 @@ proptest! {
             let fleet = world.fleets.get(&namespace()).unwrap();
             let externals = fleet.externals.iter().map(|((entity, target), kept)| {
                 let record = Record::ExternalTarget(entity.clone(), target.clone(), ExternalTarget::clone(&kept.value));
-                (Some(namespace()), record, kept.revision)
+                (LocatedRecord::Namespaced(namespace(), record), kept.revision)
             });
             let entities = fleet.entities.values();
             let entities = entities.map(|kept| {
-                (Some(namespace()), Record::Entity(Entity::clone(&kept.value)), kept.revision)
+                (LocatedRecord::Namespaced(namespace(), Record::Entity(Entity::clone(&kept.value))), kept.revision)
             });
             // Records come in the order of their keys' text, which is none of these.
             let loaded = World::load(externals.chain(entities), world.revision);

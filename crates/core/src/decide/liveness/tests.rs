@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::context::PresenceLimits;
 use super::*;
-use crate::records::key::Key;
+use crate::records::key::{GlobalKey, GlobalRecord, Record};
 use crate::records::node::Node;
 use crate::records::server::Server;
 use crate::words::counter::Revision;
@@ -54,7 +54,7 @@ impl Scene {
             decommissioned: None,
         });
         let mut world = World::default();
-        world.put(Some(&namespace), record, Revision::new(1));
+        world.put(&namespace, record, Revision::new(1));
         let mut setup =
             Self { world, contacts: Contacts::new(at(0)), namespace, me: server("a"), leads: true };
         setup.begins("a");
@@ -75,11 +75,11 @@ impl Scene {
     fn begins(&mut self, name: &str) {
         let record =
             Server { name: server(name), address: String::new(), version: String::new(), since: at(0) };
-        self.world.put(None, Record::Server(record), Revision::new(1));
+        self.world.put_global(GlobalRecord::Server(record), Revision::new(1));
     }
 
     fn goes(&mut self, name: &str) {
-        self.world.delete(None, &Key::Server(server(name)), Revision::new(1));
+        self.world.delete_global(&GlobalKey::Server(server(name)), Revision::new(1));
     }
 
     /// Decides, applies, and checks that deciding again writes nothing.
@@ -93,8 +93,7 @@ impl Scene {
         };
         for changeset in run(&self.world, &mut self.contacts).changesets {
             for write in changeset.writes {
-                let Write::Put(record) = write else { panic!("liveness deletes nothing") };
-                self.world.put(Some(&self.namespace), *record, Revision::new(now + 2));
+                write.apply_to(&mut self.world, &self.namespace, Revision::new(now + 2));
             }
         }
         assert!(run(&self.world, &mut self.contacts).changesets.is_empty(), "deciding again changes nothing");
@@ -279,7 +278,7 @@ proptest! {
         for number in 0..NODES {
             let mut record = setup.world.fleets.get(&setup.namespace).unwrap().nodes.get(&node()).unwrap().value.as_ref().clone();
             record.name = numbered(number);
-            setup.world.put(Some(&setup.namespace), Record::Node(record), Revision::new(1));
+            setup.world.put(&setup.namespace, Record::Node(record), Revision::new(1));
         }
         let mut now = 1;
         for happening in happenings {
@@ -289,7 +288,7 @@ proptest! {
                 Happening::CallsTheOther(number) => {
                     let presence = Presence { contact: PresenceState::Up, since: at(now), server: Some(server("b")) };
                     let record = Record::Presence(numbered(number), presence);
-                    setup.world.put(Some(&setup.namespace), record, Revision::new(now));
+                    setup.world.put(&setup.namespace, record, Revision::new(now));
                 }
                 Happening::OtherGoes => setup.goes("b"),
                 Happening::OtherBegins => setup.begins("b"),

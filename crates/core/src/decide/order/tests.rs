@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, EntityKind};
-use crate::records::key::Key;
+use crate::records::key::{Key, LocatedRecord, Record};
 use crate::records::node::Node;
 use crate::records::order::ApplyMethod;
 use crate::records::pause::NodePause;
@@ -51,16 +51,15 @@ fn told(entity: &str, target: &str, version: &str, number: u64) -> Record {
 fn step(world: &mut World, change: Result<Record, Key>, at: &mut u64) -> usize {
     *at += 1;
     match change {
-        Ok(record) => world.put(Some(&namespace()), record, Revision::new(*at)),
-        Err(key) => world.delete(Some(&namespace()), &key, Revision::new(*at)),
+        Ok(record) => world.put(&namespace(), record, Revision::new(*at)),
+        Err(key) => world.delete(&namespace(), &key, Revision::new(*at)),
     }
     let verdict = decide(world.fleets.get(&namespace()).unwrap(), Term::new(1));
     let written = verdict.changesets.len();
     for changeset in verdict.changesets {
         for write in changeset.writes {
-            let Write::Put(record) = write else { panic!("orders are never deleted") };
             *at += 1;
-            world.put(Some(&namespace()), *record, Revision::new(*at));
+            write.apply_to(world, &namespace(), Revision::new(*at));
         }
     }
     assert!(
@@ -119,7 +118,9 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
         records.chain(fleet.pauses.values().map(|kept| Record::Pause(NodePause::clone(&kept.value))));
     let orders =
         fleet.orders.iter().map(|(name, kept)| Record::Order(name.clone(), Order::clone(&kept.value)));
-    let all = records.chain(orders).map(|record| (Some(namespace()), record, Revision::new(1)));
+    let all = records
+        .chain(orders)
+        .map(|record| (LocatedRecord::Namespaced(namespace(), record), Revision::new(1)));
     let loaded = World::load(all, Revision::new(1));
     assert!(decide(loaded.fleets.get(&namespace()).unwrap(), Term::new(1)).changesets.is_empty());
     assert_eq!(step(&mut world, Err(Key::Pause("some".parse().unwrap())), &mut at), 1);

@@ -7,6 +7,7 @@ use super::*;
 use crate::catalogue::Catalogue;
 use crate::catalogue::instance::InstanceState;
 use crate::records::annotation::Annotation;
+use crate::records::key::{LocatedRecord, Record};
 use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::registrations::CheckStatus;
 use crate::words::addresses::Addresses;
@@ -66,7 +67,7 @@ fn failing(reason: &str) -> CheckStatus {
 
 fn put(world: &mut World, record: Record) {
     let revision = world.revision.next();
-    world.put(Some(&namespace()), record, revision);
+    world.put(&namespace(), record, revision);
 }
 
 /// Absorbs what a node offers; answers the kinds of the events. Absorbing it again does nothing.
@@ -76,8 +77,7 @@ fn registration(world: &mut World, new: ServiceRegistrations, now: u64) -> Vec<&
     };
     let revision = world.revision.next();
     for write in changeset.writes {
-        let Write::Put(record) = write else { panic!("nothing is deleted") };
-        world.put(Some(&namespace()), *record, revision);
+        write.apply_to(world, &namespace(), revision);
     }
     assert_eq!(absorb(world.fleets.get(&namespace()).unwrap(), new, at(now + 9)), None, "absorbed again");
     changeset.events.iter().map(|event| event.kind).collect()
@@ -185,7 +185,7 @@ proptest! {
         records.extend(fleet.nodes.values().map(|kept| (Record::Node(Node::clone(&kept.value)), kept.revision)));
         let presences = fleet.presences.iter();
         records.extend(presences.map(|(name, kept)| (Record::Presence(name.clone(), (*kept.value).clone()), kept.revision)));
-        let records = records.into_iter().map(|(record, at)| (Some(namespace()), record, at));
+        let records = records.into_iter().map(|(record, at)| (LocatedRecord::Namespaced(namespace(), record), at));
         let loaded = World::load(records, world.revision);
         let loaded = loaded.fleets.get(&namespace()).unwrap();
         prop_assert_eq!(&loaded.catalogue, &fleet.catalogue);

@@ -1,6 +1,7 @@
 use alloc::collections::BTreeMap;
 
 use super::*;
+use crate::records::key::{AnyRecord, Record};
 use crate::records::status::{Status, StatusState};
 use crate::words::counter::Generation;
 use crate::words::name::{Category, NodeName};
@@ -19,7 +20,7 @@ fn report(state: StatusState) -> Report {
 
 fn written(changeset: &Changeset) -> &Report {
     let Some(Write::Put(record)) = changeset.writes.first() else { panic!("a put") };
-    let Record::Report(report) = &**record else { panic!("a report") };
+    let AnyRecord::Namespaced(Record::Report(report)) = &**record else { panic!("a report") };
     report
 }
 

@@ -50,7 +50,7 @@ impl RolloutVerdict {
         let targets = self.targets.into_iter().map(|change| {
             let write = match change.state {
                 Some(state) => Write::put(Record::Target(entity.clone(), change.target, state)),
-                None => Write::Delete(Key::Target(entity.clone(), change.target)),
+                None => Write::delete(Key::Target(entity.clone(), change.target)),
             };
             Changeset { writes: alloc::vec![write], events: change.events }
         });

@@ -52,10 +52,7 @@ impl Place {
     fn write(&mut self, changeset: Changeset) {
         self.revision += 1;
         for write in changeset.writes {
-            match write {
-                Write::Put(record) => self.world.put(Some(&ns()), *record, Revision::new(self.revision)),
-                Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
-            }
+            write.apply_to(&mut self.world, &ns(), Revision::new(self.revision));
         }
         self.told.extend(changeset.events);
     }

@@ -3,6 +3,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::records::key::{LocatedRecord, Record};
 use crate::records::node::Node;
 use crate::records::registrations::{CheckStatus, ServiceRegistration, ServiceRegistrations};
 use crate::records::report::{EntityReport, Report};
@@ -92,7 +93,7 @@ struct Play(World);
 impl Play {
     fn put(&mut self, record: Record) {
         let revision = self.0.revision.next();
-        self.0.put(Some(&namespace()), record, revision);
+        self.0.put(&namespace(), record, revision);
     }
 
     /// A node that runs `entity`, offers the service of the same name, and lacks these.
@@ -126,8 +127,8 @@ impl Play {
         let told = verdict.changesets.iter().flat_map(|changeset| &changeset.events);
         let told = told.map(|event| (event.kind, event.after.clone().unwrap_or_default())).collect();
         for write in verdict.changesets.into_iter().flat_map(|changeset| changeset.writes) {
-            let Write::Put(record) = write else { panic!("nothing is deleted") };
-            self.put(*record);
+            let revision = self.0.revision.next();
+            write.apply_to(&mut self.0, &namespace(), revision);
         }
         let again = decide(self.fleet(), Timestamp::EPOCH);
         assert!(again.changesets.is_empty(), "deciding again wrote {:?}", again.changesets);
@@ -377,7 +378,7 @@ proptest! {
             // Loaded at once it is as it was folded one by one.
             let nodes = (0..6).map(|number| machine(&alloc::format!("node-{number}")));
             let all = nodes.chain(machines.values().flat_map(records));
-            let all = all.map(|record| (Some(namespace()), record, crate::words::counter::Revision::new(1)));
+            let all = all.map(|record| (LocatedRecord::Namespaced(namespace(), record), crate::words::counter::Revision::new(1)));
             let loaded = World::load(all, crate::words::counter::Revision::new(1));
             prop_assert_eq!(found, loaded.fleets.get(&namespace()).unwrap().waits.wait_cycles());
         }

@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
     use crate::records::annotation::Annotation;
-    use crate::records::key::{Key, Record};
+    use crate::records::key::{Key, LocatedRecord, Record};
     use crate::records::node::{Node, Presence};
     use crate::records::pause::NodePause;
     use crate::records::report::Report;
@@ -125,15 +125,15 @@ mod tests {
                 match record {
                     Some(record) => {
                         kept.push(record.clone());
-                        world.put(Some(&namespace()), record, revision);
+                        world.put(&namespace(), record, revision);
                     }
-                    None => world.delete(Some(&namespace()), &key, revision),
+                    None => world.delete(&namespace(), &key, revision),
                 }
                 let fleet = world.fleets.get(&namespace()).unwrap();
                 prop_assert_eq!(&fleet.tally, &fleet.count_nodes());
             }
             let grown = world.fleets.get(&namespace()).map(|fleet| fleet.tally.clone()).unwrap_or_default();
-            let records = kept.into_iter().map(|record| (Some(namespace()), record, Revision::new(1)));
+            let records = kept.into_iter().map(|record| (LocatedRecord::Namespaced(namespace(), record), Revision::new(1)));
             let loaded = World::load(records, world.revision);
             let loaded = loaded.fleets.get(&namespace()).map(|fleet| fleet.tally.clone()).unwrap_or_default();
             prop_assert_eq!(grown, loaded);

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::super::World;
 use super::super::fleet::Fleet;
 use super::kept;
-use crate::records::key::{Key, Record};
+use crate::records::key::{GlobalKey, GlobalRecord, Key, LocatedRecord, Record};
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
 use crate::words::name::{EntityName, Namespace, TargetName};
@@ -17,21 +17,20 @@ type States = Vec<(EntityName, TargetName, TargetState)>;
 impl World {
     /// The world of these records, read together at `revision`. Indexes are built once, at the end.
     #[must_use]
-    pub fn load(
-        records: impl Iterator<Item = (Option<Namespace>, Record, Revision)>,
-        revision: Revision,
-    ) -> Self {
+    pub fn load(records: impl Iterator<Item = (LocatedRecord, Revision)>, revision: Revision) -> Self {
         let mut world = Self::default();
         let mut states: BTreeMap<Namespace, States> = BTreeMap::new();
-        for (namespace, record, revision) in records {
-            match (namespace, record) {
-                (Some(namespace), Record::Target(entity, target, state)) => {
+        for (record, revision) in records {
+            match record {
+                LocatedRecord::Namespaced(namespace, Record::Target(entity, target, state)) => {
                     let key = (entity.clone(), target.clone());
                     world.loading(&namespace, |fleet| fleet.targets.insert_mut(key, revision));
                     states.entry(namespace).or_default().push((entity, target, state));
                 }
-                (Some(namespace), record) => world.loading(&namespace, |fleet| fleet.put(record, revision)),
-                (None, record) => world.put(None, record, revision),
+                LocatedRecord::Namespaced(namespace, record) => {
+                    world.loading(&namespace, |fleet| fleet.put(record, revision));
+                }
+                LocatedRecord::Global(record) => world.put_global(record, revision),
             }
         }
         let namespaces: Vec<Namespace> = world.fleets.keys().cloned().collect();
@@ -53,47 +52,55 @@ impl World {
         });
     }
 
-    /// Applies one record, written at `revision`.
-    pub fn put(&mut self, namespace: Option<&Namespace>, record: Record, revision: Revision) {
+    /// Applies one record of a namespace, written at `revision`.
+    pub fn put(&mut self, namespace: &Namespace, record: Record, revision: Revision) {
         self.revision = self.revision.max(revision);
-        match (namespace, record) {
-            (_, Record::Token(token)) => {
-                self.tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
-            }
-            (_, Record::GlobalFreeze(freeze)) => {
+        self.in_fleet(namespace, |fleet| fleet.put(record, revision));
+    }
+
+    /// Removes one record of a namespace, deleted at `revision`.
+    pub fn delete(&mut self, namespace: &Namespace, key: &Key, revision: Revision) {
+        self.revision = self.revision.max(revision);
+        self.in_fleet(namespace, |fleet| fleet.delete(key, revision));
+    }
+
+    /// Applies one record of no namespace, written at `revision`.
+    pub fn put_global(&mut self, record: GlobalRecord, revision: Revision) {
+        self.revision = self.revision.max(revision);
+        match record {
+            GlobalRecord::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
-            (_, Record::JoinToken(token)) => {
-                self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
-            }
-            (_, Record::Server(server)) => {
+            GlobalRecord::Server(server) => {
                 self.servers.insert_mut(server.name.clone(), kept(server, revision));
             }
-            (_, Record::Leader(leader)) => self.leader = Some(kept(leader, revision)),
-            (Some(namespace), record) => self.in_fleet(namespace, |fleet| fleet.put(record, revision)),
-            (None, _) => {}
+            GlobalRecord::Leader(leader) => self.leader = Some(kept(leader, revision)),
+            GlobalRecord::Token(token) => {
+                self.tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
+            }
+            GlobalRecord::JoinToken(token) => {
+                self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
+            }
         }
     }
 
-    /// Removes one record, deleted at `revision`.
-    pub fn delete(&mut self, namespace: Option<&Namespace>, key: &Key, revision: Revision) {
+    /// Removes one record of no namespace, deleted at `revision`.
+    pub fn delete_global(&mut self, key: &GlobalKey, revision: Revision) {
         self.revision = self.revision.max(revision);
-        match (namespace, key) {
-            (_, Key::Token(hash)) => {
-                self.tokens.remove_mut(hash);
-            }
-            (_, Key::GlobalFreeze(name)) => {
+        match key {
+            GlobalKey::Freeze(name) => {
                 self.freezes.remove_mut(name);
             }
-            (_, Key::JoinToken(hash)) => {
-                self.join_tokens.remove_mut(hash);
-            }
-            (_, Key::Server(name)) => {
+            GlobalKey::Server(name) => {
                 self.servers.remove_mut(name);
             }
-            (_, Key::Leader) => self.leader = None,
-            (Some(namespace), key) => self.in_fleet(namespace, |fleet| fleet.delete(key, revision)),
-            (None, _) => {}
+            GlobalKey::Leader => self.leader = None,
+            GlobalKey::Token(hash) => {
+                self.tokens.remove_mut(hash);
+            }
+            GlobalKey::JoinToken(hash) => {
+                self.join_tokens.remove_mut(hash);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ fn world(first: u64, last: u64) -> World {
     let annotation = Annotation::of(by, Timestamp::EPOCH);
     let mut world = World::default();
     let namespace: Namespace = name("default");
-    let mut put = |record| world.put(Some(&namespace), record, Revision::new(1));
+    let mut put = |record| world.put(&namespace, record, Revision::new(1));
     let newest = ProfileRevisionNumber::new(last);
     put(Record::Profile(Profile {
         name: profile.clone(),
@@ -74,7 +74,7 @@ fn a_deleted_profile_resolves_to_nothing() {
     let mut world = world(1, 2);
     let namespace = name("default");
     let head = fleet(&world).profile(&name("web")).unwrap().clone();
-    world.put(Some(&namespace), Record::Profile(Profile { deleted: true, ..head }), Revision::new(2));
+    world.put(&namespace, Record::Profile(Profile { deleted: true, ..head }), Revision::new(2));
     let asked = resolve(fleet(&world), &entity(EntityKind::Profile(name("web"))), None);
     assert!(matches!(asked, Err(UnresolvedVersion::NoProfile { .. })));
 }
@@ -109,7 +109,7 @@ fn old_revisions_may_go_unless_something_would_still_need_them() {
         last_known_good: version(3),
         ..Progress::default()
     };
-    world.put(Some(&name("default")), Record::Progress(name("web"), progress), Revision::new(2));
+    world.put(&name("default"), Record::Progress(name("web"), progress), Revision::new(2));
     let left: Vec<u64> = (1..=17).filter(|number| ![3, 12].contains(number)).collect();
     assert_eq!(numbers(&world), left);
 }

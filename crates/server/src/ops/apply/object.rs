@@ -7,7 +7,7 @@ use bellwether_api::v1::apply::{
     Document, EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
 };
 use bellwether_core::access::RequiredAccess;
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{EntityName, FreezeName, PauseName, ProfileName, SlotName};
 use bellwether_core::world::World;
@@ -106,14 +106,14 @@ impl ObjectId {
     }
 
     /// The key of its record.
-    pub(super) fn key(&self) -> Key {
+    pub(super) fn key(&self) -> AnyKey {
         match self {
-            Self::Freeze(name) => Key::Freeze(name.clone()),
-            Self::GlobalFreeze(name) => Key::GlobalFreeze(name.clone()),
-            Self::Pause(name) => Key::Pause(name.clone()),
-            Self::Entity(name) => Key::Entity(name.clone()),
-            Self::Slot(name) => Key::Slot(name.clone()),
-            Self::Profile(name) => Key::Profile(name.clone()),
+            Self::Freeze(name) => Key::Freeze(name.clone()).into(),
+            Self::GlobalFreeze(name) => GlobalKey::Freeze(name.clone()).into(),
+            Self::Pause(name) => Key::Pause(name.clone()).into(),
+            Self::Entity(name) => Key::Entity(name.clone()).into(),
+            Self::Slot(name) => Key::Slot(name.clone()).into(),
+            Self::Profile(name) => Key::Profile(name.clone()).into(),
         }
     }
 
@@ -142,18 +142,18 @@ impl ObjectId {
     }
 
     /// The record with other labels; none if it has these, or if there is none.
-    pub(super) fn labelled(&self, world: &World, fleet: &Fleet, labels: &Labels) -> Option<Record> {
+    pub(super) fn labelled(&self, world: &World, fleet: &Fleet, labels: &Labels) -> Option<AnyRecord> {
         macro_rules! with_labels {
             ($found:expr, $record:path) => {{
                 let mut record = (*$found?.value).clone();
                 let differ = record.labels != *labels;
                 record.labels = labels.clone();
-                differ.then_some($record(record))
+                differ.then(|| AnyRecord::from($record(record)))
             }};
         }
         match self {
             Self::Freeze(name) => with_labels!(fleet.freezes.get(name), Record::Freeze),
-            Self::GlobalFreeze(name) => with_labels!(world.freezes.get(name), Record::GlobalFreeze),
+            Self::GlobalFreeze(name) => with_labels!(world.freezes.get(name), GlobalRecord::Freeze),
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
@@ -163,7 +163,7 @@ impl ObjectId {
                     slot.unwrap_or_else(|| bellwether_core::records::slot::Slot::fresh(name.clone()));
                 let differ = slot.labels != *labels;
                 slot.labels = labels.clone();
-                differ.then_some(Record::Slot(slot))
+                differ.then(|| AnyRecord::from(Record::Slot(slot)))
             }
         }
     }

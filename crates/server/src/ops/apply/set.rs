@@ -8,7 +8,7 @@ use bellwether_api::v1::apply::{
 };
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_core::records::entity::EntityKind;
-use bellwether_core::records::key::Key;
+use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
 use bellwether_core::words::version::Version;
@@ -33,7 +33,7 @@ pub(super) struct Session {
     pub(super) namespace: Namespace,
     actor: Actor,
     /// The objects that stay as they are.
-    unchanged: Mutex<Vec<Key>>,
+    unchanged: Mutex<Vec<AnyKey>>,
 }
 
 /// What setting an object came to, besides its fields.
@@ -59,7 +59,7 @@ impl Session {
     /// What is to be committed, and what must not have changed meanwhile: the objects that stay as they are, if there is
     /// room for comparing them. Without it the answer calls an object unchanged that somebody else may just have changed;
     /// what is written does not depend on it.
-    pub(super) fn changes(&self) -> (Changeset, Vec<Key>) {
+    pub(super) fn changes(&self) -> (Changeset, Vec<AnyKey>) {
         let changeset = self.draft.changeset();
         let unchanged = self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let fits = changeset.writes.len() + unchanged.len() + OTHER_COMPARES <= MAX_OPS;

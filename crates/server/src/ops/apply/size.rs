@@ -27,7 +27,7 @@ pub(super) fn check(changeset: &Changeset, objects: usize) -> Result<(), OpError
     let mut bytes: usize = changeset.events.iter().map(event).sum();
     for write in &changeset.writes {
         if let Write::Put(record) = write {
-            bytes += encoding::write(record).map_err(CommitError::Shape)?.len();
+            bytes += encoding::write_any(record).map_err(CommitError::Shape)?.len();
         }
     }
     if bytes > MAX_TXN_BYTES {

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::Event;
-use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::key::{AnyKey, Key, Record};
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
@@ -174,14 +175,14 @@ impl ProposalPart {
     fn new(proposal: &Proposal) -> Result<Self, CommitError> {
         let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
         for (key, revision) in &proposal.seen {
-            part.compares.push(unchanged(&key_text::of(&proposal.namespace, key), *revision));
+            part.compares.push(unchanged(&key_text::of_any(&proposal.namespace, key), *revision));
         }
         for (write, revision) in &proposal.writes {
-            let key = key_text::of(&proposal.namespace, &write.key());
+            let key = key_text::of_any(&proposal.namespace, &write.key());
             part.compares.extend(guard(&key, write, *revision));
             part.bytes += 2 * key.len();
             match write {
-                Write::Put(record) => part.put(key, record)?,
+                Write::Put(record) => part.put(key, encoding::write_any(record))?,
                 Write::Delete(_) => {
                     part.keys.insert(key.clone());
                     part.ops.push(Op::Delete { key });
@@ -213,13 +214,13 @@ impl ProposalPart {
             };
             let key = key_text::of(&proposal.namespace, &Key::Event(sequence));
             self.bytes += key.len();
-            self.put(key, &Record::Event(event))?;
+            self.put(key, encoding::write(&Record::Event(event)))?;
         }
         Ok(sequence)
     }
 
-    fn put(&mut self, key: Bytes, record: &Record) -> Result<(), CommitError> {
-        let value = encoding::write(record).map_err(CommitError::Shape)?;
+    fn put(&mut self, key: Bytes, value: Result<Bytes, ShapeError>) -> Result<(), CommitError> {
+        let value = value.map_err(CommitError::Shape)?;
         self.bytes += value.len();
         self.keys.insert(key.clone());
         self.ops.push(Op::Put { key, value, lease: None });
@@ -239,7 +240,7 @@ fn compared(compare: &Compare) -> usize {
 /// none.
 fn guard(key: &Bytes, write: &Write, revision: Revision) -> Option<Compare> {
     match write {
-        Write::Delete(Key::Event(_)) => None,
+        Write::Delete(AnyKey::Namespaced(Key::Event(_))) => None,
         Write::Put(_) | Write::Delete(_) => Some(unchanged(key, revision)),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::EventDraft;
-use bellwether_core::records::key::Key;
+use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
@@ -22,7 +22,7 @@ pub struct Proposal {
     /// The term it was decided in, for deciders.
     pub term: Option<Term>,
     /// Records that must be unchanged, each with the revision that was read.
-    pub seen: Vec<(Key, Revision)>,
+    pub seen: Vec<(AnyKey, Revision)>,
     /// Writes, each with the revision of the record that was read; zero if it must be absent.
     pub writes: Vec<(Write, Revision)>,
     /// The events of the change.

@@ -41,7 +41,7 @@ async fn numbers(store: &Store) -> Vec<u64> {
     let page =
         store.list(key_text::events_after(&namespace(), Default::default()), None, 10_000).await.unwrap();
     let numbers = page.entries.iter().map(|entry| match key_text::read(&entry.key) {
-        Some(key_text::KeyLocation::Record(_, Key::Event(number))) => number.get(),
+        Some(key_text::KeyLocation::Namespaced(_, Key::Event(number))) => number.get(),
         other => panic!("not an event: {other:?}"),
     });
     numbers.collect()
@@ -111,8 +111,10 @@ async fn a_proposal_on_a_changed_record_conflicts() {
     let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let revision = committer.commit(presence("looked-at", Revision::ZERO, 0)).await.unwrap();
     let key = Key::Presence(NodeName::parse("looked-at").unwrap());
-    let based =
-        |name: &str| Proposal { seen: vec![(key.clone(), revision)], ..presence(name, Revision::ZERO, 1) };
+    let based = |name: &str| Proposal {
+        seen: vec![(key.clone().into(), revision)],
+        ..presence(name, Revision::ZERO, 1)
+    };
     committer.commit(based("n-1")).await.unwrap();
     committer.commit(presence("looked-at", revision, 0)).await.unwrap();
     let late = committer.commit(based("n-2")).await;
