@@ -9,6 +9,7 @@ pub mod map;
 pub mod name;
 pub mod near;
 pub mod percent;
+pub mod plural;
 pub mod random;
 pub mod selector;
 pub mod time;

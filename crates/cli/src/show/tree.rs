@@ -119,7 +119,7 @@ fn thresholds(view: &RolloutView, paint: Paint) -> [String; 2] {
         "│ {bar} {}/{} succeeded, {} needed · {} failed, {} tolerated",
         counts.succeeded, counts.targets, view.needed, counts.failed, view.tolerated,
     );
-    let mut text = format!("│ {} in flight, {} at once", counts.in_flight, view.batch);
+    let mut text = format!("│ {} in flight, at most {} at once", counts.in_flight, view.batch);
     for (count, word) in [
         (counts.unreachable, "unreachable"),
         (counts.held, "held"),

@@ -52,10 +52,10 @@ fn a_soak_that_is_too_short_lets_failures_through_and_says_so() {
 #[test]
 fn what_never_ends_by_itself_says_why() {
     let why = |args: &[&str]| said(args).lines().last().unwrap_or_default().to_owned();
-    insta::assert_snapshot!(why(&["--policy", "batch=0"]), @"batch=0: waiting: the policy's batch is 0, which holds; time alone does not end that");
-    insta::assert_snapshot!(why(&["--unreachable-rate", "50%", "--nodes", "100"]), @"default: paused by the engine: 40 not heard from, 10 tolerated; it goes on when a person says so");
-    insta::assert_snapshot!(why(&["--bad", "--policy", "on_failure=pause"]), @"on_failure=pause: paused by the engine: 37 failed, 0 tolerated; it goes on when a person says so");
-    insta::assert_snapshot!(why(&["--until", "5m"]), @"default: still in progress after 5m; --until looks further");
+    insta::assert_snapshot!(why(&["--policy", "batch=0"]), @"batch=0: waiting: batch is 0, so no target starts; this does not end without an operator");
+    insta::assert_snapshot!(why(&["--unreachable-rate", "50%", "--nodes", "100"]), @"default: paused automatically: 40 unreachable, 10 tolerated; only an operator can resume it");
+    insta::assert_snapshot!(why(&["--bad", "--policy", "on_failure=pause"]), @"on_failure=pause: paused automatically: 37 failed, 0 tolerated; only an operator can resume it");
+    insta::assert_snapshot!(why(&["--until", "5m"]), @"default: still in progress after 5m; use a longer --until");
 }
 
 #[test]

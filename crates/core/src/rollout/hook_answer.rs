@@ -11,6 +11,7 @@ use super::hook_question::HookQuestion;
 use crate::records::hook_answers::MonitorReport;
 use crate::records::hook_answers::{HookAnswers, HookApproval, HookError, HookSelection, RolloutJudgement};
 use crate::words::name::TargetName;
+use crate::words::plural::plural;
 use crate::words::time::Timestamp;
 
 /// Longest stored reason, in characters.
@@ -94,7 +95,7 @@ fn take(
         (_, HookAnswer::Silent { reason }) => return Err(reason),
         (HookQuestion::Selection { turned, room, candidates }, HookAnswer::Selected(targets)) => {
             if u64::try_from(targets.len()).is_ok_and(|count| count > *room) {
-                return Err(format!("it chose {} where there is room for {room}", targets.len()));
+                return Err(format!("chose {}, at most {room} allowed", plural(targets.len(), "target")));
             }
             named_among(&targets, candidates)?;
             answers.selection = Some(HookSelection { turned: *turned, targets, at });
@@ -107,7 +108,7 @@ fn take(
             for TargetJudgement { target, well, reason } in judged {
                 let asked = targets.iter().find(|(name, _)| *name == target);
                 let (_, assignment) =
-                    asked.ok_or_else(|| format!("it judged {target}, which was not asked about"))?;
+                    asked.ok_or_else(|| format!("judged {target}, which is not in the question"))?;
                 let word =
                     MonitorReport { assignment: *assignment, well, reason: Arc::from(&*short(&reason)) };
                 answers.words.insert(target, word);
@@ -126,7 +127,7 @@ fn take(
             | HookQuestion::Removal { .. }
             | HookQuestion::Monitor { .. },
             _,
-        ) => return Err("it answered another question".into()),
+        ) => return Err("answered a different question".into()),
     }
     Ok(())
 }
@@ -134,7 +135,7 @@ fn take(
 /// Checks that the names of an answer are among those of its question.
 fn named_among(names: &[TargetName], asked: &[TargetName]) -> Result<(), String> {
     match names.iter().find(|name| !asked.contains(name)) {
-        Some(stranger) => Err(format!("it named {stranger}, which was not asked about")),
+        Some(stranger) => Err(format!("named {stranger}, which is not in the question")),
         None => Ok(()),
     }
 }

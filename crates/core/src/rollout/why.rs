@@ -1,4 +1,4 @@
-//! Why a target or rollout waits, is skipped, paused or refused, in one line for people.
+//! The texts of target phases, and why a target or rollout is in its present state: one line for people.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,7 +9,7 @@ use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
 use super::board::{Board, tally};
 use super::observation::{Observation, TargetStage, phase};
 use crate::records::progress::{Progress, RolloutActivity};
-use crate::records::rollout::{Rollout, RolloutState};
+use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
@@ -20,7 +20,7 @@ pub fn why(board: &Board, target: &TargetName, now: Timestamp) -> String {
     let entity = &board.entity().name;
     let line = match board.member(target) {
         None => {
-            format!("it is no target of {entity}: nothing reported it, and the selector does not pick it")
+            format!("not a target of {entity}: the selector does not match it, and no controller reported it")
         }
         Some(member) => why_member(board, member, now),
     };
@@ -30,71 +30,77 @@ pub fn why(board: &Board, target: &TargetName, now: Timestamp) -> String {
 fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     let held = || held_text(member.observation.as_ref());
     match member.place.phase {
-        TargetPhase::Gone => "it is no target any more".into(),
-        TargetPhase::Departed => "it is no target any more; its failure counts until the rollout ends".into(),
+        TargetPhase::Gone => "no longer a target".into(),
+        TargetPhase::Departed => "no longer a target; its failure counts until the rollout ends".into(),
         TargetPhase::Rest
         | TargetPhase::Succeeded
         | TargetPhase::Adopted
         | TargetPhase::Failed
-        | TargetPhase::Lost => why_told(member, now),
+        | TargetPhase::Lost => why_assigned(member, now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
         | TargetPhase::Settling
-        | TargetPhase::CarriedOver => why_flying(board, member, now),
-        TargetPhase::Adopting => format!("runs {} without being told; counts after the soak", rolling(board)),
-        TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waits for its turn"),
-        TargetPhase::Passing => why_waiting(board, "waits to be told the newer version"),
-        TargetPhase::Newcomer => why_waiting(board, &format!("waits to be brought to {}", known_good(board))),
-        TargetPhase::Moved | TargetPhase::MovedFlight | TargetPhase::MovedSilent => {
-            why_waiting(board, &format!("waits to go back to {}", known_good(board)))
+        | TargetPhase::CarriedOver => why_in_flight(board, member, now),
+        TargetPhase::Adopting => {
+            format!("runs {} without an assignment; succeeds after the soak", rolling(board))
         }
-        TargetPhase::Quiet => "skipped while it is quiet; takes its turn when it is heard from".into(),
-        TargetPhase::Silent => "skipped while it is not heard from; takes its turn when it is back".into(),
-        TargetPhase::Held => format!("skipped while it is held: {}", held()),
+        TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waiting to be updated"),
+        TargetPhase::Passing => why_waiting(board, "waiting for the newer version"),
+        TargetPhase::Newcomer => {
+            why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))
+        }
+        TargetPhase::Moved | TargetPhase::MovedFlight | TargetPhase::MovedSilent => {
+            why_waiting(board, &format!("waiting to be rolled back to {}", known_good(board)))
+        }
+        TargetPhase::Quiet => "skipped: stopped reporting; updated when it reports again".into(),
+        TargetPhase::Silent => "skipped: unreachable; updated when it reports again".into(),
+        TargetPhase::Held => format!("skipped: held: {}", held()),
     }
 }
 
-fn why_told(member: &BoardMember, now: Timestamp) -> String {
+fn why_assigned(member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else {
-        return "told nothing, so it stays as it is: there is no last known good version yet".into();
+        return "no version assigned: there is no last known good version yet".into();
     };
     let version = &state.version;
     match &state.outcome {
-        AssignmentOutcome::InFlight => format!("told {version}"),
+        AssignmentOutcome::InFlight => format!("assigned {version}"),
         AssignmentOutcome::Succeeded { failed_later: None, .. } => format!("on {version}, nothing to do"),
         AssignmentOutcome::Succeeded { failed_later: Some(at), .. } => {
             format!(
-                "on {version}, but failing since {} ago; not rolled back, it had succeeded",
+                "on {version}, failing for {}; not rolled back, because it had succeeded",
                 now.since(*at).brief()
             )
         }
         AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
         AssignmentOutcome::Unreachable { at } => {
             format!(
-                "told {version}, not heard from in time {} ago; looked at when it is back",
+                "assigned {version}, unreachable at its deadline {} ago; judged when it reports again",
                 now.since(*at).brief()
             )
         }
     }
 }
 
-fn why_flying(board: &Board, member: &BoardMember, now: Timestamp) -> String {
-    let Some(state) = &member.state else { return "told nothing".into() };
+fn why_in_flight(board: &Board, member: &BoardMember, now: Timestamp) -> String {
+    let Some(state) = &member.state else { return "no version assigned".into() };
     let version = &state.version;
     let activity = match phase(member.observation.as_ref(), Some(state)) {
-        TargetStage::Idle | TargetStage::Assigned => format!("told {version}, no answer yet"),
+        TargetStage::Idle | TargetStage::Assigned => format!("assigned {version}, no answer yet"),
         TargetStage::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
         TargetStage::Soaking { since } => {
             let soak = board.entity().policy.soak;
             format!("on {version}, healthy for {} of {}", now.since(since).brief(), soak.brief())
         }
         TargetStage::Settling => format!("on {version}, not healthy yet"),
-        TargetStage::Blocked { reason } => format!("told {version}, blocked: {reason}"),
-        TargetStage::Succeeded | TargetStage::Failed | TargetStage::Unreachable => format!("told {version}"),
+        TargetStage::Blocked { reason } => format!("assigned {version}, blocked: {reason}"),
+        TargetStage::Succeeded | TargetStage::Failed | TargetStage::Unreachable => {
+            format!("assigned {version}")
+        }
     };
     match deadline_left(board, member, state, now) {
-        Some(left) => format!("{activity}; {} to its deadline", left.brief()),
-        None => format!("{activity}; its deadline stands still"),
+        Some(left) => format!("{activity}; {} until its deadline", left.brief()),
+        None => format!("{activity}; its deadline is paused"),
     }
 }
 
@@ -109,23 +115,23 @@ fn why_waiting(board: &Board, what: &str) -> String {
     if let Some(hold) = &board.entity().hold {
         return format!("{what}: paused by {}", hold.by);
     }
-    if let Some(Rollout { number, state: state @ RolloutState::Paused(_), .. }) = board.rollout() {
+    if let Some(Rollout { number, state, .. }) = board.rollout()
+        && matches!(state, RolloutState::Paused(_) | RolloutState::Waiting(_))
+    {
         return format!("{what}: rollout {number} is {state}");
-    }
-    if let Some(Rollout { number, state: RolloutState::Waiting(wait), .. }) = board.rollout() {
-        return format!("{what}: rollout {number} waits: {wait}");
     }
     let tally = board.tree().tally();
     let in_flight = tally.in_flight;
     let back = board.frame().stage == BoardMode::RollingBack;
     let thresholds = board.thresholds();
     match if back { thresholds.rollback } else { thresholds.batch } {
-        0 => format!("{what}: the policy's batch is 0, which holds"),
+        0 => format!("{what}: {}", RolloutWait::BatchIsZero),
         batch => match thresholds.max_unavailable {
             Some(most) if !back && u64::from(tally.unavailable) >= most => {
-                format!("{what}: {} are unavailable, which is as many as may be", tally.unavailable)
+                let limit = RolloutWait::Unavailable { domain: None };
+                format!("{what}: {limit}, {} of {most}", tally.unavailable)
             }
-            Some(_) | None => format!("{what}: {in_flight} in flight, {batch} at once"),
+            Some(_) | None => format!("{what}: {in_flight} in flight, at most {batch} at once"),
         },
     }
 }
@@ -139,18 +145,18 @@ pub fn why_rollout(board: &Board) -> String {
     }
     let asked = entity.wanted.as_ref().filter(|wanted| wanted.request > progress.handled);
     match (asked, progress.activity, &progress.last_known_good) {
-        (Some(wanted), _, _) => format!("{} was asked for and is not acted on yet", wanted.version),
+        (Some(wanted), _, _) => format!("{} requested, not started yet", wanted.version),
         (None, _, None) if progress.target.is_none() => {
-            "no version was ever asked for; use 'rollout start'".into()
+            "no version was requested yet; use 'rollout start'".into()
         }
         (None, RolloutActivity::Abandoned, _) => {
-            "no rollout is under way; the last one left targets as they are: 'rollout start' or 'rollout undo'"
+            "no rollout is under way, and the last one left targets as they were; use 'rollout start' or 'rollout undo'"
                 .into()
         }
         (None, _, Some(good)) => {
             format!("{}; {good} is last known good", last_ended_bad(progress).unwrap_or_else(|| "no rollout is under way".into()))
         }
-        (None, _, None) => "no rollout is under way, and no version is known to be good".into(),
+        (None, _, None) => "no rollout is under way, and no version is last known good yet".into(),
     }
 }
 
@@ -166,7 +172,7 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
     if matches!(rollout.state, RolloutState::RollingBack) {
         let left = board.tree().tally().count(super::board::phase::MOVED);
         return format!(
-            "rollout {number} from {version} back to {}: {} back, {} in flight, {left} to go, {} failed",
+            "rollout {number} is rolling back from {version} to {}: {} rolled back, {} in flight, {left} left, {} failed",
             known_good(board),
             counts.returned,
             counts.in_flight,
@@ -182,13 +188,13 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
     ]));
     let next = match &board.entity().wanted {
         Some(wanted) if wanted.request > board.progress().handled => {
-            format!("; {} starts when it has ended", wanted.version)
+            format!("; {} starts when it ends", wanted.version)
         }
         Some(_) | None => String::new(),
     };
     format!(
         "rollout {number} to {version} is {state}: {} of {} succeeded, {} in flight, {can} waiting, {skipped} skipped, \
-         {} failed with {} tolerated{next}",
+         {} failed ({} tolerated){next}",
         counts.succeeded,
         counts.targets,
         counts.in_flight,

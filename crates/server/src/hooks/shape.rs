@@ -97,5 +97,5 @@ fn names(texts: Vec<String>) -> Result<Vec<TargetName>, String> {
 }
 
 fn name(text: &str) -> Result<TargetName, String> {
-    TargetName::parse(text).map_err(|_| format!("it named {text:?}, which is not a valid target name"))
+    TargetName::parse(text).map_err(|_| format!("named {text:?}, which is not a valid target name"))
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::policy::Policy as PolicyShape;
-use bellwether_core::records::rollout::RolloutState;
 use bellwether_core::trial::simulation::timeline::{SimulatedBatch, SimulationEnd, Timeline, TimelineSample};
 use serde::Serialize;
 
@@ -233,20 +232,9 @@ impl Range {
 /// How a run ended, in a few words.
 pub(super) const fn label(end: &SimulationEnd) -> &'static str {
     match end {
-        SimulationEnd::Over(RolloutState::Succeeded) => "succeeded",
-        SimulationEnd::Over(RolloutState::PartiallySucceeded { .. }) => "partially succeeded",
-        SimulationEnd::Over(RolloutState::RolledBack) => "rolled back",
-        SimulationEnd::Over(RolloutState::RollbackFailed { .. }) => "rollback failed",
-        SimulationEnd::Over(RolloutState::Aborted { .. }) => "aborted",
-        SimulationEnd::Over(RolloutState::Superseded { .. }) => "superseded",
-        SimulationEnd::Over(
-            RolloutState::InProgress
-            | RolloutState::Waiting(_)
-            | RolloutState::Paused(_)
-            | RolloutState::RollingBack,
-        ) => "over",
+        SimulationEnd::Over(state) => state.label(),
         SimulationEnd::NeedsPerson(_) => "paused",
-        SimulationEnd::Stuck(_) => "waits for ever",
+        SimulationEnd::Stuck(_) => "waits forever",
         SimulationEnd::Horizon(_) => "unfinished",
         SimulationEnd::Nothing => "nothing to do",
     }
@@ -256,10 +244,10 @@ pub(super) const fn label(end: &SimulationEnd) -> &'static str {
 fn sentence(run: &Timeline) -> String {
     match &run.end {
         SimulationEnd::Over(_) | SimulationEnd::Nothing => String::new(),
-        SimulationEnd::NeedsPerson(state) => format!("{state}; it goes on when a person says so"),
-        SimulationEnd::Stuck(state) => format!("{state}; time alone does not end that"),
+        SimulationEnd::NeedsPerson(state) => format!("{state}; only an operator can resume it"),
+        SimulationEnd::Stuck(state) => format!("{state}; this does not end without an operator"),
         SimulationEnd::Horizon(state) => {
-            format!("still {state} after {}; --until looks further", length(took(run).as_millis()))
+            format!("still {state} after {}; use a longer --until", length(took(run).as_millis()))
         }
     }
 }

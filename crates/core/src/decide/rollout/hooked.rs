@@ -14,6 +14,7 @@ use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
 use crate::words::name::TargetName;
+use crate::words::plural::Plural;
 
 /// The hook answers about the rollout in progress.
 pub(super) fn answers<'a>(pass: &Pass<'a>) -> Option<&'a HookAnswers> {
@@ -44,7 +45,7 @@ pub(super) fn next(
     let everyone = DispatchCapacity { turns: most, spare: most, ..room.clone() };
     let candidates = capacity::next(pass, &everyone, gate);
     pass.questions.push(HookQuestion::Selection { turned, room: turns, candidates });
-    Err(waits_for(pass, HookPurpose::Selection, chosen.map(|_| "it chose nobody who can be told".into())))
+    Err(waits_for(pass, HookPurpose::Selection, chosen.map(|_| "chose no target that can be updated".into())))
 }
 
 /// Those of the targets that the approval hook approved.
@@ -79,7 +80,11 @@ pub(super) fn removal(pass: &mut Pass<'_>) -> DispatchBlock {
         pass.board.tree().names(&WalkFilter::all(old), u64::try_from(MAX_NAMES).unwrap_or(u64::MAX));
     let left = pass.board.tree().tally().count(QUEUED);
     pass.questions.push(HookQuestion::Removal { targets });
-    waits_for(pass, HookPurpose::Removal, Some(alloc::format!("{left} are still to be taken away")))
+    waits_for(
+        pass,
+        HookPurpose::Removal,
+        Some(alloc::format!("{} still to be removed", Plural(left, "target"))),
+    )
 }
 
 /// A wait for a hook, with its answer, or with what happens instead of one.

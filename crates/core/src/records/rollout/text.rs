@@ -4,24 +4,39 @@ use core::fmt::{self, Display, Formatter};
 
 use super::{Direction, RolloutPause, RolloutState, RolloutWait};
 use crate::records::annotation::attribution;
+use crate::words::plural::Plural;
 use crate::words::time::Timestamp;
+
+impl RolloutState {
+    /// The state alone, without its details.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::InProgress => "in progress",
+            Self::Waiting(_) => "waiting",
+            Self::Paused(_) => "paused",
+            Self::RollingBack => "rolling back",
+            Self::Succeeded => "succeeded",
+            Self::PartiallySucceeded { .. } => "partially succeeded",
+            Self::RolledBack => "rolled back",
+            Self::RollbackFailed { .. } => "rollback failed",
+            Self::Aborted { .. } => "aborted",
+            Self::Superseded { .. } => "superseded",
+        }
+    }
+}
 
 impl Display for RolloutState {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let label = self.label();
         match self {
-            Self::InProgress => f.write_str("in progress"),
-            Self::Waiting(wait) => write!(f, "waiting: {wait}"),
-            Self::Paused(pause) => write!(f, "paused {pause}"),
-            Self::RollingBack => f.write_str("rolling back"),
-            Self::Succeeded => f.write_str("succeeded"),
-            Self::PartiallySucceeded { failed } => write!(f, "partially succeeded: {failed} failed"),
-            Self::RolledBack => f.write_str("rolled back"),
-            Self::RollbackFailed { failed } => write!(f, "rollback failed: {failed} failed on the way back"),
-            Self::Aborted { by, reason } => {
-                f.write_str("aborted ")?;
-                f.write_str(&attribution(by, reason))
-            }
-            Self::Superseded { by } => write!(f, "superseded by rollout {by}"),
+            Self::InProgress | Self::RollingBack | Self::Succeeded | Self::RolledBack => f.write_str(label),
+            Self::Waiting(wait) => write!(f, "{label}: {wait}"),
+            Self::Paused(pause) => write!(f, "{label} {pause}"),
+            Self::PartiallySucceeded { failed } => write!(f, "{label}: {failed} failed"),
+            Self::RollbackFailed { failed } => write!(f, "{label} on {}", Plural(*failed, "target")),
+            Self::Aborted { by, reason } => write!(f, "{label} {}", attribution(by, reason)),
+            Self::Superseded { by } => write!(f, "{label} by rollout {by}"),
         }
     }
 }
@@ -29,32 +44,36 @@ impl Display for RolloutState {
 impl Display for RolloutWait {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTargets => f.write_str("no targets match"),
-            Self::BatchIsZero => f.write_str("the policy's batch is 0, which holds"),
-            Self::OnlyHeld => f.write_str("the targets that are left are held by an operator"),
-            Self::OnlyQuiet => f.write_str("the targets that are left have just become quiet"),
-            Self::OnlyUnreachable => f.write_str("no target can be reached"),
-            Self::NoDomain { key } => write!(f, "no target carries the label {key}, the policy's domain"),
+            Self::NoTargets => f.write_str("no target matches"),
+            Self::BatchIsZero => f.write_str("batch is 0, so no target starts"),
+            Self::OnlyHeld => f.write_str("the remaining targets are held by an operator"),
+            Self::OnlyQuiet => f.write_str("the remaining targets stopped reporting"),
+            Self::OnlyUnreachable => f.write_str("no target is reachable"),
+            Self::NoDomain { key } => write!(f, "no target has the label {key}, which policy.domain names"),
             Self::Frozen { freeze, by, reason, until } => {
-                write!(f, "frozen by {freeze}")?;
-                match until {
-                    Some(until) => write!(f, " until {}, ", CivilTime(*until))?,
-                    None => f.write_str(", ")?,
+                write!(f, "freeze {freeze} is in force")?;
+                if let Some(until) = until {
+                    write!(f, " until {}", CivilTime(*until))?;
                 }
-                f.write_str(&attribution(by, reason))
+                write!(f, ", set {}", attribution(by, reason))
             }
-            Self::Window { opens } => write!(f, "no window is open before {}", CivilTime(*opens)),
-            Self::Shut { .. } => f.write_str("the targets that are left are frozen or outside their window"),
-            Self::Approval { stage } => write!(f, "stage {stage} needs a person's approval"),
-            Self::Need { need } => write!(f, "{need} has to be functional"),
-            Self::Unavailable { domain: None } => f.write_str("as many are unavailable as may be"),
+            Self::Window { opens } => write!(f, "the next window opens at {}", CivilTime(*opens)),
+            Self::Shut { .. } => f.write_str("the remaining targets are frozen or outside their windows"),
+            Self::Approval { stage } => write!(f, "stage {stage} needs approval"),
+            Self::Need { need } => write!(
+                f,
+                "{} of {} needed",
+                Plural(u64::from(need.count), "functional instance"),
+                need.service
+            ),
+            Self::Unavailable { domain: None } => f.write_str("the limit of unavailable targets is reached"),
             Self::Unavailable { domain: Some(domain) } => {
-                write!(f, "as many are unavailable in {domain} as may be")
+                write!(f, "the limit of unavailable targets in {domain} is reached")
             }
             Self::Hook { asked, reason } if reason.is_empty() => {
                 write!(f, "the {asked} hook has not answered")
             }
-            Self::Hook { asked, reason } => write!(f, "the {asked} hook: {reason}"),
+            Self::Hook { asked, reason } => write!(f, "{asked} hook: {reason}"),
         }
     }
 }
@@ -64,22 +83,21 @@ impl Display for RolloutPause {
         match self {
             Self::Person { by, reason } => f.write_str(&attribution(by, reason)),
             Self::Stopped { freeze, by, reason } => {
-                write!(f, "by the stop {freeze}, ")?;
-                f.write_str(&attribution(by, reason))
+                write!(f, "by the stop {freeze}, set {}", attribution(by, reason))
             }
             Self::MonitorSilent { reason } => {
-                write!(f, "by the engine: the monitor does not answer: {reason}")
+                write!(f, "automatically: the monitor does not answer: {reason}")
             }
-            Self::Bad { reason } => write!(f, "by the engine: {reason}"),
+            Self::Bad { reason } => write!(f, "automatically: {reason}"),
             Self::TooManyFailed { failed, tolerated } => {
-                write!(f, "by the engine: {failed} failed, {tolerated} tolerated")
+                write!(f, "automatically: {failed} failed, {tolerated} tolerated")
             }
             Self::NothingToRollBackTo { failed, tolerated } => write!(
                 f,
-                "by the engine: {failed} failed, {tolerated} tolerated, and no last known good to roll back to"
+                "automatically: {failed} failed, {tolerated} tolerated, and no last known good version to roll back to"
             ),
             Self::TooManyUnreachable { unreachable, tolerated } => {
-                write!(f, "by the engine: {unreachable} not heard from, {tolerated} tolerated")
+                write!(f, "automatically: {unreachable} unreachable, {tolerated} tolerated")
             }
         }
     }
@@ -89,9 +107,9 @@ impl Display for Direction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forward => f.write_str("forward"),
-            Self::RollbackFromBad => f.write_str("back, the version is bad"),
+            Self::RollbackFromBad => f.write_str("back: the version is bad"),
             Self::RollbackByUndo { by, reason } => {
-                f.write_str("back, undone ")?;
+                f.write_str("back: undone ")?;
                 f.write_str(&attribution(by, reason))
             }
         }

@@ -51,7 +51,7 @@ pub enum RolloutWait {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
     },
-    /// A stage needs a person's approval.
+    /// A stage needs approval.
     Approval {
         /// Number of the stage, from 1.
         stage: u32,
