@@ -46,6 +46,10 @@ pub struct EntityOverview {
     pub name: String,
     /// Number of its targets.
     pub targets: u64,
+    /// The version that targets are to run now: the one requested last, or the last known good one once a
+    /// rollback began; absent before the first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<String>,
     /// The version that was requested last; absent before the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,

@@ -8,7 +8,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::{OnFailure, Policy};
-use bellwether_api::v1::rollout::{NewRollout, RolloutView};
+use bellwether_api::v1::rollout::NewRollout;
 
 use super::node::all;
 use super::{local, statuses};
@@ -71,18 +71,10 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
 
 async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Failure> {
     match context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await {
-        Ok(view) => Ok(desired_of(view)),
+        Ok(view) => Ok(view.desired),
         Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The version that targets are to run: the one requested last, or last known good once that was found bad.
-fn desired_of(view: RolloutView) -> Option<String> {
-    let requested = view.entity.requested?;
-    let handled = requested.request <= view.progress.handled_request;
-    let is_bad = view.progress.bad.iter().any(|bad| bad.version == requested.version);
-    if handled && is_bad { view.progress.last_known_good } else { Some(requested.version) }
 }
 
 async fn current_version(context: &Context, entity: &str) -> CommandResult {

@@ -45,9 +45,9 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         lines.push(String::new());
         let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let rows = overview.entities.iter().map(|entity| {
-            let versions = [&entity.requested, &entity.last_known_good, &entity.last_known_bad].map(dash);
-            let [target, good, bad] = versions;
-            vec![entity.name.clone(), entity.targets.to_string(), target, good, bad, entity.message.clone()]
+            let versions = [&entity.desired, &entity.last_known_good, &entity.last_known_bad].map(dash);
+            let [version, good, bad] = versions;
+            vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, entity.message.clone()]
         });
         let header = ["entity", "targets", "version", "known good", "known bad", "state"];
         lines.push(table(&header, rows));

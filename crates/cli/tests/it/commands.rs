@@ -132,6 +132,17 @@ async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_goo
         assert!(said.contains("rollout 2 found r2 bad: 1 of 1 failed, 0 tolerated"), "{said}");
         assert!(said.contains("r1 is last known good"), "{said}");
     }
+    let tree = text(&run(&["rollout", "get", "system"]).stdout);
+    assert!(tree.contains("0/1 run r2") && tree.contains("1 rolled back"), "{tree}");
+    assert!(!tree.contains("succeeded") && !tree.contains('█'), "nothing of r2 succeeded: {tree}");
+    for (of, row) in [
+        (&["status"][..], "system  1        r1       r1          r2"),
+        (&["entity", "list"], "system  all      versions  r1"),
+        (&["entity", "get", "system"], "version      r1\nrequested    r2 (start by admin)"),
+    ] {
+        let said = text(&run(of).stdout);
+        assert!(said.contains(row), "the version to run is last known good: {said}");
+    }
     let history = text(&run(&["rollout", "history", "system"]).stdout);
     assert!(history.contains("1 of 1 failed, 0 tolerated"), "{history}");
     assert_eq!(text(&run(&["current-version", "-e", "system"]).stdout), "r1\n");

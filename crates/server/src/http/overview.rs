@@ -41,6 +41,7 @@ fn line(name: &EntityName, board: &Board) -> EntityOverview {
     EntityOverview {
         name: name.to_string(),
         targets: board.counts().targets,
+        desired: board.desired().map(Version::to_string),
         requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
