@@ -19,7 +19,22 @@ async fn the_fleet_verbs_answer_by_exit_code() {
     let place = one_node().await;
     let dir = place.path("web-1/data");
     let run = |args: &[&str]| place.run(args);
-    assert_eq!(code(&run(&["current-version"])), 1);
+    for verb in [
+        &["current-version"][..],
+        &["running-versions"],
+        &["hosts-at-version", "r7"],
+        &["verify-hosts", "r7"],
+        &["check-single-version", "r7"],
+        &["pending-update", "--data-dir", &dir],
+    ] {
+        let missing = run(verb);
+        let said = text(&missing.stderr);
+        assert!(
+            said.contains("cannot find entity system") && said.contains("trigger-update"),
+            "{verb:?}: {said}"
+        );
+        assert_eq!(code(&missing), if verb[0] == "pending-update" { 3 } else { 1 }, "{verb:?}");
+    }
     assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 3, "unknown, and runs nothing");
     assert_eq!(code(&run(&["local-version", "--data-dir", &dir])), 1);
     assert_eq!(code(&run(&["trigger-update", "r7"])), 0);
@@ -30,7 +45,8 @@ async fn the_fleet_verbs_answer_by_exit_code() {
     assert_eq!((code(&ghost), text(&ghost.stdout)), (1, "ghost not-found\n".to_owned()));
     assert_eq!(code(&place.run_with(&["verify-hosts", "r7", "-"], "web-1\n")), 0);
     assert_eq!(text(&run(&["hosts-at-version", "r7"]).stdout), "web-1\n");
-    assert_eq!(code(&run(&["hosts-at-version", "r8"])), 1);
+    let nowhere = run(&["hosts-at-version", "r8"]);
+    assert_eq!((code(&nowhere), text(&nowhere.stderr).as_str()), (1, "no node runs r8 of entity system\n"));
     assert_eq!(code(&run(&["check-single-version", "r7"])), 0);
     let other = run(&["check-single-version", "r8", "-v"]);
     assert_eq!((code(&other), text(&other.stdout)), (1, "web-1 r7\n".to_owned()));
@@ -195,7 +211,12 @@ async fn output_is_data_where_data_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_say_what_why_and_what_to_try() {
     let place = one_node().await;
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 13] = [
+        (&["events", "--about", "entity/ghost"], 1, "cannot find entity ghost"),
+        (&["events", "--about", "planet/ghost"], 64, "planet is not a kind of object"),
+        (&["rollout", "start", "web", "v1", "--timeout", "10s"], 64, "--watch"),
+        (&["rollout", "get", "web", "--timeout", "10s"], 64, "--watch"),
+        (&["rollout", "status", "web", "--timeout", "10s"], 64, "--wait"),
         (&["node", "get", "ghost"], 1, "cannot find node ghost"),
         (&["entity", "set", "web", "--batch", "5%"], 64, "--selector"),
         (&["entity", "set", "web", "--selector", "role="], 64, "at position 5"),
