@@ -38,7 +38,7 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     let (subject, fields) = find(context, asked).await?;
     let page = context.client.events(&context.namespace, None, READ, Duration::ZERO).await?;
     let mut found: Vec<Event> =
-        page.items.into_iter().filter(|event| is_about(&event.subject, &subject)).collect();
+        page.items.into_iter().filter(|event| events::is_about(&event.subject, &subject)).collect();
     let newest = found.split_off(found.len().saturating_sub(SHOWN));
     let why = why(context, &subject).await?;
     let described = Described { subject, fields, events: newest, why };
@@ -47,7 +47,7 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
 }
 
 /// The object that was asked for: its full name and its fields. A bare name is a node's or an entity's.
-async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure> {
+pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let Some((kind, name)) = asked.split_once('/') else {
         return match client.node(namespace, asked).await {
@@ -107,19 +107,6 @@ async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
 
 fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
     serde_json::to_value(thing).map_err(|error| Failure::ours(format!("describe the answer: {error}")))
-}
-
-/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets.
-fn is_about(event: &str, subject: &str) -> bool {
-    let parts: Vec<&str> = event.split('/').collect();
-    match (subject.split_once('/'), parts.as_slice()) {
-        _ if event == subject => true,
-        (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
-        (Some(("service", name)), ["service", service, ..]) => *service == name,
-        (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
-        (Some(("node", name)), ["target", _, target]) => *target == name,
-        _ => false,
-    }
 }
 
 /// What the object waits for; a freeze, pause or profile waits for nothing.
@@ -229,12 +216,5 @@ mod tests {
         }
         assert!(text.contains("  - target") || text.contains("  - evidence"), "{text}");
         assert!(!text.contains("labels") && !text.contains("none"), "{text}");
-    }
-
-    #[test]
-    fn a_part_of_an_object_is_about_the_object() {
-        assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
-        assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
-        assert!(!is_about("rollout/webs/3", "entity/web"));
     }
 }
