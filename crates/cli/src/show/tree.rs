@@ -120,7 +120,10 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [Stri
             let left = targets.iter().filter(|target| target.running.as_ref() == Some(version)).count();
             let bar = bar(0, u64::try_from(left).unwrap_or(u64::MAX), 0, counts.targets, paint);
             let all = counts.targets;
-            format!("│ {bar} {left}/{all} run {version} · {} failed, {} tolerated", counts.failed, view.tolerated)
+            format!(
+                "│ {bar} {left}/{all} run {version} · {} failed, {} tolerated",
+                counts.failed, view.tolerated
+            )
         }
         Some(_) | None => format!(
             "│ {} {}/{} succeeded, {} needed · {} failed, {} tolerated",
@@ -253,7 +256,9 @@ fn summary(leaves: &[&TargetView], paint: Paint) -> String {
     for leaf in leaves {
         *counts.entry((rank(leaf.phase.as_str()), leaf.phase.as_str())).or_default() += 1;
     }
-    let parts = counts.iter().map(|((_, word), count)| paint.text(phase(word).1, &format!("{count} {}", word.replace('_', " "))));
+    let parts = counts
+        .iter()
+        .map(|((_, word), count)| paint.text(phase(word).1, &format!("{count} {}", word.replace('_', " "))));
     parts.collect::<Vec<_>>().join(", ")
 }
 

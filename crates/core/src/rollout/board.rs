@@ -177,9 +177,7 @@ impl Board {
         match self.progress.activity {
             RolloutActivity::Settled | RolloutActivity::RollingBack(_) => good.or(Some(&requested.version)),
             RolloutActivity::Abandoned => Some(&requested.version),
-            RolloutActivity::RollingForward(_) => {
-                self.progress.rolling.as_ref().or(Some(&requested.version))
-            }
+            RolloutActivity::RollingForward(_) => self.progress.rolling.as_ref().or(Some(&requested.version)),
         }
     }
 

@@ -90,10 +90,9 @@ fn why_flying(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         }
         TargetStage::Settling => format!("on {version}, not healthy yet"),
         TargetStage::Blocked { reason } => format!("told {version}, blocked: {reason}"),
-        TargetStage::Succeeded
-        | TargetStage::RolledBack
-        | TargetStage::Failed
-        | TargetStage::Unreachable => format!("told {version}"),
+        TargetStage::Succeeded | TargetStage::RolledBack | TargetStage::Failed | TargetStage::Unreachable => {
+            format!("told {version}")
+        }
     };
     match deadline_left(board, member, state, now) {
         Some(left) => format!("{activity}; {} to its deadline", left.brief()),

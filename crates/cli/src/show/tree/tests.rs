@@ -99,7 +99,8 @@ fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
 fn a_rollout_that_was_rolled_back_shows_no_success_and_an_empty_bar() {
     let mut view = view();
     view.rollout.as_mut().unwrap().status = RolloutState::RolledBack.into();
-    view.counts = TargetCounts { targets: 2, succeeded: 1, failed: 1, rolled_back: 2, ..TargetCounts::default() };
+    view.counts =
+        TargetCounts { targets: 2, succeeded: 1, failed: 1, rolled_back: 2, ..TargetCounts::default() };
     let mut targets = [target("web-1", "rolled_back", 2, 1_000), target("web-2", "rolled_back", 2, 1_000)];
     let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
     assert!(drawn.contains("│ ░░░░░░░░░░░░░░░░░░░░ 0/2 run v2 · 1 failed, 0 tolerated\n"), "{drawn}");
