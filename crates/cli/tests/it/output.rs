@@ -88,7 +88,7 @@ async fn every_command_that_shows_something_prints_json_yaml_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_prints_one_line_and_quiet_silences_it() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
         (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
@@ -98,6 +98,8 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
         (&["node", "label", "web-1", "zone=b"], "node web-1: zone - → b\n"),
         (&["node", "cordon", "web-1"], "node web-1: cordoned\n"),
         (&["node", "uncordon", "web-1"], "node web-1: uncordoned\n"),
+        (&["node", "uncordon", "web-1"], "node web-1: unchanged, it was not cordoned\n"),
+        (&["node", "resume", "web-1"], "node web-1: unchanged, it was not paused\n"),
         (&["freeze", "off", "sale"], "freeze sale: ended\n"),
         (&["pause", "off", "disks"], "pause disks: ended\n"),
         (&["slot", "delete", "reboot", "--yes"], "slot reboot: deleted\n"),
@@ -108,6 +110,9 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
         let output = place.run(args);
         assert_eq!((code(&output), text(&output.stderr).as_str()), (0, line), "{args:?}");
     }
+    let events = text(&place.run(&["events", "--about", "shop"]).stdout);
+    assert!(events.contains("policy.batch 10% → 20% (admin)"), "the event names the field: {events}");
+    assert!(events.contains("owner - → shop team (admin)"), "{events}");
     let quiet = place.run(&["entity", "set", "shop", "--batch", "30%", "-q"]);
     assert_eq!((code(&quiet), text(&quiet.stderr)), (0, String::new()));
     let started = place.run(&["rollout", "start", "shop", "v2", "--batch", "50%"]);
