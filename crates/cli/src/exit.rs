@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::problem::Code;
 
 /// How a command ended, for scripts.
@@ -117,9 +117,17 @@ impl From<CallError> for Failure {
         let what = error.to_string();
         match error {
             CallError::Setup { .. } => Self::usage(what),
-            CallError::Unreachable { .. } => Self::new(Exit::Unavailable, what).hint(
-                "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context",
-            ),
+            CallError::Unreachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
+                UnreachableCause::Certificate => {
+                    "check --ca, BELLWETHER_CA or the context: it must be pki/ca.pem of this control plane, and the server's certificate must name the address"
+                }
+                UnreachableCause::Scheme => {
+                    "check the scheme: a server speaks https, and http only on the plain listener of `bellwether dev`"
+                }
+                UnreachableCause::Connection => {
+                    "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context"
+                }
+            }),
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
             CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {
