@@ -30,6 +30,9 @@ pub struct Overview {
     pub paused: u64,
     /// Number of nodes with a failed status.
     pub failing: u64,
+    /// The freezes and stops in force, those of all namespaces too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub freezes: Vec<super::freeze::FreezeView>,
     /// The entities, each with the state of its rollout.
     pub entities: Vec<EntityOverview>,
     /// Number of the last event.

@@ -5,15 +5,19 @@ use std::time::Duration;
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::rollout::RolloutView;
 use bellwether_api::v1::target::TargetView;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::events;
+use super::rollout::follow;
+use super::{entity, events, node};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
 use crate::show::time::{date, length};
+use crate::show::tree;
 
 /// Most events read to find those about the object.
 const READ: u32 = 1_000;
@@ -42,8 +46,35 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     let newest = found.split_off(found.len().saturating_sub(SHOWN));
     let why = why(context, &subject).await?;
     let described = Described { subject, fields, events: newest, why };
-    context.show.data(&described, || vec![described.subject.clone()], |_| text(context, &described))?;
+    let head = if context.show.is_data() { Vec::new() } else { head(context, &described).await? };
+    context.show.data(&described, || vec![described.subject.clone()], |_| text(context, &described, head))?;
     Ok(Exit::Yes)
+}
+
+/// The object for people: a rollout, an entity and a node as their own commands show them, any other one field by field.
+async fn head(context: &Context, described: &Described) -> Result<Vec<String>, Failure> {
+    let fields = described.fields.clone();
+    let text = match described.subject.split_once('/') {
+        Some(("rollout", entity)) => {
+            let targets = follow::targets(context, entity).await?;
+            tree::lines(&read::<RolloutView>(fields)?, &targets, context.show.paint).join("\n")
+        }
+        Some(("entity", name)) => {
+            let desired = entity::desired(context).await?;
+            entity::sheet(&read(fields)?, desired.get(name).map(String::as_str))
+        }
+        Some(("node", _)) => node::sheet(&read(fields)?),
+        Some(_) | None => {
+            let mut lines = Vec::new();
+            sheet(&described.fields, 0, &mut lines);
+            return Ok(lines);
+        }
+    };
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn read<T: DeserializeOwned>(fields: Value) -> Result<T, Failure> {
+    serde_json::from_value(fields).map_err(|error| Failure::ours(format!("describe the answer: {error}")))
 }
 
 /// The object that was asked for: its full name and its fields. A bare name is a node's or an entity's.
@@ -119,9 +150,8 @@ async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     Ok(context.client.why(&context.namespace, &asked).await?.lines)
 }
 
-fn text(context: &Context, described: &Described) -> String {
-    let mut lines = Vec::new();
-    sheet(&described.fields, 0, &mut lines);
+fn text(context: &Context, described: &Described, head: Vec<String>) -> String {
+    let mut lines = head;
     if !described.events.is_empty() {
         lines.extend([String::new(), "events".to_owned()]);
         let paint = context.show.paint;

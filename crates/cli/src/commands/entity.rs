@@ -17,6 +17,7 @@ use crate::exit::{CommandResult, Exit, Failure};
 use crate::near::nearest;
 use crate::show::change::differences;
 use crate::show::table;
+use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
@@ -142,7 +143,7 @@ fn kind(entity: &Entity) -> String {
 }
 
 /// The version that each entity's targets are to run now, by the entity's name.
-async fn desired(context: &Context) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) async fn desired(context: &Context) -> Result<BTreeMap<String, String>, Failure> {
     let overview = context.client.overview(&context.namespace).await?;
     Ok(overview.entities.into_iter().filter_map(|entity| Some((entity.name, entity.desired?))).collect())
 }
@@ -166,7 +167,7 @@ fn list(entities: &[Entity], desired: &BTreeMap<String, String>, wide: bool) -> 
 }
 
 /// An entity with all its fields, one a line, and the version that its targets are to run now.
-fn sheet(entity: &Entity, desired: Option<&str>) -> String {
+pub(super) fn sheet(entity: &Entity, desired: Option<&str>) -> String {
     let mut lines = vec![
         format!("name         {}", entity.name),
         format!("targets      {}", targets(entity)),
@@ -175,6 +176,14 @@ fn sheet(entity: &Entity, desired: Option<&str>) -> String {
     let info = [("owner", &entity.owner), ("description", &entity.description)];
     let written = info.into_iter().filter(|(_, text)| !text.is_empty());
     lines.extend(written.map(|(name, text)| format!("{name:<12} {text}")));
+    if !entity.labels.is_empty() {
+        let labels = entity.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        lines.push(format!("labels       {}", labels.collect::<Vec<_>>().join(",")));
+    }
+    if let Some(hold) = &entity.hold {
+        let reason = if hold.reason.is_empty() { String::new() } else { format!(": {}", hold.reason) };
+        lines.push(format!("paused       by {} at {}{reason}", hold.by, date(hold.at_ms)));
+    }
     if let Some(ExternalSettings { unreachable_after, remove_after }) = &entity.external {
         lines.push(format!(
             "unreachable  after {} without a report, removed after {}",

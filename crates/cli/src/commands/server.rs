@@ -27,6 +27,7 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match &error {
+            RunError::Open(_) if error.is_in_use() => Exit::Refused,
             RunError::NotInitialised { .. }
             | RunError::NoAuthority { .. }
             | RunError::Installation(_)
@@ -117,7 +118,7 @@ async fn list(context: &Context) -> CommandResult {
         };
         let rows = plane.servers.iter().map(|server| {
             let sessions = plane.sessions.get(&server.name).copied().unwrap_or_default();
-            let here = if server.name == plane.answered_by { "answered" } else { "" };
+            let here = if server.name == plane.answered_by { "yes" } else { "-" };
             vec![
                 server.name.clone(),
                 server.address.clone(),
@@ -128,7 +129,7 @@ async fn list(context: &Context) -> CommandResult {
                 here.to_owned(),
             ]
         });
-        let servers = table(&["name", "address", "version", "since", "nodes", "leader", ""], rows);
+        let servers = table(&["name", "address", "version", "since", "nodes", "leader", "answered"], rows);
         let at = match plane.store.endpoints.join(", ") {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),

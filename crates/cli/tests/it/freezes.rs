@@ -84,7 +84,7 @@ async fn a_stage_that_needs_a_person_says_what_to_type() {
     assert!(tree.contains("stage 1 of 2: up to 1") || tree.contains("stage 2 of 2"), "{tree}");
     let described = done(&place, &["describe", "entity/web"]);
     for part in
-        ["selector", "role=web", "stages", "events", "rollout.started", "why", "needs a person's approval"]
+        ["targets", "role=web", "stages", "events", "rollout.started", "why", "needs a person's approval"]
     {
         assert!(described.contains(part), "{part} is not in\n{described}");
     }

@@ -227,9 +227,7 @@ fn value<T: DeserializeOwned>(format: Format, text: &str) -> Result<T, String> {
     match format {
         Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
         Format::Yaml => serde_norway::from_str(text).map_err(|error| error.to_string()),
-        Format::Toml => {
-            toml::from_str(&without_marker(format, text)).map_err(|error| error.to_string())
-        }
+        Format::Toml => toml::from_str(&without_marker(format, text)).map_err(|error| error.to_string()),
     }
 }
 
