@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
+use super::schema;
 use crate::v1::freeze::FreezeKind;
 use crate::v1::profile::Params;
 
 /// The desired state of an object. Absent fields take their defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Document {
     /// An entity and its desired version.
@@ -30,8 +31,8 @@ pub enum Document {
 #[serde(deny_unknown_fields)]
 pub struct FreezeDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::freeze, required)]
     pub kind: Ignored,
     /// Freeze name, a DNS label.
     #[schema(example = "holidays")]
@@ -72,8 +73,8 @@ pub struct FreezeDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -82,8 +83,8 @@ pub struct FreezeDocument {
 #[serde(deny_unknown_fields)]
 pub struct PauseDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::pause, required)]
     pub kind: Ignored,
     /// Pause name, a DNS label.
     #[schema(example = "disks")]
@@ -105,8 +106,8 @@ pub struct PauseDocument {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -115,8 +116,8 @@ pub struct PauseDocument {
 #[serde(deny_unknown_fields)]
 pub struct ProfileDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::profile, required)]
     pub kind: Ignored,
     /// Profile name, a DNS label.
     #[schema(example = "greeting")]
@@ -137,8 +138,8 @@ pub struct ProfileDocument {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -147,8 +148,8 @@ pub struct ProfileDocument {
 #[serde(deny_unknown_fields)]
 pub struct SlotDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::slot, required)]
     pub kind: Ignored,
     /// Slot name, a DNS label.
     #[schema(example = "reboot")]
@@ -170,8 +171,8 @@ pub struct SlotDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
