@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod data;
+pub(crate) mod event;
 pub(crate) mod paint;
 pub(crate) mod screen;
 pub(crate) mod time;

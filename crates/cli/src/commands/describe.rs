@@ -12,10 +12,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::rollout::follow;
-use super::{entity, events, node};
+use super::subject::is_about;
+use super::{entity, node};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
+use crate::show::event::line;
 use crate::show::time::{date, length};
 use crate::show::tree;
 
@@ -42,7 +44,7 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     let (subject, fields) = find(context, asked).await?;
     let page = context.client.events(&context.namespace, None, READ, Duration::ZERO).await?;
     let mut found: Vec<Event> =
-        page.items.into_iter().filter(|event| events::is_about(&event.subject, &subject)).collect();
+        page.items.into_iter().filter(|event| is_about(&event.subject, &subject)).collect();
     let newest = found.split_off(found.len().saturating_sub(SHOWN));
     let why = why(context, &subject).await?;
     let described = Described { subject, fields, events: newest, why };
@@ -155,7 +157,7 @@ fn text(context: &Context, described: &Described, head: Vec<String>) -> String {
     if !described.events.is_empty() {
         lines.extend([String::new(), "events".to_owned()]);
         let paint = context.show.paint;
-        lines.extend(described.events.iter().map(|event| events::line(event, paint, &date(event.time_ms))));
+        lines.extend(described.events.iter().map(|event| line(event, paint, &date(event.time_ms))));
     }
     if !described.why.is_empty() {
         lines.extend([String::new(), "why".to_owned()]);

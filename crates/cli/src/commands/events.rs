@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bellwether_api::v1::event::Event;
 
+use super::subject::{KINDS, is_about};
 use crate::args::{Events, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::readable;
-use crate::show::paint::{Paint, Tone};
+use crate::show::event::line;
 use crate::show::time::{clock, date};
 use crate::show::try_print;
 
@@ -17,21 +18,6 @@ const MOST: u32 = 1_000;
 
 /// Longest wait of one long poll.
 const WAIT: Duration = Duration::from_secs(30);
-
-/// First words of subjects.
-const KINDS: [&str; 11] = [
-    "node",
-    "entity",
-    "rollout",
-    "target",
-    "service",
-    "slot",
-    "freeze",
-    "pause",
-    "profile",
-    "token",
-    "join-token",
-];
 
 pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
     let (found, mut last) = match &args.about {
@@ -128,23 +114,6 @@ async fn nothing_about(context: &Context, about: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets. A bare name is a
-/// node's or an entity's.
-pub(super) fn is_about(event: &str, subject: &str) -> bool {
-    let parts: Vec<&str> = event.split('/').collect();
-    match (subject.split_once('/'), parts.as_slice()) {
-        _ if event == subject => true,
-        (None, _) => {
-            is_about(event, &format!("node/{subject}")) || is_about(event, &format!("entity/{subject}"))
-        }
-        (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
-        (Some(("service", name)), ["service", service, ..]) => *service == name,
-        (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
-        (Some(("node", name)), ["target", _, target]) => *target == name,
-        _ => false,
-    }
-}
-
 fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failure> {
     let about = |event: &&Event| args.about.as_ref().is_none_or(|about| is_about(&event.subject, about));
     for event in events.iter().filter(about) {
@@ -163,45 +132,4 @@ fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failur
         try_print(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?)?;
     }
     Ok(())
-}
-
-/// An event in one line.
-pub(super) fn line(event: &Event, paint: Paint, time: &str) -> String {
-    let change = match (&event.before, &event.after) {
-        (Some(before), Some(after)) => format!("{before} → {after}: "),
-        (None, Some(after)) => format!("{after}: "),
-        (Some(before), None) => format!("{before} →: "),
-        (None, None) => String::new(),
-    };
-    let tone = match event.kind.rsplit('.').next() {
-        Some(
-            "failed" | "unreachable" | "rolling_back" | "known_bad" | "rollback_failed" | "late_failure",
-        ) => Tone::Bad,
-        Some("succeeded" | "known_good" | "up") => Tone::Good,
-        Some(_) | None => Tone::Strong,
-    };
-    format!(
-        "{} {} {} {} {change}{} {}",
-        paint.text(Tone::Dim, &format!("{:>6}", event.seq)),
-        paint.text(Tone::Dim, time),
-        paint.text(tone, &format!("{:<22}", event.kind)),
-        format_args!("{:<22}", event.subject),
-        event.cause,
-        paint.text(Tone::Dim, &format!("({})", event.actor)),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_of_an_object_is_about_the_object() {
-        assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
-        assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
-        assert!(!is_about("rollout/webs/3", "entity/web"));
-        assert!(
-            is_about("rollout/web/3", "web") && is_about("node/web", "web") && !is_about("slot/web", "web")
-        );
-    }
 }

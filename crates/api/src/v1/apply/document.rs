@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
@@ -232,5 +235,43 @@ impl Document {
             Self::Freeze(document) => document.all_namespaces,
             Self::Entity(_) | Self::Pause(_) | Self::Profile(_) | Self::Slot(_) => false,
         }
+    }
+}
+
+/// Each kind of document with the name of its schema.
+const KINDS: [(&str, &str); 5] = [
+    ("entity", "EntityDocument"),
+    ("freeze", "FreezeDocument"),
+    ("pause", "PauseDocument"),
+    ("profile", "ProfileDocument"),
+    ("slot", "SlotDocument"),
+];
+
+impl PartialSchema for Document {
+    fn schema() -> RefOr<Schema> {
+        let refs = KINDS.iter().map(|(kind, name)| (*kind, Ref::from_schema_name(*name).ref_location));
+        let discriminator = Discriminator::with_mapping("kind", refs);
+        let one_of = KINDS.iter().fold(OneOfBuilder::new(), |one_of, (_, name)| {
+            one_of.item(RefOr::<Schema>::Ref(Ref::from_schema_name(*name)))
+        });
+        let described = one_of
+            .discriminator(Some(discriminator))
+            .description(Some("The desired state of an object. Absent fields take their defaults."));
+        RefOr::T(Schema::OneOf(described.build()))
+    }
+}
+
+impl ToSchema for Document {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        EntityDocument::schemas(schemas);
+        FreezeDocument::schemas(schemas);
+        PauseDocument::schemas(schemas);
+        ProfileDocument::schemas(schemas);
+        SlotDocument::schemas(schemas);
+        schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
+        schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));
+        schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
+        schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
+        schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
     }
 }
