@@ -127,7 +127,8 @@ fn explained(path: &str, shape: &Value, inner: Option<&Value>) -> Field {
         None => (said.trim().to_owned(), None),
     };
     let first = || inner?.get("enum")?.as_array()?.first().cloned();
-    let example = shape.get("example").cloned().or_else(first);
+    let of_many = || shape.get("examples")?.as_array()?.first().cloned();
+    let example = shape.get("example").cloned().or_else(of_many).or_else(first);
     Field { field: path.to_owned(), meaning, default, example }
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use bellwether_api::v1::server as v1;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
-use bellwether_server::config::{Config, ConfigError};
+use bellwether_server::config::Config;
 use bellwether_server::run::{RunError, Server, init};
 
 use super::overview::store_line;

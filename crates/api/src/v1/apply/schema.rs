@@ -38,5 +38,6 @@ pub(super) fn status() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::Object))
         .description(Some("The present state of the object, as it is printed with a document; ignored."))
+        .examples([serde_json::json!({})])
         .build()
 }
