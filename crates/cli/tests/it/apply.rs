@@ -176,7 +176,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
 }
 
 /// Writes a file below the place's directory, with the directories it is in.
-fn write(place: &Place, name: &str, text: impl AsRef<[u8]>) -> String {
+pub(crate) fn write(place: &Place, name: &str, text: impl AsRef<[u8]>) -> String {
     let path = place.path(name);
     std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
