@@ -111,9 +111,9 @@ impl FreezeSpec {
         let kind = self.kind.unwrap_or(FreezeKind::Freeze).into();
         let lasts: Option<Span> = read_some("lasts", self.lasts.as_deref())?;
         match lasts {
-            Some(Span::ZERO) => Err(ShapeError::at("lasts", "a freeze lasts longer than nothing")),
+            Some(Span::ZERO) => Err(ShapeError::at("lasts", "must be over 0s")),
             Some(span) if span > LONGEST => {
-                let reason = "a freeze lasts at most a year by itself; without it, until a person ends it";
+                let reason = "must be at most 1 year; omit it for a freeze without an end";
                 Err(ShapeError::at("lasts", reason))
             }
             Some(_) | None => Ok((scope, kind, lasts)),
@@ -130,9 +130,7 @@ pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Freeze
         (None, None) => Ok(core::FreezeScope::Everything),
         (Some(entity), None) => Ok(core::FreezeScope::Entity(read("entity", entity)?)),
         (None, Some(targets)) => Ok(core::FreezeScope::Targets(read("targets", targets)?)),
-        (Some(_), Some(_)) => {
-            Err(ShapeError::at("targets", "a freeze covers an entity or targets, not both"))
-        }
+        (Some(_), Some(_)) => Err(ShapeError::at("targets", "entity and targets exclude each other")),
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
 /// [`ShapeError`] at `addresses`.
 pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, ShapeError> {
     if shape.values().map(Vec::len).sum::<usize>() > core::MAX_ADDRESSES {
-        let reason = format!("there are more than {}", core::MAX_ADDRESSES);
+        let reason = format!("more than {}", core::MAX_ADDRESSES);
         return Err(ShapeError::at("addresses", reason));
     }
     let read = |(interface, list): (&String, &Vec<IpAddr>)| {
@@ -110,7 +110,7 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
 /// Reads the services that something waits for.
 pub(super) fn waits_for(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
     if names.len() > MAX_LACKS {
-        return Err(ShapeError::at("waits_for", format!("there are more than {MAX_LACKS}")));
+        return Err(ShapeError::at("waits_for", format!("more than {MAX_LACKS}")));
     }
     names.iter().map(|service| read("waits_for", service)).collect()
 }
@@ -142,7 +142,7 @@ impl TryFrom<ServiceRegistrations> for core::ServiceRegistrations {
     type Error = ShapeError;
     fn try_from(from: ServiceRegistrations) -> Result<Self, ShapeError> {
         if from.instances.len() > core::MAX_INSTANCES {
-            let reason = format!("there are more than {}", core::MAX_INSTANCES);
+            let reason = format!("more than {}", core::MAX_INSTANCES);
             return Err(ShapeError::at("instances", reason));
         }
         let mut instances = BTreeMap::new();
@@ -156,7 +156,7 @@ impl TryFrom<ServiceRegistrations> for core::ServiceRegistrations {
                 .insert((service, name), core::ServiceRegistration::try_from(registration).map_err(within)?)
                 .is_some()
             {
-                return Err(ShapeError::at(&place, format!("{of} is there twice")));
+                return Err(ShapeError::at(&place, format!("{of} is listed twice")));
             }
         }
         let (node, addresses) = (read("node", &from.node)?, addresses(&from.addresses)?);
@@ -168,7 +168,7 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
     type Error = ShapeError;
     fn try_from(from: ServiceRegistration) -> Result<Self, ShapeError> {
         if from.tags.len() > core::MAX_WORDS || from.meta.len() > core::MAX_WORDS {
-            let reason = format!("there are more than {}", core::MAX_WORDS);
+            let reason = format!("more than {}", core::MAX_WORDS);
             return Err(ShapeError::at(
                 if from.tags.len() > core::MAX_WORDS { "tags" } else { "meta" },
                 reason,
@@ -176,11 +176,11 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
         }
         let long = |text: &String| text.len() > core::MAX_WORD_BYTES;
         if from.meta.iter().any(|(key, value)| long(key) || long(value)) {
-            let reason = format!("a key or value is longer than {} bytes", core::MAX_WORD_BYTES);
+            let reason = format!("a key or value exceeds {} bytes", core::MAX_WORD_BYTES);
             return Err(ShapeError::at("meta", reason));
         }
         if long(&from.reason) || from.reason.chars().any(char::is_control) {
-            let reason = format!("write one line of at most {} bytes", core::MAX_WORD_BYTES);
+            let reason = format!("must be one line of at most {} bytes", core::MAX_WORD_BYTES);
             return Err(ShapeError::at("reason", reason));
         }
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag)).collect::<Result<_, _>>()?;

@@ -164,14 +164,19 @@ impl FromStr for Mix {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = MODES.map(|(_, word)| word).join(", ");
         let refuse = |part: &str| {
-            format!("{part:?} is none of {known}; write one, or several with weights, like apply=3,soak=1")
+            format!("{part:?} is not one of {known}; write one, or several with weights, like apply=3,soak=1")
         };
         let mut modes = Vec::new();
         for part in text.split(',') {
             let (word, weight) = part.split_once('=').unwrap_or((part, "1"));
             let mode = MODES.iter().find(|(_, known)| *known == word).ok_or_else(|| refuse(part))?.0;
             let weight = weight.parse().ok().filter(|weight| (1..=1_000).contains(weight));
-            modes.push((mode, weight.ok_or_else(|| format!("weigh {word} from 1 to 1000, like {word}=3"))?));
+            modes.push((
+                mode,
+                weight.ok_or_else(|| {
+                    format!("the weight of {word} must be between 1 and 1000, like {word}=3")
+                })?,
+            ));
         }
         Ok(Self(modes))
     }

@@ -105,7 +105,7 @@ async fn pauses_in_a_file_hold_one_node_a_role_and_everybody_and_are_whose_token
     assert_eq!(done(&place, &["pause", "list", "-o", "name"]), "");
     let applied = place.run(&["apply", "-f", &file]);
     assert_eq!(text_of(&applied), created);
-    assert!(text(&applied.stderr).contains("pause/one: it holds 1 node(s) now"), "{}", text(&applied.stderr));
+    assert!(text(&applied.stderr).contains("pause/one: covers 1 node now"), "{}", text(&applied.stderr));
     let list: Value = serde_json::from_str(&done(&place, &["pause", "list", "-o", "json"])).unwrap();
     let held = |name: &str| {
         let views = list.as_array().unwrap();
@@ -161,7 +161,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ("kind: pause\nname: X\nnodes: all\n", &["pause/X", "name"]),
         ("kind: pause\nname: x\nnodes: all\nall_namespaces: true\n", &["unknown field `all_namespaces`"]),
         ("kind: pause\nname: x\nnodes: all\nreason: \"two\\nlines\"\n", &["pause/x", "reason", "one line"]),
-        ("kind: entity\nname: web\nselector: all\n", &["entity/web is there twice"]),
+        ("kind: entity\nname: web\nselector: all\n", &["entity/web occurs twice"]),
     ];
     for (second, says) in cases {
         let output = place.run_with(&["apply", "-f", "-"], &format!("{good}{second}"));
@@ -334,7 +334,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
         (late, &["entity/api: policy.batch", "late.yaml, document 2, line 9"]),
         (late_toml, &["slot/b: capacity", "late.toml, document 2, line 6"]),
         (elsewhere, &["else.yaml, document 2, line 7", "namespace default", "other"]),
-        (twice, &["entity/web is there twice", "twice.yaml, line 2", "good.yaml, line 2"]),
+        (twice, &["entity/web occurs twice", "twice.yaml, line 2", "good.yaml, line 2"]),
     ];
     for (file, says) in cases {
         let output = place.run(&["apply", "-f", &good, "-f", &file]);

@@ -171,7 +171,7 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
         .await;
     }
     let lines = why("service/shop");
-    assert!(lines.contains("0 of 1 registered serve"), "{lines}");
+    assert!(lines.contains("0 of 1 registered are functional"), "{lines}");
     assert!(lines.contains("shop on shop-1: needs 1 functional of bank"), "{lines}");
     let described = said(&place.run(&["describe", "service/bank"]));
     assert!(described.contains("wait.circular") && described.contains(wait_cycle), "{described}");

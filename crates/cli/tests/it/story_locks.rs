@@ -134,7 +134,7 @@ async fn two_slots_let_two_in_and_those_who_disagree_are_told() {
     let three = end(begin(&place, &["pair", "--capacity", "3", "--timeout", "60s", "--", "true"])).await;
     assert_eq!(three.status.code(), Some(7), "{}", said(&three));
     assert!(
-        said(&three).contains("2 may hold it, not 3") && said(&three).contains("slot set pair"),
+        said(&three).contains("capacity is 2, not 3") && said(&three).contains("slot set pair"),
         "{}",
         said(&three)
     );
@@ -285,7 +285,7 @@ async fn a_lock_that_is_taken_away_stops_its_command_and_says_who_did() {
     assert!(taken.status.success(), "{}", said(&taken));
     let output = end(holder).await;
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
-    assert!(said(&output).contains("number 1 is over"), "{}", said(&output));
+    assert!(said(&output).contains("the hold with fencing number 1 has ended"), "{}", said(&output));
     assert!(!lives(command));
     let told = events(&place, "stuck");
     assert!(

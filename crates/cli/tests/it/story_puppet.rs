@@ -110,7 +110,7 @@ async fn puppet_waits_for_a_database_that_comes_later_and_takes_its_address_then
     // There is no database yet: the part that needs it waits, which is no failure. The other part has run.
     wait_for("puppet waits for the database", async || {
         APP.status(&place)
-            .contains("services.yaml: waiting for 1 addressable of mysql: nobody ever offered it")
+            .contains("services.yaml: waiting for 1 addressable of mysql: no node ever registered it")
     })
     .await;
     assert!(place.run(&["get-failures"]).status.success());
@@ -157,7 +157,7 @@ async fn two_machines_whose_puppet_wants_each_others_address_are_both_configured
     let [(lb, lb_at), (shop, shop_at)] = machines;
     lb.roll_out(&place);
     wait_for("the load balancer waits for the shop, and is there itself", async || {
-        lb.status(&place).contains("1 addressable of shop: nobody ever offered it")
+        lb.status(&place).contains("1 addressable of shop: no node ever registered it")
             && text(&place.run(&["service", "get", "lb"]).stdout).contains(lb_at)
     })
     .await;

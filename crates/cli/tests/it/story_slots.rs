@@ -157,9 +157,14 @@ async fn groups_slots_and_namespaces_take_turns_of_their_own_and_a_lease_ends_by
         let (found, said) = machine.asks("v1/pre-reboot", more);
         assert_eq!((found, said["kind"].as_str()), (status, Some(kind)), "{said}");
         assert!(
-            said["value"].as_str().is_some_and(|value| ["cannot ", "forbidden: ", "authentication failed: "]
-                .iter()
-                .any(|start| value.starts_with(start))),
+            said["value"].as_str().is_some_and(|value| [
+                "cannot ",
+                "client_params.group: ",
+                "token ",
+                "authentication failed: "
+            ]
+            .iter()
+            .any(|start| value.starts_with(start))),
             "{said}"
         );
     }

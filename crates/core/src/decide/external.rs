@@ -54,12 +54,12 @@ fn turn(
     };
     if quiet >= staleness.remove_after {
         let key = Key::ExternalTarget(entity.clone(), target.clone());
-        let cause = format!("not reported for {quiet_for}; it is no target any more");
+        let cause = format!("not reported for {quiet_for}; no longer a target");
         return Changeset { writes: vec![Write::Delete(key)], events: vec![told("target.let_go", cause)] };
     }
     let silent = ExternalTarget { silent: true, well_since: None, ..known.clone() };
     let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));
-    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.remove_after);
+    let cause = format!("not reported for {quiet_for}; released after {}", staleness.remove_after);
     Changeset { writes: vec![write], events: vec![told("target.silent", cause)] }
 }
 

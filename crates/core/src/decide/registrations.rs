@@ -33,7 +33,7 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key));
     events.extend(gone.map(|(key, registration)| {
         let was = Some(registration.serving.as_str().to_string());
-        event("service.deregistered", (&new.node, key), (was, None), "its node no longer offers it")
+        event("service.deregistered", (&new.node, key), (was, None), "its node no longer registers it")
     }));
     let names: alloc::collections::BTreeSet<&ServiceName> =
         new.instances.keys().map(|(name, _)| name).collect();
@@ -62,7 +62,7 @@ fn told(
         (Some(_), _) => "service.failing",
     };
     let cause = match now.serving.reason() {
-        "" => "its checks pass",
+        "" => "checks pass",
         reason => reason,
     };
     Some(event(kind, (node, key), (was.map(ToString::to_string), Some(is.to_string())), cause))

@@ -37,9 +37,9 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     let over = known.iter().filter(|wait_cycle| !is_in(&found, wait_cycle));
     let mut events: Vec<EventDraft> =
         new.map(|wait_cycle| told("wait.circular", wait_cycle, wait_cycle.hint())).collect();
-    events.extend(over.map(|wait_cycle| {
-        told("wait.circle_ended", wait_cycle, "it waits no longer in a circle".to_string())
-    }));
+    events.extend(
+        over.map(|wait_cycle| told("wait.circle_ended", wait_cycle, "the cycle is resolved".to_string())),
+    );
     if found == *known {
         return Verdict::default();
     }

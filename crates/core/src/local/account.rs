@@ -212,10 +212,10 @@ fn line(memory: &EntityMemory, busy: &AgentActivity) -> String {
     match busy {
         AgentActivity::Idle => line,
         AgentActivity::Step(ApplyProgress::Begun | ApplyProgress::Static) => {
-            alloc::format!("{line} (static part runs)")
+            alloc::format!("{line} (static part running)")
         }
-        AgentActivity::Step(ApplyProgress::Dynamic) => alloc::format!("{line} (dynamic part runs)"),
-        AgentActivity::Step(ApplyProgress::Validated) => alloc::format!("{line} (validation runs)"),
+        AgentActivity::Step(ApplyProgress::Dynamic) => alloc::format!("{line} (dynamic part running)"),
+        AgentActivity::Step(ApplyProgress::Validated) => alloc::format!("{line} (validation running)"),
         AgentActivity::Held(reason) => alloc::format!("{line} (waits: {reason})"),
     }
 }

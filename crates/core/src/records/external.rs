@@ -72,13 +72,11 @@ impl StalenessLimits {
     /// The field that is wrong, and why.
     pub fn check(self) -> Result<Self, (&'static str, String)> {
         if self.unreachable_after < Self::SHORTEST {
-            return Err(("unreachable_after", alloc::format!("it is shorter than {}", Self::SHORTEST)));
+            return Err(("unreachable_after", alloc::format!("must be at least {}", Self::SHORTEST)));
         }
         if self.remove_after <= self.unreachable_after {
-            let reason = alloc::format!(
-                "it is not longer than unreachable_after, which is {}",
-                self.unreachable_after
-            );
+            let reason =
+                alloc::format!("must be over unreachable_after, which is {}", self.unreachable_after);
             return Err(("remove_after", reason));
         }
         Ok(self)

@@ -96,7 +96,7 @@ pub fn group(target: &TargetName) -> &str {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupConflict {
     /// Another controller reports it.
-    #[error("take reports of {what} from {who}: {other} reports them, last {ago} ago")]
+    #[error("accept reports about {what} from {who}: {other} reports them, last {ago} ago")]
     Other {
         /// The targets concerned.
         what: String,
@@ -108,7 +108,7 @@ pub enum GroupConflict {
         ago: Span,
     },
     /// The entity has [`MAX_GROUPS`] groups already.
-    #[error("take reports of one more group: the entity has {MAX_GROUPS} already")]
+    #[error("accept reports about another group: the entity has {MAX_GROUPS} groups, the maximum")]
     TooMany,
 }
 
@@ -144,7 +144,7 @@ pub fn claim(
 
 fn line(error: &str) -> Arc<str> {
     let line: String = error.lines().next().unwrap_or_default().chars().take(MAX_ERROR).collect();
-    if line.is_empty() { Arc::from("it reports an error and does not say which") } else { Arc::from(line) }
+    if line.is_empty() { Arc::from("it reports an error without a description") } else { Arc::from(line) }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub(crate) async fn targets(
 ) -> Result<JsonAnswer<Vec<TargetGroup>>, Failure> {
     query.only(&["service", "tag"])?;
     let name: Option<ServiceName> = query.get("service")?;
-    let name = name.ok_or_else(|| ShapeError::at("service", "it is required, like ?service=web"))?;
+    let name = name.ok_or_else(|| ShapeError::at("service", "missing; write ?service=web"))?;
     let (tags, world) = (query.all("tag")?, app.world());
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));

@@ -84,13 +84,12 @@ impl ParsedReports {
     fn read(actor: &Actor, reports: &TargetReports) -> Result<Self, ShapeError> {
         let said = reports.targets.len().saturating_add(reports.removed.len());
         if said > MAX_REPORTED {
-            let reason =
-                format!("there are {said}, and at most {MAX_REPORTED} are allowed; send several reports");
+            let reason = format!("{said} given, at most {MAX_REPORTED} allowed; send several reports");
             return Err(ShapeError::at("targets", reason));
         }
         let group = reports.group.as_deref();
         if group.is_some_and(|group| group.is_empty() || group.contains('/')) {
-            return Err(ShapeError::at("group", "it is empty or contains '/'"));
+            return Err(ShapeError::at("group", "must not be empty or contain '/'"));
         }
         let mut lines = Vec::with_capacity(said);
         for (at, report) in reports.targets.iter().enumerate() {

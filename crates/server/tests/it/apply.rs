@@ -203,11 +203,14 @@ async fn each_document_needs_the_right_of_its_operation() {
     let installation = Installation::new().await;
     let (viewer, operator) = (installation.token("viewer").await, installation.token("operator").await);
     let (code, detail) = problem(viewer.apply("default", &request(one_of_each())).await);
-    assert!(code == Code::Forbidden && detail.contains("entity/motd: it needs role operator"), "{detail}");
+    assert!(code == Code::Forbidden && detail.contains("entity/motd: this needs role operator"), "{detail}");
     let global = Document::Freeze(FreezeDocument { all_namespaces: true, ..freeze("everywhere") });
     let documents = vec![document(entity("web")), global];
     let (code, detail) = problem(operator.apply("default", &request(documents.clone())).await);
-    assert!(code == Code::Forbidden && detail.contains("freeze/everywhere: it needs role admin"), "{detail}");
+    assert!(
+        code == Code::Forbidden && detail.contains("freeze/everywhere: this needs role admin"),
+        "{detail}"
+    );
     assert!(operator.documents("default").await.unwrap().items.is_empty());
     apply(&operator, one_of_each()).await;
     apply(&installation.admin(), documents).await;

@@ -35,7 +35,7 @@ async fn entities_and_policies_are_refused_with_the_field() {
         (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "`rollback`, `pause`, `continue`"),
         (json!({"selector": "role=", "policy": {}}), "at position 5: expected a value"),
         (json!({"selector": "", "policy": {}}), "say 'all' for every node"),
-        (json!({"policy": {}}), "it is empty; say 'all' for every node"),
+        (json!({"policy": {}}), "it is empty; write 'all' for every node"),
         (json!("web"), "expected struct EntitySpec"),
     ];
     for (body, reason) in cases {
@@ -151,7 +151,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
         ("acquire", json!({"holder": "a b"}), "cannot read holder"),
         ("acquire", json!({"holder": "a", "lease": "0s"}), "cannot read lease"),
         ("acquire", json!({"holder": "a", "lease": "31d"}), "at most 30 days"),
-        ("acquire", json!({"holder": "a", "capacity": 0}), "it is not between 1 and 1000"),
+        ("acquire", json!({"holder": "a", "capacity": 0}), "must be between 1 and 1000"),
         ("acquire", json!({"holder": "a", "reason": "two\nlines"}), "cannot read reason"),
         ("renew", json!({"holder": "a"}), "missing field `fence`"),
         ("release", json!({"holder": "a", "fence": -1}), "cannot read fence"),
@@ -163,7 +163,10 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
     // A client that does not hold the slot can neither renew nor release it.
     let nothing = json!({"holder": "a", "fence": 1});
     let (code, detail) = refusal(&admin, Method::POST, &path("renew"), nothing.clone()).await;
-    assert_eq!((code, detail.as_str()), (Code::Refused, "cannot renew slot one for a: number 1 is over"));
+    assert_eq!(
+        (code, detail.as_str()),
+        (Code::Refused, "cannot renew slot one for a: the hold with fencing number 1 has ended")
+    );
     admin.send::<Value, Value>(Method::POST, &path("release"), &nothing, SOON).await.unwrap();
     assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::NotFound);
     let acquire = bellwether_api::v1::slot::AcquireSlot { holder: "a".into(), ..Default::default() };

@@ -188,7 +188,7 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
     orchestrate(&admin, &by("one", "a")).await;
     let (code, detail) = problem(admin.orchestrate("default", "web", &by("two", "b")).await);
     assert_eq!(code, Code::Refused);
-    assert!(detail.contains("take reports of these targets from two: one reports them"), "{detail}");
+    assert!(detail.contains("accept reports about these targets from two: one reports them"), "{detail}");
     assert_eq!(targets(&admin, None).await, ["a"], "nothing of it was taken in");
     orchestrate(&admin, &TargetReports { group: text("blue"), ..by("two", "b") }).await;
     orchestrate(&admin, &TargetReports { take_over: true, ..by("two", "b") }).await;
@@ -328,7 +328,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
     assert_eq!(targets(&admin, None).await, Vec::<String>::new());
     assert_eq!(orchestrate(&admin, &many(1_000)).await.targets.len(), 1_000);
     for (spec, reason) in [
-        (nodes, "they are what controllers report"),
+        (nodes, "they are external targets"),
         (EntitySpec { selector: "all".into(), ..external("1m", "1h", Policy::default()) }, "selector"),
         (external("1h", "1h", Policy::default()), "external.remove_after"),
         (external("0s", "1h", Policy::default()), "external.unreachable_after"),

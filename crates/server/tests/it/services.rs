@@ -200,7 +200,7 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
         (first(|registration| registration.reason = "two\nlines".to_owned()), "instances[0].reason"),
         (
             with(|registrations| registrations.instances.extend(registrations.instances.clone())),
-            "instances[1]: web/one is there twice",
+            "instances[1]: web/one is listed twice",
         ),
         (with(|registrations| drop(registrations.addresses.insert("a/b".to_owned(), vec![]))), "addresses"),
     ] {

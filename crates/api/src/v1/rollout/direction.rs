@@ -83,7 +83,7 @@ pub(super) fn read_direction(
         (Direction::RollbackByUndo, Some(PersonAction { by, message })) => {
             Ok(core::Direction::RollbackByUndo { by: read("undone.by", &by)?, reason: message })
         }
-        (Direction::RollbackByUndo, None) => Err(ShapeError::at("undone", "it is missing")),
+        (Direction::RollbackByUndo, None) => Err(ShapeError::at("undone", "missing")),
     }
 }
 

@@ -126,5 +126,5 @@ impl TryFrom<RolloutStatus> for core::RolloutState {
 
 /// The object that belongs to a state.
 fn detail<T>(name: &str, detail: Option<T>) -> Result<T, ShapeError> {
-    detail.ok_or_else(|| ShapeError::at(&format!("status.{name}"), "it is missing"))
+    detail.ok_or_else(|| ShapeError::at(&format!("status.{name}"), "missing"))
 }

@@ -94,7 +94,7 @@ impl Stage {
             ));
         }
         lines.push(format!(
-            "  node lost        {}   the rollout of v2 went on within its budget for silent nodes",
+            "  node lost        {}   the rollout of v2 continued within its limit of unreachable nodes",
             paint.text(Tone::Bad, lost)
         ));
         if let Some(rollout) = &last.rollout {

@@ -58,7 +58,7 @@ pub(super) struct TrialSetup<'a> {
 
 impl<'a> TrialSetup<'a> {
     pub(super) fn new(args: &'a Simulate) -> Result<Self, Failure> {
-        let ours = |error: &dyn std::fmt::Display| Failure::ours(format!("make up a fleet: {error}"));
+        let ours = |error: &dyn std::fmt::Display| Failure::ours(format!("simulate a fleet: {error}"));
         let width = args.nodes.to_string().len();
         let names = (1..=args.nodes).map(|number| TargetName::parse(&format!("node-{number:0width$}")));
         let names = names.collect::<Result<_, _>>().map_err(|error| ours(&error))?;

@@ -19,7 +19,7 @@ const PASSINGS: [u32; 2] = [0, 2];
 const ROLLOUTS: usize = 4;
 
 /// What an action says of itself when its agent died while it ran.
-const CUT_SHORT: &str = "the agent was stopped while it ran; not run again";
+const CUT_SHORT: &str = "the agent stopped while it ran; not run again";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_killed_at_every_named_moment_of_an_apply_goes_on_to_the_version_it_was_told() {

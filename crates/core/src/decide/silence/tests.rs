@@ -133,7 +133,7 @@ fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
         [(None, word("success")), (word("success"), word("unknown")), (word("unknown"), word("success"))];
     assert_eq!(place.story(0, "backup"), story);
     let cause = &place.told.get(1).unwrap().cause;
-    assert_eq!(cause, "it was not refreshed within 10m");
+    assert_eq!(cause, "not renewed within 10m");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn the_second_machine_waits_until_the_first_gives_back() {
     let mut place = Place::new();
     place.acquire(1).unwrap();
     let full = place.acquire(2).unwrap_err();
-    assert_eq!(full.to_string(), "1 of 1 held: by machine-1");
+    assert_eq!(full.to_string(), "1 of 1 held, by machine-1");
     place.release(2);
     assert_eq!(place.holders(), BTreeSet::from([machine(1)]), "only who holds it gives it back");
     place.release(1);
@@ -147,7 +147,10 @@ fn a_holding_that_is_over_is_never_one_again() {
     assert_eq!(place.renew(2, first.fence), Err(SlotLost { fence: first.fence }), "it is somebody else's");
     // Over in time, before anybody looked.
     place.now = renewed.ends;
-    assert_eq!(place.renew(1, first.fence).unwrap_err().to_string(), "number 1 is over");
+    assert_eq!(
+        place.renew(1, first.fence).unwrap_err().to_string(),
+        "the hold with fencing number 1 has ended"
+    );
     // The same name takes it anew, and another number; what the old one gives back is not its own.
     let second = place.acquire(1).unwrap();
     assert_eq!(second.fence, first.fence.next());
@@ -167,9 +170,9 @@ fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
     };
     let grant = place.acquire_as(of(1, 2)).unwrap();
     assert_eq!(grant.ends, place.now.plus(Span::from_secs(5)));
-    assert_eq!(place.acquire_as(of(2, 3)).unwrap_err().to_string(), "2 may hold it, not 3");
+    assert_eq!(place.acquire_as(of(2, 3)).unwrap_err().to_string(), "capacity is 2, not 3");
     place.acquire_as(of(2, 2)).unwrap();
-    assert_eq!(place.acquire(3).unwrap_err().to_string(), "2 of 2 held: by machine-1 and 1 more");
+    assert_eq!(place.acquire(3).unwrap_err().to_string(), "2 of 2 held, by machine-1 and 1 more");
     assert_eq!(place.kinds(), ["slot.changed", "slot.acquired", "slot.acquired"]);
 }
 
@@ -192,7 +195,7 @@ fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
     assert_eq!(set(&place.fleet(), &reboot(), (0, LEASE)), None);
     assert_eq!(place.holders().len(), 1);
     place.release(1);
-    assert_eq!(place.acquire(1).unwrap_err().to_string(), "nobody may hold it: its capacity is 0");
+    assert_eq!(place.acquire(1).unwrap_err().to_string(), "capacity is 0");
 }
 
 #[derive(Debug, Clone)]

@@ -95,7 +95,7 @@ fn a_run_that_failed_stays_failed_though_others_were_told_meanwhile() {
     told(&mut memory, 5, 3, ApplyMethod::Run);
     assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::AttemptsExhausted));
     let summary = memory.line();
-    assert!(summary.contains("it ran here before and did not go well"), "{summary}");
+    assert!(summary.contains("it ran here before and failed"), "{summary}");
 }
 
 proptest! {

@@ -44,7 +44,7 @@ fn an_error_is_kept_as_one_short_line() {
     let kept = |error: &str| absorb(None, &says(None, Some(error)), None, at(0)).error.unwrap().to_string();
     assert_eq!(kept("exit code 1\nand a trace"), "exit code 1");
     assert_eq!(kept(&"é".repeat(500)).chars().count(), MAX_ERROR);
-    assert_eq!(kept(""), "it reports an error and does not say which");
+    assert_eq!(kept(""), "it reports an error without a description");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_group_belongs_to_one_controller_until_it_falls_silent() {
     let known = claims(&Controllers::default(), &one, false, 0).unwrap().unwrap();
     assert_eq!(claims(&known, &one, false, 1), Ok(None), "nothing to remember");
     let refused = claims(&known, &two, false, 10).unwrap_err().to_string();
-    assert_eq!(refused, "take reports of group blue from two: one reports them, last 10s ago");
+    assert_eq!(refused, "accept reports about group blue from two: one reports them, last 10s ago");
     let other = claim(&known, ("green", &two), false, staleness, at(10)).unwrap().unwrap();
     assert_eq!(other.0.len(), 2, "another group is another's");
     for (take_over, seconds) in [(true, 10), (false, 300)] {
