@@ -80,10 +80,14 @@ impl Stage {
         for agent in &self.agents {
             let (Ok(node), (running, _)) = (agent.name.parse(), agent.runs()) else { continue };
             let Some(order) = fleet.orders.get(&node) else { continue };
-            for (entity, told) in &order.value.content.entities {
-                let bad = told.version.to_string().starts_with("bad");
-                if !bad && entity.as_str() == "web" && running.get(entity) != Some(&told.version) {
-                    return format!("{node} was told {} and runs {:?}", told.version, running.get(entity));
+            for (entity, assigned) in &order.value.content.entities {
+                let bad = assigned.version.to_string().starts_with("bad");
+                if !bad && entity.as_str() == "web" && running.get(entity) != Some(&assigned.version) {
+                    return format!(
+                        "{node} was told {} and runs {:?}",
+                        assigned.version,
+                        running.get(entity)
+                    );
                 }
             }
         }

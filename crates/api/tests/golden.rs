@@ -59,7 +59,7 @@ round_trip! {
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
     "rollout_in_stages": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
-    "answers": v1::hook_answers::HookAnswers => bellwether_core::records::hook_answers::HookAnswers;
+    "hook_answers": v1::hook_answers::HookAnswers => bellwether_core::records::hook_answers::HookAnswers;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;

@@ -145,7 +145,7 @@ impl From<&core::Freeze> for Freeze {
             name: from.name.to_string(),
             entity,
             targets,
-            kind: from.strength.into(),
+            kind: from.kind.into(),
             by: from.annotation.by.to_string(),
             reason: from.annotation.reason.clone(),
             at_ms: from.annotation.at.as_millis(),
@@ -161,7 +161,7 @@ impl TryFrom<Freeze> for core::Freeze {
         Ok(Self {
             name: read("name", &from.name)?,
             scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
-            strength: from.kind.into(),
+            kind: from.kind.into(),
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 reason: from.reason,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bellwether_core::records::registrations as core;
-use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::records::report::MAX_WAITS_FOR;
 use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
@@ -109,8 +109,8 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
 
 /// Reads the services that something waits for.
 pub(super) fn waits_for(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
-    if names.len() > MAX_LACKS {
-        return Err(ShapeError::at("waits_for", format!("more than {MAX_LACKS}")));
+    if names.len() > MAX_WAITS_FOR {
+        return Err(ShapeError::at("waits_for", format!("more than {MAX_WAITS_FOR}")));
     }
     names.iter().map(|service| read("waits_for", service)).collect()
 }
@@ -125,7 +125,7 @@ impl From<&core::ServiceRegistrations> for ServiceRegistrations {
             tags: registration.tags.iter().map(ToString::to_string).collect(),
             meta: registration.meta.clone(),
             entity: registration.entity.as_ref().map(ToString::to_string),
-            waits_for: registration.lacks.iter().map(ToString::to_string).collect(),
+            waits_for: registration.waits_for.iter().map(ToString::to_string).collect(),
             status: (&registration.serving).into(),
             reason: registration.serving.reason().to_owned(),
             since_ms: registration.since.as_millis(),
@@ -196,7 +196,7 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
             tags,
             meta: from.meta,
             entity: read_some("entity", from.entity.as_deref())?,
-            lacks: waits_for(&from.waits_for)?,
+            waits_for: waits_for(&from.waits_for)?,
             serving,
             since: Timestamp::from_millis(from.since_ms),
         })

@@ -78,9 +78,9 @@ async fn measure(args: &Args) -> Result<()> {
     orders.sort_by_key(|order| order.most);
     let orders = *orders.get(1).context("three were measured")?;
     let stopped = fleet.herd(false).await?;
-    told("stopped and started", &stopped)?;
+    dispatched("stopped and started", &stopped)?;
     let killed = fleet.herd(true).await?;
-    told("killed and started", &killed)?;
+    dispatched("killed and started", &killed)?;
     let takeovers = if args.servers > 1 {
         let (clean, killed) = (fleet.takeover(false, "4").await?, fleet.takeover(true, "5").await?);
         Some((clean, killed))
@@ -115,7 +115,7 @@ fn looks(herd: &Herd) -> Result<Spread> {
     Spread::of(herd.looks.iter().map(|look| look.took).collect())
 }
 
-fn told(what: &str, herd: &Herd) -> Result<()> {
+fn dispatched(what: &str, herd: &Herd) -> Result<()> {
     let unanswered = herd.looks.iter().filter(|look| !look.answered).count();
     let (back, flaps, looks, count) = (herd.back, herd.flaps, looks(herd)?, herd.looks.len());
     println!(

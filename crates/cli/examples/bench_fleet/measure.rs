@@ -184,15 +184,16 @@ impl Fleet {
 
     /// Asks for a version: how long until each agent had its order.
     pub(crate) async fn fan_out(&self, version: &str) -> Result<Spread> {
-        let (person, told, begun) = (self.person()?, &self.crowd.told, now());
+        let (person, dispatched, begun) = (self.person()?, &self.crowd.dispatched, now());
         let new = NewRollout {
             version: Some(version.to_owned()),
             reason: "measured".to_owned(),
             ..NewRollout::default()
         };
         person.start_rollout(NAMESPACE, ENTITY, &new).await?;
-        until("every agent has its order", BOUND, async || told.orders(version).len() >= self.agents).await?;
-        let times = told.orders(version).into_iter().map(|at| at.saturating_duration_since(begun));
+        until("every agent has its order", BOUND, async || dispatched.orders(version).len() >= self.agents)
+            .await?;
+        let times = dispatched.orders(version).into_iter().map(|at| at.saturating_duration_since(begun));
         let spread = Spread::of(times.collect())?;
         until("the rollout is done", BOUND, async || {
             let view = person.current_rollout(NAMESPACE, ENTITY, None, Duration::ZERO).await;

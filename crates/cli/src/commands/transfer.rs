@@ -38,10 +38,10 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Comm
     let to = Config::load(Some(to))?;
     let (source, goal) = (location::name(from), location::name(&to));
     let show = Show::new(global);
-    let mut told = 0;
+    let mut shown = 0;
     let tell_of = |count| {
-        if count >= told + PROGRESS_EVERY {
-            told = count;
+        if count >= shown + PROGRESS_EVERY {
+            shown = count;
             show.note(&Plural(count, "record").to_string());
         }
     };

@@ -78,12 +78,12 @@ impl Mix {
 }
 
 impl TargetBehaviour for FaultModel {
-    fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
+    fn answer(&self, assigned: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
         // Everything is drawn in the same order whatever the outcome: a node has the same faults under every policy.
         let apply = self.apply.draw(chance);
         let (bad, unlucky) = (chance.happens(self.bad.0), chance.happens(self.unlucky.0));
         let (mode, moment) = (self.mix.draw(chance), chance.draw());
-        let back = match told.purpose {
+        let back = match assigned.purpose {
             AssignmentPurpose::Update | AssignmentPurpose::Adopted => false,
             AssignmentPurpose::Rollback | AssignmentPurpose::KnownGood => true,
         };
@@ -91,11 +91,11 @@ impl TargetBehaviour for FaultModel {
             return SimulatedResponse::Succeeds { apply };
         }
         match mode {
-            Mode::Apply => self.try_again(apply, bad, told.policy.retries, chance),
+            Mode::Apply => self.try_again(apply, bad, assigned.policy.retries, chance),
             Mode::Check => SimulatedResponse::BecomesUnhealthy { apply, healthy_for: Span::ZERO },
             Mode::Soak => {
                 let within =
-                    || Span::from_millis(RandomStream::of(moment).below(told.policy.soak.as_millis()));
+                    || Span::from_millis(RandomStream::of(moment).below(assigned.policy.soak.as_millis()));
                 let healthy_for = self.late.as_ref().map_or_else(within, |late| late.draw(chance));
                 SimulatedResponse::BecomesUnhealthy { apply, healthy_for }
             }

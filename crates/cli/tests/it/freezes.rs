@@ -31,7 +31,7 @@ async fn freezes_come_and_go_on_the_command_line() {
     let json: Value = serde_json::from_str(&done(&place, &["freeze", "list", "-o", "json"])).unwrap();
     assert_eq!((&json[0]["global"], &json[1]["expired"]), (&Value::Bool(true), &Value::Bool(false)));
     let yaml = done(&place, &["freeze", "list", "-o", "yaml"]);
-    assert!(yaml.contains("kind: freeze\nname: audit\n") && yaml.contains("strength: stop"), "{yaml}");
+    assert!(yaml.contains("kind: freeze\nname: audit\n") && yaml.contains("freeze_kind: stop"), "{yaml}");
     let described = done(&place, &["describe", "freeze/sale"]);
     assert!(described.contains("freeze.on") && described.contains("television"), "{described}");
     done(&place, &["freeze", "off", "sale"]);

@@ -131,8 +131,8 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
         .await;
     }
     let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
-    let told = events.iter().filter(|event| event.kind == "wait.circular").count();
-    assert_eq!(told, 1, "it is told once");
+    let events = events.iter().filter(|event| event.kind == "wait.cycle_started").count();
+    assert_eq!(events, 1, "it is told once");
 
     // The application can begin once it knows the load balancer's address.
     place.kill_agent("app-1");
@@ -151,7 +151,7 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
     }
     wait_for("the end of the circle is told", async || {
         let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
-        events.iter().any(|event| event.kind == "wait.circle_ended")
+        events.iter().any(|event| event.kind == "wait.cycle_ended")
     })
     .await;
 }
@@ -174,7 +174,7 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
     assert!(lines.contains("0 of 1 registered are functional"), "{lines}");
     assert!(lines.contains("shop on shop-1: needs 1 functional of bank"), "{lines}");
     let described = said(&place.run(&["describe", "service/bank"]));
-    assert!(described.contains("wait.circular") && described.contains(wait_cycle), "{described}");
+    assert!(described.contains("wait.cycle_started") && described.contains(wait_cycle), "{described}");
     let unheard = place.run(&["why", "service/shpo"]);
     assert!(said(&unheard).contains("did you mean shop?"), "{}", said(&unheard));
 
@@ -192,7 +192,7 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
         .await;
     }
     let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
-    let told: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
-    let told = told.iter().filter(|kind| kind.starts_with("wait.")).copied().collect::<Vec<_>>();
-    assert_eq!(told, ["wait.circular", "wait.circle_ended"]);
+    let events: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    let events = events.iter().filter(|kind| kind.starts_with("wait.")).copied().collect::<Vec<_>>();
+    assert_eq!(events, ["wait.cycle_started", "wait.cycle_ended"]);
 }

@@ -217,8 +217,8 @@ async fn the_command_of_a_holder_that_is_killed_is_gone_before_the_next_one_begi
     holder.wait().unwrap();
     let output = end(next).await;
     assert!(output.status.success() && text(&output.stdout) == "2\n", "{}", said(&output));
-    let told = events(&place, "mine");
-    let kinds: Vec<&str> = told.iter().map(|(kind, _)| kind.as_str()).collect();
+    let events = events(&place, "mine");
+    let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["slot.acquired", "slot.expired", "slot.acquired", "slot.released"]);
 }
 
@@ -287,9 +287,9 @@ async fn a_lock_that_is_taken_away_stops_its_command_and_says_who_did() {
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
     assert!(said(&output).contains("the hold with fencing number 1 has ended"), "{}", said(&output));
     assert!(!lives(command));
-    let told = events(&place, "stuck");
+    let events = events(&place, "stuck");
     assert!(
-        told.contains(&("slot.forced".to_owned(), "it was taken from ann: it hangs".to_owned())),
-        "{told:?}"
+        events.contains(&("slot.forced".to_owned(), "taken from ann: it hangs".to_owned())),
+        "{events:?}"
     );
 }

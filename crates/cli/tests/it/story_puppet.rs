@@ -172,5 +172,5 @@ async fn two_machines_whose_puppet_wants_each_others_address_are_both_configured
         assert!(served.status.success(), "{}", text(&served.stderr));
     }
     let events = text(&place.run(&["events", "-o", "json"]).stdout);
-    assert!(!events.contains("wait.circular"), "{events}");
+    assert!(!events.contains("wait.cycle_started"), "{events}");
 }

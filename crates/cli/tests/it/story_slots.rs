@@ -100,13 +100,13 @@ async fn machines_take_turns_to_reboot_as_fleetlock_has_it() {
     assert_eq!(none.status.code(), Some(1), "{}", text(&none.stderr));
     done(&place, &["slot", "release", "reboot", "--holder", "two", "--reason", "it burned down"]);
     assert_eq!(one.pre_reboot(), 200);
-    let told = events(&place, "slot/reboot");
-    let kinds: Vec<&str> = told.iter().map(|(kind, _, _)| kind.as_str()).collect();
+    let events = events(&place, "slot/reboot");
+    let kinds: Vec<&str> = events.iter().map(|(kind, _, _)| kind.as_str()).collect();
     let expected = ["slot.acquired", "slot.released", "slot.acquired", "slot.forced", "slot.acquired"];
     assert_eq!(kinds, expected);
-    assert_eq!(told.first().unwrap().1, "fleet");
-    assert_eq!(told.get(3).unwrap().1, "admin");
-    assert_eq!(told.get(3).unwrap().2, "it was taken from two: it burned down");
+    assert_eq!(events.first().unwrap().1, "fleet");
+    assert_eq!(events.get(3).unwrap().1, "admin");
+    assert_eq!(events.get(3).unwrap().2, "taken from two: it burned down");
 
     // Room for two, and for none.
     done(&place, &["slot", "set", "reboot", "--capacity", "2"]);

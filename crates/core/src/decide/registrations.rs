@@ -28,7 +28,7 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     }
     let mut events = Vec::new();
     for (key, registration) in &new.instances {
-        events.extend(told(&new.node, key, before.get(key), registration));
+        events.extend(event_draft(&new.node, key, before.get(key), registration));
     }
     let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key));
     events.extend(gone.map(|(key, registration)| {
@@ -44,7 +44,7 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     Some(Changeset { writes, events })
 }
 
-fn told(
+fn event_draft(
     node: &NodeName,
     key: &(ServiceName, InstanceName),
     before: Option<&ServiceRegistration>,

@@ -132,7 +132,7 @@ pub fn acquire(
     let holder = Holder { fence: slot.fence, since: now, ends, by: wish.by, reason: wish.reason };
     let grant = grant(&holder);
     slot.holders.insert(wish.holder, holder);
-    events.push(told("slot.acquired", &slot, before, cause));
+    events.push(event_draft("slot.acquired", &slot, before, cause));
     Ok((Changeset { writes: vec![write(slot)], events }, grant))
 }
 
@@ -252,7 +252,7 @@ fn take_from(
     let mut slot = slot_of(fleet, name);
     let before = words(&slot);
     slot.holders.remove(holder)?;
-    let event = told(kind, &slot, before, cause);
+    let event = event_draft(kind, &slot, before, cause);
     Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
@@ -265,7 +265,7 @@ fn expire(slot: &mut Slot, now: Timestamp) -> Vec<EventDraft> {
         let Some(holder) = slot.holders.remove(&name) else { continue };
         let held = holder.ends.since(holder.since);
         let cause = format!("{name} neither released nor renewed it within its lease; held for {held}");
-        events.push(told("slot.expired", slot, before, cause));
+        events.push(event_draft("slot.expired", slot, before, cause));
     }
     events
 }
@@ -275,7 +275,7 @@ fn write(slot: Slot) -> Write {
     if slot.says_nothing() { Write::Delete(Key::Slot(slot.name)) } else { Write::put(Record::Slot(slot)) }
 }
 
-fn told(kind: &'static str, slot: &Slot, before: String, cause: String) -> EventDraft {
+fn event_draft(kind: &'static str, slot: &Slot, before: String, cause: String) -> EventDraft {
     EventDraft { kind, subject: subject(&slot.name), before: Some(before), after: Some(words(slot)), cause }
 }
 

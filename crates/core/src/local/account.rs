@@ -34,7 +34,7 @@ pub struct EntityAccount {
     /// be registered.
     pub addressable: bool,
     /// Services that it waits for.
-    pub lacks: BTreeSet<ServiceName>,
+    pub waits_for: BTreeSet<ServiceName>,
     /// The assigned version.
     pub wanted: Option<Version>,
     /// The assignment this answers.
@@ -84,26 +84,26 @@ impl EntityAccount {
         vital: &CheckSummary,
         healthy_since: Option<Timestamp>,
     ) -> Self {
-        let told = memory.wanted.is_some();
+        let assigned = memory.wanted.is_some();
         Self {
             running: memory.running.clone(),
-            lacks: BTreeSet::new(),
+            waits_for: BTreeSet::new(),
             addressable: memory.running.is_some() || memory.progress >= ApplyProgress::Static,
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
             activity: activity(memory, busy),
             health: health(vital),
             healthy_since,
-            configure: told.then(|| configure(memory, busy)),
-            validate: told.then(|| validate(memory, busy, vital)),
+            configure: assigned.then(|| configure(memory, busy)),
+            validate: assigned.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
         }
     }
 
     /// The same report for an entity that waits for these services.
     #[must_use]
-    pub fn lacking(mut self, lacks: BTreeSet<ServiceName>) -> Self {
-        self.lacks = lacks;
+    pub fn waiting_for(mut self, waits_for: BTreeSet<ServiceName>) -> Self {
+        self.waits_for = waits_for;
         self
     }
 

@@ -103,7 +103,7 @@ impl EntityMemory {
     /// Applies a new assignment. Returns whether anything changed.
     ///
     /// A new assignment resets failures, unless its version is running and healthy already.
-    pub fn told(&mut self, wanted: Assignment) -> bool {
+    pub fn assign(&mut self, wanted: Assignment) -> bool {
         if self.wanted.as_ref() == Some(&wanted) {
             return false;
         }

@@ -29,9 +29,9 @@ pub struct ExternalTarget {
     /// The assignment that the report answers; zero if it was never assigned a version.
     pub answering: AssignmentNumber,
     /// Number of the assignment that was last sent to its controller.
-    pub told: AssignmentNumber,
+    pub assigned: AssignmentNumber,
     /// Start of the present time without error and without silence on `running`, by the server's clock.
-    pub well_since: Option<Timestamp>,
+    pub healthy_since: Option<Timestamp>,
     /// Time of the last report, by the server's clock, accurate to a quarter of
     /// [`StalenessLimits::unreachable_after`].
     pub reported_at: Timestamp,

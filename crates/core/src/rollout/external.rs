@@ -37,7 +37,7 @@ pub fn absorb(
     answering: Option<AssignmentNumber>,
     now: Timestamp,
 ) -> ExternalTarget {
-    let told = known.map(|known| known.told).unwrap_or_default();
+    let assigned = known.map(|known| known.assigned).unwrap_or_default();
     let error = report.error.as_deref().map(line);
     let as_before =
         known.filter(|known| known.running == report.running && known.error.is_none() && !known.silent);
@@ -45,9 +45,9 @@ pub fn absorb(
     ExternalTarget {
         running: report.running.clone(),
         error,
-        answering: answering.unwrap_or(told),
-        told,
-        well_since: well.then(|| as_before.and_then(|known| known.well_since).unwrap_or(now)),
+        answering: answering.unwrap_or(assigned),
+        assigned,
+        healthy_since: well.then(|| as_before.and_then(|known| known.healthy_since).unwrap_or(now)),
         reported_at: now,
         silent: false,
     }
@@ -77,7 +77,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         answering: external.answering,
         activity,
         health: TargetHealth::NoChecks,
-        healthy_since: external.well_since,
+        healthy_since: external.healthy_since,
         reported_at: external.reported_at,
         contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
         held: None,

@@ -194,8 +194,8 @@ impl Fleet {
             let targets = board.into_iter().flat_map(|board| board.targets());
             used.extend(targets.filter_map(|target| number(&target.state?.version)));
         }
-        let told = self.contents.values().flat_map(|content| content.entities.values());
-        used.extend(told.filter_map(|told| number(&told.version)));
+        let assigned = self.contents.values().flat_map(|content| content.entities.values());
+        used.extend(assigned.filter_map(|assigned| number(&assigned.version)));
         let said = self.reports.values().flat_map(|kept| kept.value.entities.values());
         used.extend(said.filter_map(|said| number(said.running.as_ref()?)));
         used

@@ -279,12 +279,12 @@ impl World {
             2 => FreezeScope::Targets(Selector::parse("zone=a").unwrap()),
             _ => FreezeScope::Entity("db".parse().unwrap()),
         };
-        let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
+        let kind = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
         let (labels, annotation) =
             (Labels::default(), Annotation { by, reason: String::new(), at: self.now });
-        let freeze = Freeze { name, scope, strength, annotation, until, labels };
+        let freeze = Freeze { name, scope, kind, annotation, until, labels };
         self.environment.freezes = vec![Arc::new(freeze)];
     }
 

@@ -132,8 +132,8 @@ pub(crate) fn update(world: &World, namespace: &Namespace, index: Revision) -> O
     let fleet = world.fleets.get(namespace)?;
     let last = fleet.catalogue_log.last();
     // A later index is of another installation, or from before a backup was restored.
-    let lacks = fleet.catalogue_log.after(index).filter(|_| index <= last);
-    let (whole, changes): (bool, Vec<CatalogueChange>) = match lacks {
+    let missing = fleet.catalogue_log.after(index).filter(|_| index <= last);
+    let (whole, changes): (bool, Vec<CatalogueChange>) = match missing {
         Some(_) if index == last => return None,
         Some(changes) => (false, changes.map(CatalogueChange::from).collect()),
         None => (true, fleet.catalogue.whole().map(|change| CatalogueChange::from(&change)).collect()),

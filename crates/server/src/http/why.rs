@@ -169,7 +169,7 @@ fn wait_cycles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
 
 /// The wait cycles that waits of one node are part of.
 fn wait_cycles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
-    named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
+    named(fleet, |member| member.who == wait.who && wait.waits_for.contains(&member.waits_for))
 }
 
 fn named(fleet: &Fleet, is_in: impl Fn(&CycleMember) -> bool) -> Vec<String> {

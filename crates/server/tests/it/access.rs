@@ -119,7 +119,7 @@ async fn a_machine_that_takes_a_dead_ones_name_inherits_nothing_of_it() {
     let old = installation.node("web-1").await;
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = old.told("v1").await;
+    let number = old.assigned("v1").await;
     old.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
     admin.decommission_node("default", "web-1", "disk died").await.unwrap();
@@ -127,7 +127,7 @@ async fn a_machine_that_takes_a_dead_ones_name_inherits_nothing_of_it() {
     let view = admin.node("default", "web-1").await.unwrap();
     assert!(view.running.is_empty() && view.reported_at_ms.is_none(), "{view:?}");
     // The known good version is assigned anew: the node does not count as running it.
-    assert_eq!(new.told("v1").await, 1);
+    assert_eq!(new.assigned("v1").await, 1);
 }
 
 #[tokio::test]

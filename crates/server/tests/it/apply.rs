@@ -257,7 +257,7 @@ async fn pruning_deletes_what_an_apply_made_under_the_labels_and_no_document_nam
     // A document without the labels would never be pruned itself.
     let (code, detail) =
         problem(admin.apply("default", &pruning(vec![document(entity("web"))], false)).await);
-    assert!(code == Code::Invalid && detail.contains("entity/web: labels: it lacks app=shop"), "{detail}");
+    assert!(code == Code::Invalid && detail.contains("entity/web: labels: missing app=shop"), "{detail}");
 
     let (code, detail) = problem(operator.apply("default", &pruning(vec![web()], false)).await);
     assert!(code == Code::Forbidden && detail.contains("prune entity/motd"), "{detail}");
@@ -376,11 +376,11 @@ async fn a_known_bad_version_is_refused_and_what_is_there_after_its_rollback_cha
         vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
     };
     apply(&admin, at("v1")).await;
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     apply(&admin, at("v2")).await;
-    let number = node.told("v2").await;
+    let number = node.assigned("v2").await;
     node.runs("v2", number, failing()).await;
     until(&admin, |view| !view.progress.bad.is_empty()).await;
     let (code, detail) = problem(admin.apply("default", &request(at("v2"))).await);

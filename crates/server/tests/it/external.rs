@@ -149,8 +149,12 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     until(&admin, |view| view.counts.in_flight == 1).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
-    let told: Vec<&str> = page.items.iter().filter_map(|target| target.assigned.as_deref()).collect();
-    assert_eq!(told.iter().filter(|told| **told == "v2").count(), 1, "one at a time: {told:?}");
+    let assigned: Vec<&str> = page.items.iter().filter_map(|target| target.assigned.as_deref()).collect();
+    assert_eq!(
+        assigned.iter().filter(|assigned| **assigned == "v2").count(),
+        1,
+        "one at a time: {assigned:?}"
+    );
 }
 
 #[tokio::test]
@@ -245,12 +249,12 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
         ]
     );
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
-    let told: Vec<&str> = events
+    let kinds: Vec<&str> = events
         .iter()
         .filter(|event| event.subject == "target/web/b")
         .map(|event| event.kind.as_str())
         .collect();
-    assert_eq!(told, ["target.silent", "target.let_go"]);
+    assert_eq!(kinds, ["target.silent", "target.released"]);
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ async fn settled(installation: &Installation, admin: &Client) -> (Node, Node) {
 }
 
 async fn runs(node: &Node, version: &str) {
-    let number = node.told(version).await;
+    let number = node.assigned(version).await;
     node.runs(version, number, TargetHealth::Healthy).await;
 }
 
@@ -98,7 +98,7 @@ async fn a_prometheus_query_takes_the_version_back_when_it_finds_something() {
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
 
     admin.start_rollout("default", "web", &version("v3")).await.unwrap();
-    one.told("v3").await;
+    one.assigned("v3").await;
     exporter.say(metric(7));
     runs(&one, "v2").await;
     let view = until(&admin, |view| ended(view, "v3")).await;

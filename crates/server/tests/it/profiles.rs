@@ -176,7 +176,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
     assert_eq!(problem(node.client.profile_revision("default", "web", 1).await).0, Code::NotFound);
     let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
     assert_eq!((started.version.as_str(), started.request), ("web@1", 1));
-    let number = node.told("web@1").await;
+    let number = node.assigned("web@1").await;
     assert_eq!(node.client.profile_revision("default", "web", 1).await.unwrap().params, params(&[("a", 1)]));
     assert_eq!(problem(node.client.profile_revision("default", "other", 1).await).0, Code::NotFound);
     node.runs("web@1", number, TargetHealth::Healthy).await;
@@ -248,7 +248,7 @@ async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     let node = installation.node("web-1").await;
     set_entity_of(&installation, "web").await;
     admin.start_rollout("default", "web", &version("web@2")).await.unwrap();
-    let number = node.told("web@2").await;
+    let number = node.assigned("web@2").await;
     node.runs("web@2", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@2")).await;
     for value in 3..=70 {
@@ -293,7 +293,7 @@ async fn an_action_gets_a_number_and_is_neither_rolled_back_nor_retried() {
         let number: u64 = started.version.strip_prefix("restart@").unwrap().parse().unwrap();
         assert!(number > last, "{number} after {last}");
         last = number;
-        let number = node.told(&started.version).await;
+        let number = node.assigned(&started.version).await;
         node.runs(&started.version, number, TargetHealth::Healthy).await;
         until(&admin, |view| view.progress.last_known_good.as_deref() == Some(&started.version)).await;
     }

@@ -98,12 +98,12 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     assert_eq!(code, Code::NotFound);
     assert!(detail.contains("it was never registered"), "{detail}");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
-    let told: Vec<&str> = events
+    let kinds: Vec<&str> = events
         .iter()
         .filter(|event| event.subject == "service/db/web-1/one")
         .map(|event| event.kind.as_str())
         .collect();
-    assert_eq!(told, ["service.registered", "service.deregistered"]);
+    assert_eq!(kinds, ["service.registered", "service.deregistered"]);
 }
 
 #[tokio::test]
@@ -243,8 +243,8 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
 
     admin.uncordon_node("default", "web-1").await.unwrap();
     until(&admin, "web", 1, 1).await;
-    let told = node.told("v1").await;
-    assert!(told > 0, "it takes its turn");
+    let number = node.assigned("v1").await;
+    assert!(number > 0, "it takes its turn");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     for kind in ["node.cordoned", "node.drained", "node.uncordoned"] {

@@ -163,9 +163,9 @@ pub async fn the_present_is_past_every_commit(make: impl AsyncFn() -> StoreUnder
     store.revoke(lease).await.unwrap();
     let now = store.now().await.unwrap();
     assert_eq!((now, store.now().await.unwrap()), (Revision(4), now));
-    let mut told = Revision(0);
-    while told < now {
-        told = next(&mut watch).await.unwrap().revision;
+    let mut seen = Revision(0);
+    while seen < now {
+        seen = next(&mut watch).await.unwrap().revision;
     }
-    assert_eq!(told, now);
+    assert_eq!(seen, now);
 }

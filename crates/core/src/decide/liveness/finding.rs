@@ -35,7 +35,7 @@ pub(super) fn look<'a>(
     let lost = held_by.is_none_or(|server| !watch.lives(server));
     // The server that a node connected to last takes it over, once: two servers that both have a session do
     // not take it from each other for ever.
-    let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
+    let takes = connected && (!up || (!mine && (lost || contacts.is_unrecorded(node))));
     if takes || (heard.is_some() && !up) {
         return PresenceFinding::Changes(PresenceState::Up, watch.me, "connected".to_string());
     }

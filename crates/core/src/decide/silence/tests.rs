@@ -15,7 +15,7 @@ use crate::world::World;
 /// A namespace with two nodes, everything that was told of it, and how often what was written.
 struct Place {
     world: World,
-    told: Vec<EventDraft>,
+    events: Vec<EventDraft>,
     revision: u64,
 }
 
@@ -33,7 +33,7 @@ fn at(secs: u64) -> Timestamp {
 
 impl Place {
     fn new() -> Self {
-        let mut place = Self { world: World::default(), told: Vec::new(), revision: 0 };
+        let mut place = Self { world: World::default(), events: Vec::new(), revision: 0 };
         for index in 0..2 {
             let node = Node {
                 name: node(index),
@@ -57,7 +57,7 @@ impl Place {
                 Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
             }
         }
-        self.told.extend(changeset.events);
+        self.events.extend(changeset.events);
     }
 
     fn fleet(&self) -> &Fleet {
@@ -109,8 +109,9 @@ impl Place {
         let mine = |text: &Option<String>| {
             text.as_ref().and_then(|text| text.strip_prefix(&prefix)).map(String::from)
         };
-        let told = self.told.iter().filter(|event| event.subject == subject && mine(&event.after).is_some());
-        told.map(|event| (mine(&event.before), mine(&event.after))).collect()
+        let events =
+            self.events.iter().filter(|event| event.subject == subject && mine(&event.after).is_some());
+        events.map(|event| (mine(&event.before), mine(&event.after))).collect()
     }
 }
 
@@ -132,7 +133,7 @@ fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
     let story =
         [(None, word("success")), (word("success"), word("unknown")), (word("unknown"), word("success"))];
     assert_eq!(place.story(0, "backup"), story);
-    let cause = &place.told.get(1).unwrap().cause;
+    let cause = &place.events.get(1).unwrap().cause;
     assert_eq!(cause, "not renewed within 10m");
 }
 

@@ -11,7 +11,7 @@ use crate::world::World;
 /// A namespace, everything that was told of it, and what time it is.
 struct Place {
     world: World,
-    told: Vec<EventDraft>,
+    events: Vec<EventDraft>,
     revision: u64,
     now: Timestamp,
 }
@@ -35,7 +35,7 @@ fn wish(index: u8) -> SlotRequest {
 
 impl Place {
     fn new() -> Self {
-        Self { world: World::default(), told: vec![], revision: 0, now: Timestamp::from_millis(1_000) }
+        Self { world: World::default(), events: vec![], revision: 0, now: Timestamp::from_millis(1_000) }
     }
 
     fn fleet(&self) -> Fleet {
@@ -50,7 +50,7 @@ impl Place {
                 Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
             }
         }
-        self.told.extend(changeset.events);
+        self.events.extend(changeset.events);
     }
 
     fn acquire(&mut self, index: u8) -> Result<SlotGrant, SlotRefusal> {
@@ -93,7 +93,7 @@ impl Place {
     }
 
     fn kinds(&self) -> Vec<&'static str> {
-        self.told.iter().map(|draft| draft.kind).collect()
+        self.events.iter().map(|draft| draft.kind).collect()
     }
 }
 
@@ -228,7 +228,7 @@ proptest! {
         let mut place = Place::new();
         let mut newest = FenceNumber::ZERO;
         for step in steps {
-            let (before, told) = (place.holders(), place.told.len());
+            let (before, events) = (place.holders(), place.events.len());
             match &step {
                 Step::Acquire(index) => {
                     let held = place.slot().holders.get(&machine(*index)).is_some_and(|held| held.ends > place.now);
@@ -273,7 +273,7 @@ proptest! {
             let numbers: BTreeSet<FenceNumber> = slot.holders.values().map(|holder| holder.fence).collect();
             prop_assert_eq!(numbers.len(), slot.holders.len(), "no two holdings have one number");
             // What is told adds up to what is there.
-            let news = place.told.get(told..).unwrap();
+            let news = place.events.get(events..).unwrap();
             let taken = news.iter().filter(|draft| draft.kind == "slot.acquired").count();
             let ended = news.iter().filter(|draft| !["slot.acquired", "slot.changed"].contains(&draft.kind)).count();
             prop_assert_eq!(before.len() + taken, after.len() + ended);

@@ -9,7 +9,7 @@ fn version(text: &str) -> Version {
 
 fn validated(text: &str) -> EntityMemory {
     let mut memory = EntityMemory::default();
-    memory.told(Assignment {
+    memory.assign(Assignment {
         version: version(text),
         number: AssignmentNumber::new(1),
         method: ApplyMethod::Apply,
@@ -57,7 +57,7 @@ fn a_version_that_recovers_by_itself_is_left_alone() {
 fn being_told_an_unwell_version_again_tries_it_afresh_at_once() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
-    memory.told(Assignment {
+    memory.assign(Assignment {
         version: version("v1"),
         number: AssignmentNumber::new(2),
         method: ApplyMethod::Apply,

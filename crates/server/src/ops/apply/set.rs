@@ -172,8 +172,8 @@ impl Session {
         let labels: Vec<String> = object.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let cause =
             format!("its labels are {}", if labels.is_empty() { "none".into() } else { labels.join(", ") });
-        let told = event(object.id.labelled_event(), object.to_string(), cause);
-        let events = if self.draft.events() == events { vec![told] } else { Vec::new() };
+        let change_event = event(object.id.labelled_event(), object.to_string(), cause);
+        let events = if self.draft.events() == events { vec![change_event] } else { Vec::new() };
         self.draft.collect(&self.namespace, Changeset { writes: vec![Write::put(record)], events });
     }
 
