@@ -39,8 +39,10 @@ impl Stage {
                     .all(|machine| machine.moves() && !self.network.is_cut(&agent.name, machine.number))
         };
         let mut able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
-        let quiet =
-            self.mends.iter().all(|(_, blow)| !matches!(blow, Disruption::Cut(_) | Disruption::Trouble(..)));
+        let quiet = self
+            .mends
+            .iter()
+            .all(|(_, blow)| !matches!(blow, Disruption::Cut(_) | Disruption::StoreFaults(..)));
         for agent in &self.agents {
             let since = able.entry(agent.name.clone()).or_default();
             match (reaches(agent) && quiet, *since) {

@@ -245,7 +245,12 @@ fn info(owner: &str, description: &str) -> Result<core::EntityInfo, ShapeError> 
 
 /// Reads the source of an entity's targets.
 fn source(selector: &str, external: Option<&ExternalSettings>) -> Result<core::TargetSource, ShapeError> {
-    let Some(external) = external else { return Ok(core::TargetSource::Nodes(read("selector", selector)?)) };
+    let Some(external) = external else {
+        if selector.is_empty() {
+            return Err(ShapeError::at("selector", "missing; write 'all' for every node"));
+        }
+        return Ok(core::TargetSource::Nodes(read("selector", selector)?));
+    };
     if !selector.is_empty() {
         let reason = "selector and external exclude each other";
         return Err(ShapeError::at("selector", reason));

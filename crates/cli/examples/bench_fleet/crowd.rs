@@ -159,7 +159,7 @@ impl Agent {
         }
     }
 
-    /// One hanging request, and the report that follows from its answer.
+    /// One long poll, and the report that follows from its answer.
     async fn call(
         &self,
         client: &Client,

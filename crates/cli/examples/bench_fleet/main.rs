@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use measure::{Fleet, Herd, Spread};
-use place::Place;
+use place::Setup;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Measures a control plane under many agents.
@@ -63,7 +63,7 @@ fn raise_limit(agents: usize) {
 
 async fn measure(args: &Args) -> Result<()> {
     let program = args.program.clone().unwrap_or_else(program);
-    let place = Place::make(&program, args.servers, args.etcd).await?;
+    let place = Setup::make(&program, args.servers, args.etcd).await?;
     println!("joining {} agents", args.agents);
     let mut fleet = Fleet::gather(place, args.agents).await?;
     println!("all connected; doing nothing for {} s", args.rest);

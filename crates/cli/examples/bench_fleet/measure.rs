@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 
 use super::crowd::{Crowd, join, now, until};
 use super::people::{Look, People};
-use super::place::{NAMESPACE, Place, cost};
+use super::place::{NAMESPACE, Setup, cost};
 
 /// How long anything may take that is waited for: far longer than it does.
 const BOUND: Duration = Duration::from_secs(180);
@@ -25,7 +25,7 @@ const ENTITY: &str = "app";
 
 /// A fleet that is measured.
 pub(crate) struct Fleet {
-    pub(crate) place: Place,
+    pub(crate) place: Setup,
     crowd: Crowd,
     agents: usize,
     /// The agent whose cable can be cut.
@@ -81,7 +81,7 @@ impl Spread {
 
 impl Fleet {
     /// So many agents, joined and connected: all but one by the shortest way; that one's cable can be cut.
-    pub(crate) async fn gather(mut place: Place, agents: usize) -> Result<Self> {
+    pub(crate) async fn gather(mut place: Setup, agents: usize) -> Result<Self> {
         place.start(0)?;
         let joined = join(&place.client(0)?, &place.ca()?, agents).await?;
         // Memory is counted from a server that remembers nothing of the joining.
@@ -204,7 +204,7 @@ impl Fleet {
     }
 
     /// Cuts the cable of one agent, which is not told of it: how long until it is `unreachable`, and how many others were
-    /// taken for gone meanwhile.
+    /// declared unreachable meanwhile.
     pub(crate) async fn silent(&self) -> Result<(Duration, u64)> {
         let ((one, cable, agent), person) = (&self.one, self.person()?);
         let (before, begun) = (person.overview(NAMESPACE).await?.last_event, now());

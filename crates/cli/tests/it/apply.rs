@@ -4,10 +4,10 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::place::{Place, code, done, text, wait_for};
+use crate::place::{Setup, code, done, text, wait_for};
 
-async fn two_nodes() -> Place {
-    let mut place = Place::new().await;
+async fn two_nodes() -> Setup {
+    let mut place = Setup::new().await;
     for name in ["web-1", "web-2"] {
         place.start_agent(name, "[entity.web]\nstatic = [\"/bin/true\"]\n");
     }
@@ -40,7 +40,7 @@ lasts: 4h
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_compared_applied_and_applied_again() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let file = place.path("web.yaml");
     std::fs::write(&file, FILE).unwrap();
     let diff = place.run(&["diff", "-f", &file]);
@@ -140,7 +140,7 @@ fn text_of(output: &Output) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_with_a_mistake_anywhere_changes_nothing() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let good = "kind: entity\nname: web\nselector: all\n---\n";
     let cases = [
         (
@@ -176,7 +176,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
 }
 
 /// Writes a file below the place's directory, with the directories it is in.
-fn write(place: &Place, name: &str, text: impl AsRef<[u8]>) -> String {
+fn write(place: &Setup, name: &str, text: impl AsRef<[u8]>) -> String {
     let path = place.path(name);
     std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
@@ -187,7 +187,7 @@ const PROFILE: &str = "kind: profile\nname: greeting\nlabels: {app: shop}\nparam
 
 #[tokio::test(flavor = "multi_thread")]
 async fn directories_several_files_and_stdin_are_applied_in_one_piece() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     // The entity is read before its profile, which is fine: the server sees all of them.
     let toml = "kind = \"entity\"\nname = \"motd\"\nselector = \"all\"\nprofile = \"greeting\"\n\
                 version = \"greeting\"\n---\nkind = \"slot\"\nname = \"reboot\"\ncapacity = 2\n";
@@ -220,7 +220,7 @@ async fn directories_several_files_and_stdin_are_applied_in_one_piece() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pruning_asks_before_it_deletes_an_entity() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let both =
         format!("{PROFILE}---\nkind: entity\nname: old\nselector: all\nlabels: {{app: shop, tier: web}}\n");
     let file = write(&place, "both.yaml", &both);
@@ -248,7 +248,7 @@ async fn pruning_asks_before_it_deletes_an_entity() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     done(&place, &["profile", "set", "greeting", "text=\"1.10\"", "workers=4", "on=true"]);
     done(&place, &["entity", "set", "motd", "--selector", "all", "--profile", "greeting"]);
     done(
@@ -292,7 +292,7 @@ async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
     let web = done(&place, &["entity", "get", "web", "-o", "yaml"]);
     assert!(web.starts_with("kind: entity\nname: web\n") && web.contains("\nstatus:\n"), "{web}");
     // Elsewhere they make the same.
-    let other = Place::new().await;
+    let other = Setup::new().await;
     let yaml = done(&place, &["export"]);
     let applied = other.run_with(&["apply", "-f", "-"], &yaml);
     assert_eq!(text(&applied.stdout).matches(" created").count(), 7, "{}", text(&applied.stderr));
@@ -303,7 +303,7 @@ async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_cannot_be_read_are_refused_with_their_place() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let good = write(&place, "good.yaml", "kind: entity\nname: web\nselector: all\n");
     let late = "kind: slot\nname: a\n---\n# a comment\nkind: entity\nname: api\nselector: all\npolicy:\n  batch: lots\n";
     let late = write(&place, "late.yaml", late);
@@ -358,7 +358,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_that_may_not_be_read_is_refused_by_name() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let file = write(&place, "closed/a.yaml", "kind: slot\nname: a\n");
     let directory = place.path("closed");
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o000)).unwrap();

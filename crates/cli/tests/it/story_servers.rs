@@ -27,8 +27,8 @@ async fn servers_killed_and_stopped_in_the_middle_of_a_rollout_are_followed_by_o
     bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     bed.obey(&format!("stop server-{next}"));
     let stopped = format!("server-{next}");
-    assert!(!kept(&bed, "leader").contains(&stopped), "its leadership is given back");
-    assert_eq!(kept(&bed, &format!("server/{stopped}")), "", "its place is given back");
+    assert!(!kept(&bed, "leader").contains(&stopped), "its leadership is released");
+    assert_eq!(kept(&bed, &format!("server/{stopped}")), "", "its membership is released");
     bed.ended("v2").await;
     bed.obey(&format!("start {stopped}"));
 

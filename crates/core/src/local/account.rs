@@ -151,31 +151,31 @@ fn health(vital: &CheckSummary) -> TargetHealth {
 
 fn configure(memory: &EntityMemory, busy: &AgentActivity) -> StateReason {
     let mine = |aim: ApplyProgress| aim <= ApplyProgress::Dynamic;
-    let past = memory.progress >= ApplyProgress::Dynamic && is_wanted(memory);
-    stand(memory, busy, mine, past, "not configured yet")
+    let complete = memory.progress >= ApplyProgress::Dynamic && is_wanted(memory);
+    stand(memory, busy, mine, complete, "not configured yet")
 }
 
 fn validate(memory: &EntityMemory, busy: &AgentActivity, vital: &CheckSummary) -> StateReason {
     let mine = |aim: ApplyProgress| aim == ApplyProgress::Validated;
-    let past = memory.progress == ApplyProgress::Validated && is_wanted(memory);
-    if let (true, None, CheckSummary::Unhealthy(evidence)) = (past, &memory.failure_reason, vital) {
+    let complete = memory.progress == ApplyProgress::Validated && is_wanted(memory);
+    if let (true, None, CheckSummary::Unhealthy(evidence)) = (complete, &memory.failure_reason, vital) {
         // The node is paused, so nothing is done about the failure, but it is reported.
         let reason = evidence.summary.clone();
         return StateReason { state: StatusState::Failed, reason, attempt: 0, run: None };
     }
-    stand(memory, busy, mine, past, "not validated yet")
+    stand(memory, busy, mine, complete, "not validated yet")
 }
 
 fn is_wanted(memory: &EntityMemory) -> bool {
     memory.touched.as_ref() == memory.wanted.as_ref().map(|wanted| &wanted.version)
 }
 
-/// State of one category; `mine` tells which aims belong to it and `past` whether they are complete.
+/// State of one category; `mine` tells which aims belong to it and `complete` whether they are complete.
 fn stand(
     memory: &EntityMemory,
     busy: &AgentActivity,
     mine: impl Fn(ApplyProgress) -> bool,
-    past: bool,
+    complete: bool,
     otherwise: &str,
 ) -> StateReason {
     let failed = memory.failed_attempts;
@@ -188,7 +188,7 @@ fn stand(
         StateReason { state, reason: reason.to_string(), attempt, run: None }
     };
     match (busy, &memory.failure_reason) {
-        (AgentActivity::Held(reason), _) if !past => at(StatusState::Pending, reason),
+        (AgentActivity::Held(reason), _) if !complete => at(StatusState::Pending, reason),
         (AgentActivity::Step(aim), None | Some(FailureReason::Failed { .. })) if mine(*aim) => {
             at(StatusState::Running, "")
         }
@@ -198,7 +198,7 @@ fn stand(
         (_, Some(FailureReason::Failed { aim, evidence })) if mine(*aim) => {
             at(StatusState::Failed, &evidence.summary)
         }
-        (AgentActivity::Idle | AgentActivity::Step(_) | AgentActivity::Held(_), _) if past => {
+        (AgentActivity::Idle | AgentActivity::Step(_) | AgentActivity::Held(_), _) if complete => {
             at(StatusState::Success, "")
         }
         (AgentActivity::Idle | AgentActivity::Step(_) | AgentActivity::Held(_), _) => {

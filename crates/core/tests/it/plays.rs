@@ -82,7 +82,7 @@ plays! {
     an_approval_is_for_one_rollout
     approval_holds_until_it_agrees
     approval_is_for_those_it_was_asked_about
-    asking_again_for_the_version_under_way_takes_back_what_waited
+    requesting_the_version_under_way_again_drops_the_waiting_request
     blue_and_green_by_hooks
     domains_come_in_the_order_that_was_given
     enough_successes_make_it_good_while_others_are_in_flight
@@ -114,7 +114,7 @@ plays! {
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it
     outside_its_windows_it_waits_for_the_next_opening
-    pause_stops_handing_out_and_the_deadlines
+    pause_stops_dispatch_and_deadlines
     reports_the_version_without_being_told
     retries_are_counted_before_a_target_has_failed
     rollback_goes_at_its_own_pace
@@ -139,7 +139,7 @@ plays! {
     turns_go_by_label_then_name
     turns_go_by_name
     undo_after_an_abort
-    undo_takes_back_what_was_moved
+    undo_rolls_back_every_updated_target
     unreachable_before_its_turn_is_skipped_and_comes_after_the_others
     unreachable_in_flight_keeps_its_place_until_its_deadline
     versions_that_differ_by_case_are_different

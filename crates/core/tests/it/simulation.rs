@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use crate::laws::config;
 
 fn fleet() -> SimulatedFleet {
-    let (entity, by) = ("web".parse().unwrap(), "rehearsal".parse().unwrap());
+    let (entity, by) = ("web".parse().unwrap(), "simulation".parse().unwrap());
     let (good, wanted) = ("v1".parse().unwrap(), "v2".parse().unwrap());
     SimulatedFleet { entity, by, good, wanted, at: Timestamp::EPOCH }
 }
@@ -185,14 +185,14 @@ fn what_waits_for_a_person_or_for_nothing_ends_and_says_so() {
 }
 
 #[test]
-fn a_rehearsal_that_is_stopped_says_how_far_it_got() {
+fn a_stopped_simulation_reports_its_progress() {
     let everybody = UniformBehaviour::succeeds(Span::from_secs(10));
-    let mut rehearsal = Simulation::begin(setup(draft(5, 60), 20, None), &everybody);
+    let mut simulation = Simulation::begin(setup(draft(5, 60), 20, None), &everybody);
     for _ in 0..3 {
-        assert!(rehearsal.step(&everybody));
+        assert!(simulation.step(&everybody));
     }
-    assert_eq!((rehearsal.sample().assigned, rehearsal.sample().succeeded), (10, 5));
-    let timeline = rehearsal.timeline();
+    assert_eq!((simulation.sample().assigned, simulation.sample().succeeded), (10, 5));
+    let timeline = simulation.timeline();
     assert_eq!((&timeline.end, lasted(&timeline)), (&SimulationEnd::Horizon(RolloutState::InProgress), 70));
 }
 

@@ -238,7 +238,7 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(SOON, vanishing).await.expect("b is let go");
+    tokio::time::timeout(SOON, vanishing).await.expect("b is released");
     let one = |name: &str, presence: &str| (name.to_owned(), presence.parse().unwrap());
     assert_eq!(
         seen,
@@ -323,7 +323,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
         ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
         ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
-        ("web", many(1_001), Code::Invalid, "there are 1001, and at most 1000 are allowed"),
+        ("web", many(1_001), Code::Invalid, "1001 given, at most 1000 allowed"),
     ] {
         let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);
         assert_eq!(found, code, "{detail}");

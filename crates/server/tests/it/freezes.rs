@@ -75,7 +75,7 @@ async fn a_stop_starts_no_new_updates_and_ending_it_continues() {
     }
     tokio::time::sleep(PASSES).await;
     assert!(before < 60, "the rollout was over before the stop");
-    assert_eq!(assigned(&installation, "v2").await, before, "something was handed out after the stop");
+    assert_eq!(assigned(&installation, "v2").await, before, "something was dispatched after the stop");
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "resume", &act()).await);
     assert_eq!(code, Code::Refused);
     assert!(detail.contains("stop-everything") && detail.contains("smoke"), "{detail}");
@@ -179,8 +179,11 @@ async fn a_freeze_that_makes_no_sense_is_refused_with_its_place() {
     let text = |text: &str| Some(text.to_owned());
     let cases = [
         (FreezeSpec { lasts: text("0s"), ..FreezeSpec::default() }, "lasts"),
-        (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "a year"),
-        (FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() }, "not both"),
+        (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "1 year"),
+        (
+            FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() },
+            "exclude each other",
+        ),
         (FreezeSpec { targets: text("zone="), ..FreezeSpec::default() }, "targets"),
     ];
     for (spec, says) in cases {
@@ -227,7 +230,7 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "pause", &stage(waits)).await);
     assert!(code == Code::Invalid && detail.contains("only approve takes a stage"), "{detail}");
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "approve", &stage(waits + 7)).await);
-    assert!(code == Code::Refused && detail.contains("that waits for approval"), "{detail}");
+    assert!(code == Code::Refused && detail.contains("waits for approval"), "{detail}");
     admin.act_on_rollout("default", "web", "approve", &stage(waits)).await.unwrap();
     for node in nodes.iter().skip(1) {
         let number = node.assigned("v2").await;

@@ -244,7 +244,7 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     admin.uncordon_node("default", "web-1").await.unwrap();
     until(&admin, "web", 1, 1).await;
     let number = node.assigned("v1").await;
-    assert!(number > 0, "it takes its turn");
+    assert!(number > 0, "it is updated");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     for kind in ["node.cordoned", "node.drained", "node.uncordoned"] {

@@ -125,7 +125,7 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
         first.stop().await.unwrap();
     };
     let ((_, leader), ()) = tokio::join!(agent, server);
-    assert_eq!(leader, "cp-2", "an agent was let go before there was another leader");
+    assert_eq!(leader, "cp-2", "an agent was released before there was another leader");
 }
 
 #[tokio::test]

@@ -136,7 +136,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
         (&bytes[..bytes.len() / 2], "its last line is incomplete"),
         (b"", "it is empty"),
         (b"{\"backup\":9}\n", "its format is 9"),
-        (b"something else\n", "it does not begin like one"),
+        (b"something else\n", "it is not a backup"),
     ];
     for (bad, reason) in cases {
         std::fs::write(&damaged, bad).unwrap();

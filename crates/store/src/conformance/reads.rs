@@ -25,8 +25,8 @@ pub async fn a_page_shows_one_moment(make: impl AsyncFn() -> StoreUnderTest) {
     assert_eq!(dump(&store, Range::all(), Some(Revision(0))).await, pairs(&[]));
     let at_three = dump(&store, Range::all(), None).await;
     assert_eq!(at_three, pairs(&[("a", "2"), ("b", "3"), ("c", "2")]));
-    let past = store.list(Range::one("b"), Some(Revision(2)), 1).await.unwrap();
-    assert_eq!(past, Page { entries: vec![], revision: Revision(2), more: false });
+    let history = store.list(Range::one("b"), Some(Revision(2)), 1).await.unwrap();
+    assert_eq!(history, Page { entries: vec![], revision: Revision(2), more: false });
 }
 
 /// Pages read at one revision join to the whole of that moment, whatever is written between them.

@@ -84,7 +84,7 @@ struct WatchFollower {
     /// A commit of which further parts may come.
     partial: Option<Batch>,
     stream: Option<WatchStream>,
-    /// Kept over calls, so that a caller that waits in short steps gets there.
+    /// Persists across calls, so that a caller that waits in short steps makes progress.
     opening: Option<BoxFuture<'static, Result<WatchStream, WatchError>>>,
     over: Option<WatchError>,
     /// When silence has lasted too long.

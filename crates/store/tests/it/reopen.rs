@@ -63,7 +63,7 @@ async fn a_store_whose_tasks_stop_is_closed_and_free() {
 }
 
 #[tokio::test]
-async fn a_store_that_everyone_let_go_of_is_free() {
+async fn a_closed_store_can_be_opened_again() {
     let dir = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
     let store = Store::embedded(dir.path(), &tasks).unwrap();

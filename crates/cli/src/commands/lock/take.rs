@@ -127,7 +127,7 @@ pub(super) async fn leave(wanted: &LockRequest<'_>) {
     let leaving = async {
         let view = context.client.slot(&context.namespace, name, None, Duration::ZERO).await?;
         let Some(held) = view.slot.holders.get(&wanted.holder) else { return Ok(()) };
-        give_back(wanted, held.fence).await
+        release(wanted, held.fence).await
     };
     let left = tokio::time::timeout(LEAVING, leaving).await;
     if !matches!(left, Ok(Ok(()))) {
@@ -136,8 +136,8 @@ pub(super) async fn leave(wanted: &LockRequest<'_>) {
 }
 
 /// Returns the lock.
-pub(super) async fn give_back(wanted: &LockRequest<'_>, fence: u64) -> Result<(), CallError> {
+pub(super) async fn release(wanted: &LockRequest<'_>, fence: u64) -> Result<(), CallError> {
     let (context, name) = (wanted.context, &wanted.run.name);
     let back = ReleaseSlot { holder: wanted.holder.clone(), fence };
-    context.client.give_back_slot(&context.namespace, name, &back).await
+    context.client.release_slot(&context.namespace, name, &back).await
 }

@@ -120,15 +120,15 @@ impl<'a> TrialSetup<'a> {
             keep,
             ..SimulationSetup::of(board)
         };
-        let mut rehearsal = Simulation::begin(scene, &self.luck);
-        while rehearsal.step(&self.luck) {
-            let assigned = rehearsal.sample().assigned * 100 / u64::from(self.args.nodes);
+        let mut simulation = Simulation::begin(scene, &self.luck);
+        while simulation.step(&self.luck) {
+            let assigned = simulation.sample().assigned * 100 / u64::from(self.args.nodes);
             self.line.draw(
                 || format!("{}: run {run} of {runs}, {assigned}% assigned", named.name),
                 (run, assigned),
             );
         }
-        rehearsal.timeline()
+        simulation.timeline()
     }
 }
 

@@ -132,7 +132,7 @@ async fn run_action(bed: &Bed) -> String {
     bed.client(1).start_rollout("default", "web", &new).await.unwrap().version
 }
 
-/// What came of a version on the one target, if anything did yet.
+/// Outcome of a version on the one target, if it has one yet.
 async fn verdict(bed: &Bed, version: &str) -> Option<TargetView> {
     let page = bed.client(1).targets("default", "web", None, None).await.ok()?;
     let target = page.items.into_iter().next()?;
@@ -171,7 +171,7 @@ impl Bed {
         assert!(seen, "{part} neither died nor did what it was told");
     }
 
-    /// Waits for what came of a version on the one target.
+    /// Waits for the outcome of a version on the one target.
     async fn verdict_of(&self, version: &str) -> TargetView {
         let mut found = None;
         self.wait_for(&format!("{version} has a verdict"), async || {

@@ -110,7 +110,7 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     );
     assert_eq!(step(&mut world, Ok(node("web-2", true, false)), &mut at), 1);
     assert_eq!(paused(&world, "web-2").as_deref(), Some("paused by kim: disk"));
-    assert_eq!(step(&mut world, Ok(pause("some", "name=db-1")), &mut at), 2, "one is let go, one is held");
+    assert_eq!(step(&mut world, Ok(pause("some", "name=db-1")), &mut at), 2, "one is released, one is held");
     assert_eq!((paused(&world, "web-1"), paused(&world, "db-1").is_some()), (None, true));
     // Read from the store at once, the world says the same as one that was told piece by piece.
     let fleet = world.fleets.get(&namespace()).unwrap();

@@ -13,7 +13,7 @@ use crate::words::time::Span;
 use crate::world::World;
 
 /// A namespace with two nodes, everything that was told of it, and how often what was written.
-struct Place {
+struct Setup {
     world: World,
     events: Vec<EventDraft>,
     revision: u64,
@@ -31,7 +31,7 @@ fn at(secs: u64) -> Timestamp {
     Timestamp::from_millis(secs * 1_000)
 }
 
-impl Place {
+impl Setup {
     fn new() -> Self {
         let mut place = Self { world: World::default(), events: Vec::new(), revision: 0 };
         for index in 0..2 {
@@ -117,7 +117,7 @@ impl Place {
 
 #[test]
 fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.says(0, ("backup", StatusState::Success), Some(600), (10, 1));
     assert_eq!(place.pass(10), Some(at(610)), "it looks again when the time is over");
     assert_eq!(place.shown(0, "backup"), "success");
@@ -139,7 +139,7 @@ fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
 
 #[test]
 fn a_status_without_a_lifetime_never_falls_silent() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.says(0, ("backup", StatusState::Failed), None, (10, 1));
     assert_eq!(place.pass(1_000_000), None);
     assert_eq!(place.shown(0, "backup"), "failed");
@@ -150,7 +150,7 @@ proptest! {
     fn deciding_again_changes_nothing_and_every_change_is_told_once(
         acts in prop::collection::vec((0_usize..2, 0_usize..2, 0_usize..4, prop::option::of(1_u64..40), 0_u64..30, any::<bool>()), 1..40)
     ) {
-        let mut place = Place::new();
+        let mut place = Setup::new();
         let mut now = 0;
         for (update, (index, category, state, lasts, pause, look)) in (1_u64..).zip(acts) {
             now += pause;

@@ -9,7 +9,7 @@ use crate::words::name::Namespace;
 use crate::world::World;
 
 /// A namespace, everything that was told of it, and what time it is.
-struct Place {
+struct Setup {
     world: World,
     events: Vec<EventDraft>,
     revision: u64,
@@ -33,7 +33,7 @@ fn wish(index: u8) -> SlotRequest {
     SlotRequest { holder: machine(index), by, reason, lease: None, capacity: None }
 }
 
-impl Place {
+impl Setup {
     fn new() -> Self {
         Self { world: World::default(), events: vec![], revision: 0, now: Timestamp::from_millis(1_000) }
     }
@@ -98,8 +98,8 @@ impl Place {
 }
 
 #[test]
-fn the_second_machine_waits_until_the_first_gives_back() {
-    let mut place = Place::new();
+fn the_second_machine_waits_until_the_first_releases() {
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let full = place.acquire(2).unwrap_err();
     assert_eq!(full.to_string(), "1 of 1 held, by machine-1");
@@ -112,7 +112,7 @@ fn the_second_machine_waits_until_the_first_gives_back() {
 
 #[test]
 fn asking_again_is_holding_longer_and_no_news() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let since = place.now;
     place.now = place.now.plus(Span::from_secs(60));
@@ -124,7 +124,7 @@ fn asking_again_is_holding_longer_and_no_news() {
 
 #[test]
 fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_says_nothing() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let wake = place.decide().unwrap();
     assert_eq!(wake, place.now.plus(LEASE));
@@ -139,7 +139,7 @@ fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_sa
 
 #[test]
 fn a_holding_that_is_over_is_never_one_again() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     let first = place.acquire(1).unwrap();
     place.now = place.now.plus(Span::from_secs(60));
     let renewed = place.renew(1, first.fence).unwrap();
@@ -151,7 +151,7 @@ fn a_holding_that_is_over_is_never_one_again() {
         place.renew(1, first.fence).unwrap_err().to_string(),
         "the hold with fencing number 1 has ended"
     );
-    // The same name takes it anew, and another number; what the old one gives back is not its own.
+    // The same name takes it anew, and another number; a release with the old number does not affect it.
     let second = place.acquire(1).unwrap();
     assert_eq!(second.fence, first.fence.next());
     assert_eq!(place.renew(1, first.fence), Err(SlotLost { fence: first.fence }));
@@ -162,7 +162,7 @@ fn a_holding_that_is_over_is_never_one_again() {
 
 #[test]
 fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     let of = |index, capacity| SlotRequest {
         capacity: Some(capacity),
         lease: Some(Span::from_secs(5)),
@@ -178,7 +178,7 @@ fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
 
 #[test]
 fn whoever_asks_need_not_wait_for_the_decider() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     place.now = place.now.plus(LEASE);
     place.acquire(2).unwrap();
@@ -188,7 +188,7 @@ fn whoever_asks_need_not_wait_for_the_decider() {
 
 #[test]
 fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let changeset = set(&place.fleet(), &reboot(), (0, LEASE)).unwrap();
     place.write(changeset);
@@ -225,7 +225,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn never_do_more_hold_a_slot_than_may_and_every_change_of_holders_is_told(steps in steps()) {
-        let mut place = Place::new();
+        let mut place = Setup::new();
         let mut newest = FenceNumber::ZERO;
         for step in steps {
             let (before, events) = (place.holders(), place.events.len());

@@ -82,7 +82,7 @@ fn a_wait_stays_a_wait_while_it_is_tried_again() {
 }
 
 #[test]
-fn a_paused_node_that_turns_unwell_says_so() {
+fn a_paused_node_reports_that_it_is_unhealthy() {
     let mut memory = assigned("v1");
     memory.begins(&version("v1"));
     memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);

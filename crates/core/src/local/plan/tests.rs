@@ -96,7 +96,7 @@ fn being_told_the_same_version_again_runs_nothing() {
 }
 
 #[test]
-fn a_paused_node_starts_nothing_and_an_unwell_one_is_configured_again() {
+fn a_paused_node_starts_nothing_and_an_unhealthy_one_is_configured_again() {
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     assign(&mut memory, "v1", 1);
     assert_eq!(
@@ -145,7 +145,7 @@ fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_pause
     let paused = LocalObservation { paused: true, unhealthy: true, ..due };
     assert_eq!(next(&memory, paused, now), ApplyStep::Rest(IdleReason::Paused, Some(at)));
     assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
-    // What is found unwell is configured again rather than looked at once more.
+    // An unhealthy version is configured again, not only validated again.
     assert_eq!(
         next(&memory, LocalObservation { unhealthy: true, ..due }, at),
         ApplyStep::Static(version("v1"))
