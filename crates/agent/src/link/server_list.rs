@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(SavedServers::load(dir.path()), SavedServers::default());
         // The stored form of schema 1.
         let first = r#"{"schema": 1, "tag": "9d1c0f2ab34e5567", "servers": [
-            {"name": "server-1", "address": "https://10.0.0.1:7420", "in_place": true},
-            {"name": "server-2", "address": "https://10.0.0.2:7420", "in_place": false}]}"#;
+            {"name": "server-1", "address": "https://10.0.0.1:7420", "live": true},
+            {"name": "server-2", "address": "https://10.0.0.2:7420", "live": false}]}"#;
         std::fs::write(dir.path().join(FILE), first).unwrap();
         let known = SavedServers::load(dir.path());
         assert_eq!((known.servers.len(), known.servers[1].live), (2, false));

@@ -91,7 +91,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     let mut listed = Vec::new();
     for entity in client.entities(namespace).await?.items {
         let view = client.current_rollout(namespace, &entity.name, None, Duration::ZERO).await?;
-        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.message });
+        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.reason });
     }
     let names = || listed.iter().map(|each| each.entity.clone()).collect();
     context.show.data(&listed, names, |_| {
@@ -145,7 +145,7 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
     } else {
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
-    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.message.clone())?;
+    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.reason.clone())?;
     Ok(outcome::exit(&view))
 }
 

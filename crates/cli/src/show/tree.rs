@@ -17,8 +17,8 @@ const LEAVES: usize = 12;
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
     lines.extend(thresholds(view, paint));
-    if !view.message.is_empty() {
-        lines.push(format!("│ {}", view.message));
+    if !view.reason.is_empty() {
+        lines.push(format!("│ {}", view.reason));
     }
     let Some(rollout) = &view.rollout else { return lines };
     lines.extend(stage(view, rollout).map(|text| format!("│ {text}")));
@@ -233,9 +233,9 @@ fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
         "up" => String::new(),
         other => format!(" ({other})"),
     };
-    let assigned = leaf.message.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
+    let assigned = leaf.reason.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
     let quiet = matches!(leaf.phase.as_str(), "succeeded" | "idle") && contact.is_empty();
-    let why = if quiet { "" } else { assigned.unwrap_or(&leaf.message) };
+    let why = if quiet { "" } else { assigned.unwrap_or(&leaf.reason) };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",
         paint.text(tone, glyph),

@@ -39,7 +39,7 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
 fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
     let waiting = view.rollout.as_ref().and_then(|rollout| rollout.status.waiting.as_ref());
     view.counts.in_flight == 0
-        && matches!(waiting, Some(RolloutWait::Hook { hook: asked, message: said })
+        && matches!(waiting, Some(RolloutWait::Hook { hook: asked, reason: said })
             if *asked == hook && said.starts_with(reason))
 }
 

@@ -20,7 +20,7 @@ impl Expectations {
     pub(super) fn good(&mut self, view: &RolloutView, version: &str) {
         let good = view.progress.last_known_good.as_deref();
         self.check(format!("{version} became last known good"), good == Some(version), || {
-            view.message.clone()
+            view.reason.clone()
         });
     }
 
@@ -42,12 +42,12 @@ impl Expectations {
     /// The version was found bad after its first batch and rolled back.
     pub(super) fn rolled_back(&mut self, view: &RolloutView, bad: &str, good: &str, batch: u64) {
         let known = view.progress.bad.last().map(|bad| bad.version.as_str());
-        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.message.clone());
+        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.reason.clone());
         let still = view.progress.last_known_good.as_deref();
-        self.check(format!("{good} is still last known good"), still == Some(good), || view.message.clone());
+        self.check(format!("{good} is still last known good"), still == Some(good), || view.reason.clone());
         let state = view.rollout.as_ref().map(|rollout| rollout.status.state);
         let back = matches!(state, Some(RolloutState::RolledBack));
-        self.check(format!("{bad} was rolled back"), back, || view.message.clone());
+        self.check(format!("{bad} was rolled back"), back, || view.reason.clone());
         let touched = view.rollout.as_ref().map_or(0, |rollout| rollout.batches.len());
         let only_first = touched == 1 && view.counts.rolled_back <= batch;
         let found = || format!("{touched} batches, {} rolled back", view.counts.rolled_back);

@@ -60,7 +60,7 @@ impl Stage {
         let counts = &view.counts;
         let line = format!(
             "  {}  [{}/{} succeeded, {} failed, {} in flight]",
-            view.message, counts.succeeded, counts.targets, counts.failed, counts.in_flight
+            view.reason, counts.succeeded, counts.targets, counts.failed, counts.in_flight
         );
         if line != self.said {
             print(&line)?;

@@ -124,6 +124,6 @@ fn line(view: &RolloutView) -> String {
     let counts = &view.counts;
     format!(
         "{}: {} ({}/{} succeeded, {} failed, {} in flight)",
-        view.entity.name, view.message, counts.succeeded, counts.targets, counts.failed, counts.in_flight
+        view.entity.name, view.reason, counts.succeeded, counts.targets, counts.failed, counts.in_flight
     )
 }

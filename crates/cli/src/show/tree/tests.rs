@@ -15,7 +15,7 @@ fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView 
         running: Some("v1".to_owned()),
         rollout: Some(rollout),
         presence: PresenceState::Up,
-        message: format!("{name}: assigned v2, no answer yet"),
+        reason: format!("{name}: assigned v2, no answer yet"),
         evidence: None,
     }
 }
@@ -62,7 +62,7 @@ fn view() -> RolloutView {
         needed: 4,
         tolerated: 0,
         batch: 1,
-        message: "rollout 2 to v2 is in progress".to_owned(),
+        reason: "rollout 2 to v2 is in progress".to_owned(),
         now_ms: 9_000,
         revision: 1,
     }
