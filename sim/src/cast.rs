@@ -86,7 +86,7 @@ impl Stage {
                 let bad = assigned.version.to_string().starts_with("bad");
                 if !bad && entity.as_str() == "web" && running.get(entity) != Some(&assigned.version) {
                     return format!(
-                        "{node} was told {} and runs {:?}",
+                        "{node} was assigned {} and runs {:?}",
                         assigned.version,
                         running.get(entity)
                     );

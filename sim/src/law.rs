@@ -171,13 +171,14 @@ impl Laws {
         let back = |before: &Order| order.generation <= before.generation || order.term < before.term;
         if let Some(before) = before.filter(back) {
             self.trace.breaks(&format!(
-                "{node} was told {} of term {} after {} of term {}",
+                "{node} was assigned {} of term {} after {} of term {}",
                 order.generation, order.term, before.generation, before.term
             ));
         }
         let leads = self.world.leader.as_ref().map(|kept| kept.revision.get());
         if leads != Some(order.term.get()) {
-            self.trace.breaks(&format!("{node} was told by term {} while {leads:?} led", order.term));
+            self.trace
+                .breaks(&format!("{node} was assigned a version by term {} while {leads:?} led", order.term));
         }
     }
 
@@ -199,7 +200,7 @@ impl Laws {
             let before = self.contacts.insert(node.clone(), *contact);
             let said = events.iter().any(|event| event.subject == subject && event.kind == kind);
             if said == (before == Some(*contact)) && before.is_some() {
-                self.trace.breaks(&format!("{node} went from {before:?} to {contact:?}, told: {said}"));
+                self.trace.breaks(&format!("{node} went from {before:?} to {contact:?}, event: {said}"));
             }
         }
     }

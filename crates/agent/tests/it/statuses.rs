@@ -66,12 +66,12 @@ async fn an_invalid_status_is_refused_with_a_reason() {
     assert_eq!(mode, 0o660);
     let long = NewStatus { lifetime_ms: Some(5), ..new("success", "") };
     let cases = [
-        ("validate", new("success", ""), Code::Refused, "the agent itself says how it stands"),
-        ("provision", new("success", ""), Code::Refused, "the agent itself says how it stands"),
+        ("validate", new("success", ""), Code::Refused, "only the agent itself sets this category"),
+        ("provision", new("success", ""), Code::Refused, "only the agent itself sets this category"),
         ("Backup", new("success", ""), Code::Invalid, "lower-case"),
         ("backup", new("unknown", ""), Code::Invalid, "success, failed, running or pending"),
         ("backup", new("failed", &"x".repeat(600)), Code::Invalid, "longer than 512"),
-        ("backup", long, Code::Invalid, "not from a second to a year"),
+        ("backup", long, Code::Invalid, "not between 1s and 1 year"),
         ("backup", new("failed", &"x".repeat(70_000)), Code::TooLarge, "length limit"),
     ];
     for (category, status, code, reason) in cases {

@@ -73,8 +73,22 @@ async fn operate(
     let operation = RolloutOperation { reason: flags.reason, ..operation };
     let entity = flags.of.entity;
     context.client.act_on_rollout(&context.namespace, &entity, verb, &operation).await?;
-    context.show.changed(&format!("entity {entity}: {verb} requested"));
+    context.show.changed(&format!("entity {entity}: {}", accepted(verb, operation.stage)));
     Ok(())
+}
+
+/// What an accepted operation does, for people.
+fn accepted(verb: &str, stage: Option<u32>) -> String {
+    match (verb, stage) {
+        ("pause", _) => "pausing the rollout".to_owned(),
+        ("resume", _) => "resuming the rollout".to_owned(),
+        ("approve", Some(stage)) => format!("stage {stage} approved"),
+        ("approve", None) => "stage approved".to_owned(),
+        ("abort", _) => "aborting the rollout".to_owned(),
+        ("undo", _) => "rolling back to the last known good version".to_owned(),
+        ("retry", _) => "retrying the version".to_owned(),
+        (other, _) => format!("{other} accepted"),
+    }
 }
 
 /// The current rollout of an entity, as it is listed.

@@ -85,7 +85,7 @@ async fn statuses_and_failures() {
     assert!(text(&run(&["node", "get", "web-1"]).stdout).contains("scrub unknown"));
     let own = local(&["validate", "success"]);
     assert_eq!(code(&own), 7, "{}", text(&own.stderr));
-    assert!(text(&own.stderr).contains("the agent itself says how it stands"), "{}", text(&own.stderr));
+    assert!(text(&own.stderr).contains("only the agent itself sets this category"), "{}", text(&own.stderr));
     assert_eq!(code(&local(&["scrub", "success", "--ttl", "soon"])), 64);
     place.kill_agent("web-1");
     let away = place.run(&["update-status", "scrub", "success", "--data-dir", &dir]);

@@ -132,7 +132,7 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
     }
     let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     let events = events.iter().filter(|event| event.kind == "wait.cycle_started").count();
-    assert_eq!(events, 1, "it is told once");
+    assert_eq!(events, 1, "the cycle has one event");
 
     // The application can begin once it knows the load balancer's address.
     place.kill_agent("app-1");
@@ -149,7 +149,7 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
         })
         .await;
     }
-    wait_for("the end of the circle is told", async || {
+    wait_for("the end of the cycle has an event", async || {
         let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
         events.iter().any(|event| event.kind == "wait.cycle_ended")
     })

@@ -22,7 +22,7 @@ fn now_ms() -> u64 {
     Clock::system().now().as_millis()
 }
 
-/// Every time that is told of a node.
+/// Every time that is shown about a node.
 fn times(view: &NodeView) -> Vec<(String, u64)> {
     let mut times = vec![
         ("joined".to_owned(), view.node.joined_at_ms),

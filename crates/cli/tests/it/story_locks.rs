@@ -118,7 +118,7 @@ async fn of_many_runners_one_is_inside_at_a_time_and_their_numbers_only_grow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_slots_let_two_in_and_those_who_disagree_are_told() {
+async fn two_holders_share_a_slot_of_two_and_another_capacity_is_refused() {
     let place = Setup::new().await;
     let (one, two) = (place.path("one"), place.path("two"));
     let inside =

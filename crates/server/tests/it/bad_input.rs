@@ -147,7 +147,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
         ("acquire", json!({"holder": ""}), "holder: "),
         ("acquire", json!({"holder": "a b"}), "holder: "),
         ("acquire", json!({"holder": "a", "lease": "0s"}), "lease: "),
-        ("acquire", json!({"holder": "a", "lease": "31d"}), "at most 30 days"),
+        ("acquire", json!({"holder": "a", "lease": "31d"}), "at most 30d"),
         ("acquire", json!({"holder": "a", "capacity": 0}), "must be between 1 and 1000"),
         ("acquire", json!({"holder": "a", "reason": "two\nlines"}), "reason: "),
         ("renew", json!({"holder": "a"}), "missing field `fence`"),

@@ -25,7 +25,7 @@ async fn a_rollout_continues_after_a_restart_of_the_server() {
     let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
     assert_eq!((view.rollout.unwrap().number, view.counts.in_flight), (1, 1), "no second batch was opened");
     let assigned = admin.node("default", &nodes[1]).await.unwrap().assigned;
-    assert!(assigned.is_empty(), "the second node was told nothing yet");
+    assert!(assigned.is_empty(), "the second node has no assignment yet");
     assert_eq!(number, 1);
 }
 

@@ -205,7 +205,7 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
     assert_eq!(
         changes,
         [(None, Some("one")), (None, Some("two")), (Some("one"), Some("two"))],
-        "who reports what is told"
+        "the controller reports the assigned version"
     );
     admin.set_entity("default", "web", &external("1s", "1h", policy("1", "0s"))).await.unwrap();
     let patient = async {
@@ -294,7 +294,7 @@ async fn a_target_that_is_called_like_a_node_is_not_that_node() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
     let sync = node.client.sync("default", "web-1", (0, None), Duration::from_millis(300)).await.unwrap();
-    assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was told something");
+    assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was assigned something");
     node.runs("v9", 1, bellwether_api::v1::report::TargetHealth::Healthy).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
     assert_eq!(page.items.first().unwrap().running.as_deref(), Some("v1"), "the node spoke for the target");

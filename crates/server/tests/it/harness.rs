@@ -185,7 +185,7 @@ impl Node {
             }
         })
         .await
-        .unwrap_or_else(|_| panic!("never told {version}; generation {generation}"))
+        .unwrap_or_else(|_| panic!("never assigned {version}; generation {generation}"))
     }
 
     /// Reports that it runs `version` of `web` for assignment `number`, healthy or not.

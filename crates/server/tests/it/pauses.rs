@@ -35,7 +35,7 @@ async fn told_to_rest(node: &Node, expected: Option<&str>) {
         }
     };
     let seen = tokio::time::timeout(SOON, asking).await;
-    assert!(seen.is_ok(), "{} was never told {expected:?}", node.name);
+    assert!(seen.is_ok(), "{} was never assigned {expected:?}", node.name);
 }
 
 async fn label(admin: &Client, node: &str, key: &str, value: &str) {

@@ -35,7 +35,7 @@ async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
     assert_eq!(view.progress.bad.last().unwrap().version, "v2");
     assert_eq!(rollout.failures.first().unwrap().evidence.summary, "check http failing: status 500");
     let assigned = admin.node("default", "web-2").await.unwrap().assigned;
-    assert_eq!(assigned.get("web").map(String::as_str), Some("v1"), "the second node was never told v2");
+    assert_eq!(assigned.get("web").map(String::as_str), Some("v1"), "the second node was never assigned v2");
 
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();

@@ -101,7 +101,7 @@ pub(super) fn namespace<'a>(
     match named {
         Some((namespace, located)) if is_said && namespace != of_command => {
             let place = located.line_of("namespace");
-            let what = format!("read {place}: it is for namespace {namespace}, and -n says {of_command}");
+            let what = format!("read {place}: it is for namespace {namespace}, and -n names {of_command}");
             Err(Failure::usage(what).hint("leave one of them out"))
         }
         Some((namespace, _)) => Ok(namespace),

@@ -69,7 +69,7 @@ pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: Forwar
     let releasing = tokio::time::timeout(RELEASE_TIMEOUT, release(wanted, taken.fence)).await;
     if !matches!(releasing, Ok(Ok(()))) {
         let (name, lease) = (&wanted.run.name, wanted.run.lease);
-        tell(&format!("cannot return lock {name}; it ends by itself within {}", lease.brief()));
+        tell(&format!("cannot release lock {name}; it expires within {}", lease.brief()));
     }
     Ok(match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Child(u8::try_from(code).unwrap_or(u8::MAX)),

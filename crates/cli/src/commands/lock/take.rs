@@ -118,7 +118,7 @@ fn holders(slot: &Slot) -> String {
         format!("held by {name} since {}{why}", date(holder.since_ms))
     });
     let each: Vec<String> = each.collect();
-    if each.is_empty() { "it was released just now".to_owned() } else { each.join("; ") }
+    if each.is_empty() { "released just now".to_owned() } else { each.join("; ") }
 }
 
 /// Returns a lock that may have been granted after this process stopped waiting for it.
@@ -131,7 +131,9 @@ pub(super) async fn leave(wanted: &LockRequest<'_>) {
     };
     let left = tokio::time::timeout(LEAVING, leaving).await;
     if !matches!(left, Ok(Ok(()))) {
-        tell(&format!("cannot reach the server to return lock {name}; if it was granted, it ends by itself"));
+        tell(&format!(
+            "cannot reach the server to release lock {name}; if it was acquired, it expires with its lease"
+        ));
     }
 }
 

@@ -48,7 +48,7 @@ async fn a_leader_killed_between_two_slices_leaves_a_part_that_the_next_one_comp
     assert!((1..BATCH).contains(&assigned), "{assigned} were told: that is no part of {BATCH}");
     bed.obey(&format!("start {before}"));
     bed.obey(&format!("start {next}"));
-    bed.until("the batch is told", |view| view.counts.in_flight == BATCH).await;
+    bed.until("the batch is dispatched", |view| view.counts.in_flight == BATCH).await;
     bed.wait_for("all targets run it", async || shops.report(&bed).await).await;
     bed.ended("v1").await;
     watch.holds(&bed, BATCH, &["v1"]).await;

@@ -87,7 +87,7 @@ fn an_order_grows_only_when_it_says_something_else() {
         (written.generation.get(), written.content.paused.as_deref()),
         (2, Some("paused by kim: disk"))
     );
-    assert_eq!(written.content.entities.len(), 1, "an entity that was told stays told");
+    assert_eq!(written.content.entities.len(), 1, "an assigned entity stays assigned");
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn a_machine_that_waits_like_others_has_nothing_looked_for_anew() {
     play.put(report("web-42", &[("app", &[])]));
     assert!(is_same(&play), "others still wait");
     play.node("web-1", "app", true, &[]);
-    assert_eq!(play.step(), [], "the circle is the same, and nothing is told");
+    assert_eq!(play.step(), [], "the cycle is the same, and there is no event");
     let wait_cycle = play.fleet().wait_cycles.as_ref().unwrap().value.0.first().unwrap().to_string();
     assert_eq!(wait_cycle, "app (on web-10) waits for db, db (on db-1) waits for app", "where it waits now");
 }

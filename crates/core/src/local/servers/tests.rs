@@ -50,7 +50,7 @@ fn thousand() -> Vec<KnownServers> {
 #[test]
 fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own() {
     let machines = thousand();
-    assert_eq!(spread(&machines), BTreeMap::from([(address("a"), 1_000)]), "they were told of one");
+    assert_eq!(spread(&machines), BTreeMap::from([(address("a"), 1_000)]), "only one was advertised");
     let machines: Vec<KnownServers> = machines.into_iter().map(settled).collect();
     let level = spread(&machines);
     assert_eq!(level.len(), 3);
