@@ -149,7 +149,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ),
         ("kind: entity\nname: x\nselektor: all\n", &["did you mean selector?"]),
         ("kind: entty\nname: x\n", &["did you mean entity?"]),
-        ("kind: freeze\nname: x\nnamespace: default\nall_namespaces: true\n", &["leave one of them out"]),
+        ("kind: freeze\nname: x\nnamespace: default\nall_namespaces: true\n", &["exclude each other"]),
         ("name: x\n", &["missing field `kind`"]),
         ("kind: entity\nname: x\nselector: role=\n", &["entity/x", "selector"]),
         ("kind: entity\nname: x\nselector: all\npolicy:\n  batch: lots\n", &["entity/x", "policy.batch"]),
@@ -319,8 +319,8 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
     std::fs::create_dir_all(place.path("none")).unwrap();
     let none = place.path("none");
     let cases: [(String, &[&str]); 13] = [
-        (write(&place, "empty.yaml", ""), &["empty.yaml", "there is no document in it"]),
-        (write(&place, "empty.toml", "# only this\n"), &["empty.toml", "there is no document in it"]),
+        (write(&place, "empty.yaml", ""), &["empty.yaml", "it contains no document"]),
+        (write(&place, "empty.toml", "# only this\n"), &["empty.toml", "it contains no document"]),
         (write(&place, "kind.yaml", "kind: entty\nname: x\n"), &["kind.yaml", "did you mean entity?"]),
         (
             write(&place, "key.toml", "kind = \"slot\"\nname = \"x\"\ncapcity = 1\n"),

@@ -46,7 +46,7 @@ async fn what_is_no_store_and_no_backup_is_refused_and_nothing_is_created() {
     std::fs::write(&file, "a letter\n").unwrap();
     let restored = place.run(&["server", "restore", "--data-dir", &nowhere, &file]);
     let said = text(&restored.stderr);
-    assert!(said.contains("name a file that `bellwether server backup` wrote"), "{said}");
+    assert!(said.contains("use a file written by `bellwether server backup`"), "{said}");
     assert_eq!(restored.status.code(), Some(7), "{said}");
     assert!(!std::path::Path::new(&nowhere).exists(), "{nowhere} was created");
 }

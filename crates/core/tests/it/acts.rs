@@ -291,8 +291,8 @@ impl World {
     fn comply(&mut self, target: u8) {
         let name = name(target);
         let Some(observation) = self.observations.get(&name) else { return };
-        let told = self.states.get(&name).map(|state| state.version.clone());
-        if let Some(version) = told.or(observation.running.clone())
+        let assigned = self.states.get(&name).map(|state| state.version.clone());
+        if let Some(version) = assigned.or(observation.running.clone())
             && observation.contact == PresenceState::Up
         {
             self.runs(&name, &version);

@@ -77,7 +77,7 @@ fn check_any(before: &World, after: &World) {
         let adopted = !state.is_in_flight() && runs == version;
         assert!(
             adopted || slots.contains(&version),
-            "{name} was told {version:?}, neither rolling nor good: {slots:?}"
+            "{name} was assigned {version:?}, neither rolling nor good: {slots:?}"
         );
     }
     let in_flight = assigned.iter().any(|(_, state, _)| state.is_in_flight());
@@ -137,7 +137,7 @@ fn check_turns(before: &World, after: &World) {
             turn && state.rollout == rollout.number && after.observations.contains_key(*name)
         };
         let turned = after.states.iter().filter(turned).count() as u64;
-        assert!(turned <= cap, "{turned} had their turn, the stage ends at {cap}");
+        assert!(turned <= cap, "{turned} were updated, the stage ends at {cap}");
         assert!(!stage.approve || rollout.stage.approved > rollout.stage.at, "nobody approved the stage");
     }
 }
@@ -163,7 +163,10 @@ fn check_pass(before: &World, after: &World) {
             state.purpose == AssignmentPurpose::Update && state.is_in_flight()
         };
         let turns = dispatched(before, after).into_iter().filter(turned).count();
-        assert!(failed <= tolerated || turns == 0, "{failed} failed, {tolerated} tolerated, {turns} told");
+        assert!(
+            failed <= tolerated || turns == 0,
+            "{failed} failed, {tolerated} tolerated, {turns} assigned"
+        );
     }
     if after.progress.last_known_good != before.progress.last_known_good {
         check_promotion(after);

@@ -104,7 +104,7 @@ fn the_second_machine_waits_until_the_first_releases() {
     let full = place.acquire(2).unwrap_err();
     assert_eq!(full.to_string(), "1 of 1 held, by machine-1");
     place.release(2);
-    assert_eq!(place.holders(), BTreeSet::from([machine(1)]), "only who holds it gives it back");
+    assert_eq!(place.holders(), BTreeSet::from([machine(1)]), "only a holder can release it");
     place.release(1);
     place.acquire(2).unwrap();
     assert_eq!(place.kinds(), ["slot.acquired", "slot.released", "slot.acquired"]);

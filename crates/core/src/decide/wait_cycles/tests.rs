@@ -184,7 +184,7 @@ fn one_that_waits_for_itself_is_a_circle_too() {
 fn services_without_an_entity_are_told_by_their_own_name() {
     let mut play = Play(World::default());
     play.service("shop-1", "shop", &["bank"]);
-    assert_eq!(play.step(), [], "nobody offers bank yet");
+    assert_eq!(play.step(), [], "no node registers bank yet");
     play.service("bank-1", "bank", &["shop"]);
     let wait_cycle = "service bank (on bank-1) waits for shop, service shop (on shop-1) waits for bank";
     assert_eq!(play.step(), [("wait.cycle_started", wait_cycle.into())]);
