@@ -81,7 +81,7 @@ pub(super) fn read_direction(
         (Direction::Forward, _) => Ok(core::Direction::Forward),
         (Direction::RollbackFromBad, _) => Ok(core::Direction::RollbackFromBad),
         (Direction::RollbackByUndo, Some(PersonAction { by, reason })) => {
-            Ok(core::Direction::RollbackByUndo { by: read("undone.by", &by)?, reason: reason })
+            Ok(core::Direction::RollbackByUndo { by: read("undone.by", &by)?, reason })
         }
         (Direction::RollbackByUndo, None) => Err(ShapeError::at("undone", "missing")),
     }

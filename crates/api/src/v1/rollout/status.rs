@@ -114,7 +114,7 @@ impl TryFrom<RolloutStatus> for core::RolloutState {
             RolloutState::RollbackFailed => Self::RollbackFailed { failed: detail("failed", from.failed)? },
             RolloutState::Aborted => {
                 let PersonAction { by, reason } = detail("aborted", from.aborted)?;
-                Self::Aborted { by: read("status.aborted.by", &by)?, reason: reason }
+                Self::Aborted { by: read("status.aborted.by", &by)?, reason }
             }
             RolloutState::Superseded => {
                 let by = RolloutNumber::new(detail("superseded_by", from.superseded_by)?);

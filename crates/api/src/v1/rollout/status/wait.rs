@@ -173,7 +173,7 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
             RolloutWait::Frozen { freeze, by, reason, until_ms } => Self::Frozen {
                 freeze: read("status.waiting.freeze", &freeze)?,
                 by: read("status.waiting.by", &by)?,
-                reason: reason,
+                reason,
                 until: until_ms.map(Timestamp::from_millis),
             },
             RolloutWait::Window { opens_ms } => Self::Window { opens: Timestamp::from_millis(opens_ms) },
@@ -183,7 +183,7 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
             RolloutWait::Approval { stage } => Self::Approval { stage },
             RolloutWait::Need { need } => Self::Need { need: read("status.waiting.need", &need)? },
             RolloutWait::Unavailable { domain } => Self::Unavailable { domain: domain.map(Into::into) },
-            RolloutWait::Hook { hook, reason } => Self::Hook { asked: hook.into(), reason: reason },
+            RolloutWait::Hook { hook, reason } => Self::Hook { asked: hook.into(), reason },
         })
     }
 }
@@ -219,15 +219,15 @@ impl TryFrom<RolloutPause> for core::RolloutPause {
     fn try_from(from: RolloutPause) -> Result<Self, ShapeError> {
         Ok(match from {
             RolloutPause::Person { by, reason } => {
-                Self::Person { by: read("status.paused.by", &by)?, reason: reason }
+                Self::Person { by: read("status.paused.by", &by)?, reason }
             }
             RolloutPause::Stopped { freeze, by, reason } => Self::Stopped {
                 freeze: read("status.paused.freeze", &freeze)?,
                 by: read("status.paused.by", &by)?,
-                reason: reason,
+                reason,
             },
-            RolloutPause::MonitorUnavailable { reason } => Self::MonitorSilent { reason: reason },
-            RolloutPause::BadVersion { reason } => Self::Bad { reason: reason },
+            RolloutPause::MonitorUnavailable { reason } => Self::MonitorSilent { reason },
+            RolloutPause::BadVersion { reason } => Self::Bad { reason },
             RolloutPause::TooManyFailed { failed, tolerated } => Self::TooManyFailed { failed, tolerated },
             RolloutPause::NoKnownGood { failed, tolerated } => {
                 Self::NothingToRollBackTo { failed, tolerated }
