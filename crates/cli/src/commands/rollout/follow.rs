@@ -121,9 +121,5 @@ pub(crate) async fn targets(context: &Context, entity: &str) -> Result<Vec<Targe
 }
 
 fn line(view: &RolloutView) -> String {
-    let counts = &view.counts;
-    format!(
-        "{}: {} ({}/{} succeeded, {} failed, {} in flight)",
-        view.entity.name, view.reason, counts.succeeded, counts.targets, counts.failed, counts.in_flight
-    )
+    format!("{}: {}", view.entity.name, view.reason)
 }

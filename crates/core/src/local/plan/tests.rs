@@ -51,7 +51,7 @@ fn settle(
 }
 
 #[test]
-fn a_node_told_nothing_does_nothing() {
+fn a_node_without_an_assignment_does_nothing() {
     assert_eq!(
         next(&EntityMemory::default(), WELL, Timestamp::EPOCH),
         ApplyStep::Rest(IdleReason::NoAssignment, None)

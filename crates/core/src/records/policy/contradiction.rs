@@ -23,8 +23,8 @@ pub(super) fn of(values: &PolicyFields) -> Contradiction {
         .or_else(|| in_lists(values))
         .or_else(|| in_stages(&values.stages))
         .or_else(|| in_windows(values))
-        .or_else(|| values.monitor.as_ref().and_then(|monitor| Some(("monitor", monitor.trouble()?))))
-        .or_else(|| Some(("hooks", values.hooks.trouble()?)))
+        .or_else(|| values.monitor.as_ref().and_then(|monitor| Some(("monitor", monitor.invalid_reason()?))))
+        .or_else(|| Some(("hooks", values.hooks.invalid_reason()?)))
 }
 
 fn in_thresholds(values: &PolicyFields) -> Contradiction {
