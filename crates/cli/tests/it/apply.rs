@@ -350,7 +350,11 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
     assert_eq!(code(&place.run(&["apply"])), 64, "there is nothing to apply without -f");
     let other =
         place.run_with(&["apply", "-f", "-", "-n", "default"], "kind: slot\nname: a\nnamespace: other\n");
-    assert!(code(&other) == 64 && text(&other.stderr).contains("-n names default"), "{}", text(&other.stderr));
+    assert!(
+        code(&other) == 64 && text(&other.stderr).contains("-n names default"),
+        "{}",
+        text(&other.stderr)
+    );
 }
 
 /// A directory without read permission; root may read everything, so only another user notices.
