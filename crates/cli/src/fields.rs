@@ -54,7 +54,7 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
             return Ok(found);
         }
     }
-    let failure = Failure::new(Exit::No, format!("explain {asked}: there is no such field"));
+    let failure = Failure::new(Exit::No, format!("explain {asked}: the field does not exist"));
     if WITHOUT_FIELDS.contains(&asked.as_str()) {
         return Err(
             failure.hint(format!("a {asked} is not written in a file; what can be explained: {EXPLAINED}"))

@@ -138,8 +138,8 @@ impl From<&core::ExternalTarget> for ExternalTarget {
             running: from.running.as_ref().map(ToString::to_string),
             error: from.error.as_ref().map(ToString::to_string),
             answering: from.answering.get(),
-            assigned: from.told.get(),
-            healthy_since_ms: from.well_since.map(Timestamp::as_millis),
+            assigned: from.assigned.get(),
+            healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
             reported_at_ms: from.reported_at.as_millis(),
             unreachable: from.silent,
         }
@@ -153,8 +153,8 @@ impl TryFrom<ExternalTarget> for core::ExternalTarget {
             running: read_some("running", from.running.as_deref())?,
             error: from.error.map(Arc::from),
             answering: AssignmentNumber::new(from.answering),
-            told: AssignmentNumber::new(from.assigned),
-            well_since: from.healthy_since_ms.map(Timestamp::from_millis),
+            assigned: AssignmentNumber::new(from.assigned),
+            healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
             reported_at: Timestamp::from_millis(from.reported_at_ms),
             silent: from.unreachable,
         })

@@ -50,7 +50,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         let rows = overview.entities.iter().map(|entity| {
             let versions = [&entity.desired, &entity.last_known_good, &entity.last_known_bad].map(dash);
             let [version, good, bad] = versions;
-            vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, entity.message.clone()]
+            vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, entity.reason.clone()]
         });
         let header = ["entity", "targets", "version", "known good", "known bad", "state"];
         lines.push(table(&header, rows));

@@ -1,10 +1,10 @@
 //! The line that `apply` names for a field that it refuses.
 
 use crate::apply::write;
-use crate::place::{Place, code, text};
+use crate::place::{Setup, code, text};
 
 /// Applies each file, and expects it to be refused with these words.
-fn refused(place: &Place, cases: &[(String, &[&str])]) {
+fn refused(place: &Setup, cases: &[(String, &[&str])]) {
     for (file, says) in cases {
         let output = place.run(&["apply", "-f", file]);
         let said = text(&output.stderr);
@@ -15,7 +15,7 @@ fn refused(place: &Place, cases: &[(String, &[&str])]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_field_that_is_refused_is_named_with_its_own_line() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let flow = write(
         &place,
         "flow.yaml",

@@ -37,7 +37,7 @@ pub fn absorb(
     answering: Option<AssignmentNumber>,
     now: Timestamp,
 ) -> ExternalTarget {
-    let told = known.map(|known| known.told).unwrap_or_default();
+    let assigned = known.map(|known| known.assigned).unwrap_or_default();
     let error = report.error.as_deref().map(line);
     let as_before =
         known.filter(|known| known.running == report.running && known.error.is_none() && !known.silent);
@@ -45,9 +45,9 @@ pub fn absorb(
     ExternalTarget {
         running: report.running.clone(),
         error,
-        answering: answering.unwrap_or(told),
-        told,
-        well_since: well.then(|| as_before.and_then(|known| known.well_since).unwrap_or(now)),
+        answering: answering.unwrap_or(assigned),
+        assigned,
+        healthy_since: well.then(|| as_before.and_then(|known| known.healthy_since).unwrap_or(now)),
         reported_at: now,
         silent: false,
     }
@@ -77,7 +77,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         answering: external.answering,
         activity,
         health: TargetHealth::NoChecks,
-        healthy_since: external.well_since,
+        healthy_since: external.healthy_since,
         reported_at: external.reported_at,
         contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
         held: None,
@@ -96,7 +96,7 @@ pub fn group(target: &TargetName) -> &str {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupConflict {
     /// Another controller reports it.
-    #[error("take reports of {what} from {who}: {other} reports them, last {ago} ago")]
+    #[error("accept reports about {what} from {who}: {other} reports them, last {ago} ago")]
     Other {
         /// The targets concerned.
         what: String,
@@ -108,7 +108,7 @@ pub enum GroupConflict {
         ago: Span,
     },
     /// The entity has [`MAX_GROUPS`] groups already.
-    #[error("take reports of one more group: the entity has {MAX_GROUPS} already")]
+    #[error("accept reports about another group: the entity has {MAX_GROUPS} groups, the maximum")]
     TooMany,
 }
 
@@ -144,7 +144,7 @@ pub fn claim(
 
 fn line(error: &str) -> Arc<str> {
     let line: String = error.lines().next().unwrap_or_default().chars().take(MAX_ERROR).collect();
-    if line.is_empty() { Arc::from("it reports an error and does not say which") } else { Arc::from(line) }
+    if line.is_empty() { Arc::from("it reports an error without a description") } else { Arc::from(line) }
 }
 
 #[cfg(test)]

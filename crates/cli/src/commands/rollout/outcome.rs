@@ -104,7 +104,7 @@ mod tests {
             said.contains("resumes by itself") && said.ends_with("bellwether rollout resume web"),
             "{said}"
         );
-        let person = RolloutPause::Person { by: "kim".to_owned(), message: String::new() };
+        let person = RolloutPause::Person { by: "kim".to_owned(), reason: String::new() };
         let said = advice("web", &paused(person)).unwrap();
         assert!(!said.contains("by itself") && said.contains("bellwether rollout resume web"), "{said}");
         assert_eq!(advice("web", &RolloutState::InProgress.into()), None);

@@ -36,7 +36,7 @@ fn reported(target: &str, seconds: u64) -> Record {
     let (entity, target) = name(target);
     let external = ExternalTarget {
         reported_at: at(seconds),
-        well_since: Some(at(seconds)),
+        healthy_since: Some(at(seconds)),
         ..ExternalTarget::default()
     };
     Record::ExternalTarget(entity, target, external)
@@ -68,7 +68,7 @@ fn targets(world: &World) -> usize {
 }
 
 #[test]
-fn a_target_that_is_not_reported_falls_silent_and_is_let_go() {
+fn a_target_that_is_not_reported_falls_silent_and_is_released() {
     let mut world = World::default();
     put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("blue/1", 0));
@@ -78,9 +78,9 @@ fn a_target_that_is_not_reported_falls_silent_and_is_let_go() {
     assert_eq!(step(&mut world, at(300)), ["target.silent"]);
     assert_eq!(step(&mut world, at(400)), ["target.silent"]);
     put(&mut world, reported("blue/2", 500));
-    assert_eq!(step(&mut world, at(3_600)), ["target.silent", "target.let_go"]);
+    assert_eq!(step(&mut world, at(3_600)), ["target.silent", "target.released"]);
     assert_eq!(targets(&world), 1);
-    assert_eq!(step(&mut world, at(4_100)), ["target.let_go"]);
+    assert_eq!(step(&mut world, at(4_100)), ["target.released"]);
     let fleet = world.fleets.get(&namespace()).unwrap();
     assert_eq!((targets(&world), decide(fleet, at(0), at(9_000)).wake), (0, None));
 }
@@ -92,7 +92,7 @@ fn shorter_patience_counts_at_once() {
     put(&mut world, reported("1", 0));
     assert_eq!(step(&mut world, at(60)), Vec::<&str>::new());
     put(&mut world, entity(staleness(30, 60)));
-    assert_eq!(step(&mut world, at(60)), ["target.let_go"], "both at once");
+    assert_eq!(step(&mut world, at(60)), ["target.released"], "both at once");
     assert_eq!(targets(&world), 0);
 }
 
@@ -105,7 +105,7 @@ fn after_a_time_without_a_server_nobody_is_silent_before_it_could_report() {
     let early = decide(fleet, at(9_000), at(9_299));
     assert_eq!((early.changesets.len(), early.wake), (0, Some(at(9_300))));
     let late = decide(fleet, at(9_000), at(9_300));
-    assert_eq!(late.changesets[0].events[0].kind, "target.let_go");
+    assert_eq!(late.changesets[0].events[0].kind, "target.released");
 }
 
 #[test]

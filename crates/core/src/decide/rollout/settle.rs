@@ -14,6 +14,7 @@ use crate::rollout::board::member::{BoardMember, UpcomingChange};
 use crate::rollout::board::phase::TargetPhase;
 use crate::rollout::observation::{Observation, PresenceState};
 use crate::words::name::TargetName;
+use crate::words::plural::Plural;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
@@ -118,7 +119,7 @@ fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
             fail(pass, member, state, Arc::new(Evidence { summary, ..Evidence::default() }));
         }
         PresenceState::Suspect | PresenceState::Unreachable | PresenceState::Never => {
-            let cause = format!("not heard from within its deadline of {deadline}");
+            let cause = format!("unreachable within its deadline of {deadline}");
             let event = event(pass, "target.unreachable", &member.name, &state.version, cause);
             let outcome = AssignmentOutcome::Unreachable { at: pass.now };
             pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
@@ -137,7 +138,7 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
         TargetActivity::Applying { attempt } => format!("is still applying, attempt {attempt}"),
         TargetActivity::Waiting { reason } => format!("waits: {reason}"),
         TargetActivity::Failed { attempts, evidence } => {
-            format!("failed {attempts} times: {}", evidence.summary)
+            format!("failed {}: {}", Plural(u64::from(*attempts), "attempt"), evidence.summary)
         }
     };
     format!("not on {} within its deadline of {deadline}: {running}, {activity}", state.version)
@@ -147,7 +148,7 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
 fn adopt(pass: &mut Pass<'_>, member: &BoardMember) {
     let Some(version) = pass.board.frame().rolling.clone() else { return };
     let told = member.state.as_ref().is_some_and(|state| state.version == version);
-    let cause = "runs the version without being told".into();
+    let cause = "runs the version without an assignment".into();
     let event = (!told).then(|| event(pass, "target.adopted", &member.name, &version, cause));
     let mut state = pass.assignment(member, version, AssignmentPurpose::Adopted);
     state.outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
