@@ -28,7 +28,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
         if bytes.is_empty() {
-            return Err(ShapeError::at("the body", "it is empty; send a JSON object, such as {}").into());
+            return Err(ShapeError::at("body", "empty; send a JSON object, such as {}").into());
         }
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
