@@ -22,6 +22,7 @@
 //!     target: name.parse().unwrap(),
 //!     running: version.parse().ok(),
 //!     error: None,
+//!     assignment: None,
 //! };
 //! let hook = |path: &str| Some(Hook::at(format!("https://controller.example/{path}")));
 //! let hooks = Hooks { selection: hook("next"), removal: hook("remove"), ..Hooks::NONE };
@@ -54,16 +55,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::decide::rollout::decide;
 use crate::decide::rollout::verdict::RolloutVerdict;
 use crate::records::annotation::Annotation;
-use crate::records::entity::Entity;
+use crate::records::entity::{Entity, TargetSource};
 use crate::records::event::EventDraft;
-use crate::records::external::ExternalTarget;
+use crate::records::external::{ExternalTarget, StalenessLimits, due};
 use crate::records::hook_answers::HookAnswers;
 use crate::records::policy::Policy;
 use crate::records::progress::Progress;
@@ -97,6 +98,9 @@ struct World {
     events: Vec<EventDraft>,
     environment: RolloutEnvironment,
     questions: Vec<HookQuestion>,
+    staleness: StalenessLimits,
+    /// The targets by the time at which they become silent, or are removed.
+    overdue: BTreeSet<(Timestamp, TargetName)>,
 }
 
 impl RolloutEngine {
@@ -195,8 +199,7 @@ impl RolloutEngine {
         let removed = !answers.troubles.contains_key(&question.asked());
         world.heard(answers);
         for target in gone.iter().filter(|_| removed) {
-            world.externals.remove(target);
-            world.board.fold_observation(target, None);
+            world.forget(target);
         }
         world.decide(now);
     }
@@ -229,6 +232,23 @@ impl RolloutEngine {
         }
     }
 
+    /// Sets how old the last report about a target may be before it is unreachable, and before it is removed.
+    pub fn set_staleness(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        staleness: StalenessLimits,
+        now: Timestamp,
+    ) {
+        let world = self.world(namespace, entity);
+        world.staleness = staleness;
+        world.overdue =
+            world.externals.iter().map(|(name, known)| (due(known, staleness), name.clone())).collect();
+        let source = TargetSource::External(staleness);
+        world.board.fold_entity(Arc::new(Entity { source, ..world.board.entity().clone() }));
+        world.decide(now);
+    }
+
     /// Removes a target.
     pub fn remove(
         &mut self,
@@ -238,8 +258,7 @@ impl RolloutEngine {
         now: Timestamp,
     ) {
         let world = self.world(namespace, entity);
-        world.externals.remove(target);
-        world.board.fold_observation(target, None);
+        world.forget(target);
         world.decide(now);
     }
 
@@ -280,7 +299,11 @@ impl RolloutEngine {
 
 impl World {
     fn new(name: EntityName) -> Self {
-        let entity = Entity::new(name, Selector::all(), Policy::default());
+        let staleness = StalenessLimits::default();
+        let entity = Entity {
+            source: TargetSource::External(staleness),
+            ..Entity::new(name, Selector::all(), Policy::default())
+        };
         let board = Board::new(Arc::new(entity), Arc::default(), None);
         Self {
             board,
@@ -289,6 +312,8 @@ impl World {
             events: Vec::new(),
             environment: RolloutEnvironment::default(),
             questions: Vec::new(),
+            staleness,
+            overdue: BTreeSet::new(),
         }
     }
 
@@ -296,7 +321,10 @@ impl World {
         let before = self.board.target(&report.target).and_then(|target| target.observation);
         let labels = before.map(|before| before.labels.clone()).unwrap_or_default();
         let word = before.and_then(|before| before.word.clone());
-        let external = external::absorb(self.externals.get(&report.target), report, None, now);
+        let expected = self.board.expected(&report.target);
+        let known = self.externals.get(&report.target);
+        let external = external::absorb(known, report, expected, (self.staleness, now));
+        self.plan_silence(&report.target, Some(&external));
         self.board.fold_observation(&report.target, Some(external::observation(&external, labels, word)));
         self.externals.insert(report.target.clone(), external);
     }
@@ -324,7 +352,42 @@ impl World {
         Some(version)
     }
 
+    /// Records when a target becomes silent, or is removed, if nothing reports it.
+    fn plan_silence(&mut self, target: &TargetName, new: Option<&ExternalTarget>) {
+        if let Some(old) = self.externals.get(target) {
+            self.overdue.remove(&(due(old, self.staleness), target.clone()));
+        }
+        if let Some(new) = new {
+            self.overdue.insert((due(new, self.staleness), target.clone()));
+        }
+    }
+
+    /// Marks the targets silent that nobody reported for too long, and removes those silent for too long.
+    fn notice_silence(&mut self, now: Timestamp) {
+        while let Some((_, target)) = self.overdue.first().filter(|(at, _)| *at <= now).cloned() {
+            let silent = self.externals.get(&target).and_then(|known| known.turned_silent(now));
+            self.plan_silence(&target, silent.as_ref());
+            let before = self.board.target(&target).and_then(|target| target.observation).cloned();
+            let seen = silent
+                .as_ref()
+                .zip(before)
+                .map(|(silent, before)| external::observation(silent, before.labels, before.word));
+            self.board.fold_observation(&target, seen);
+            match silent {
+                Some(silent) => drop(self.externals.insert(target, silent)),
+                None => drop(self.externals.remove(&target)),
+            }
+        }
+    }
+
+    fn forget(&mut self, target: &TargetName) {
+        self.plan_silence(target, None);
+        self.externals.remove(target);
+        self.board.fold_observation(target, None);
+    }
+
     fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.notice_silence(now);
         let verdict = decide(&self.board, &self.environment, now);
         let RolloutVerdict { rollouts, progress, events, targets, questions, wake } = verdict;
         self.questions = questions;
@@ -337,6 +400,7 @@ impl World {
             self.events.extend(change.events);
             self.board.fold_state(&change.target, change.state);
         }
-        wake
+        let silence = self.overdue.first().map(|(at, _)| *at);
+        [wake, silence].into_iter().flatten().min()
     }
 }

@@ -217,7 +217,7 @@ impl Pass<'_> {
         let clock = if held {
             DeadlineClock::Stopped { spent: crate::words::time::Span::ZERO }
         } else {
-            DeadlineClock::Running { from: self.board.progress().clock.at(self.now) }
+            DeadlineClock::Running { from: self.board.progress().clock.at(self.now), set_at: self.now }
         };
         TargetState {
             version,
