@@ -39,8 +39,10 @@ impl Stage {
                     .all(|machine| machine.moves() && !self.network.is_cut(&agent.name, machine.number))
         };
         let mut able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
-        let quiet =
-            self.mends.iter().all(|(_, blow)| !matches!(blow, Disruption::Cut(_) | Disruption::Trouble(..)));
+        let quiet = self
+            .mends
+            .iter()
+            .all(|(_, blow)| !matches!(blow, Disruption::Cut(_) | Disruption::StoreFaults(..)));
         for agent in &self.agents {
             let since = able.entry(agent.name.clone()).or_default();
             match (reaches(agent) && quiet, *since) {
@@ -80,10 +82,14 @@ impl Stage {
         for agent in &self.agents {
             let (Ok(node), (running, _)) = (agent.name.parse(), agent.runs()) else { continue };
             let Some(order) = fleet.orders.get(&node) else { continue };
-            for (entity, told) in &order.value.content.entities {
-                let bad = told.version.to_string().starts_with("bad");
-                if !bad && entity.as_str() == "web" && running.get(entity) != Some(&told.version) {
-                    return format!("{node} was told {} and runs {:?}", told.version, running.get(entity));
+            for (entity, assigned) in &order.value.content.entities {
+                let bad = assigned.version.to_string().starts_with("bad");
+                if !bad && entity.as_str() == "web" && running.get(entity) != Some(&assigned.version) {
+                    return format!(
+                        "{node} was assigned {} and runs {:?}",
+                        assigned.version,
+                        running.get(entity)
+                    );
                 }
             }
         }

@@ -13,7 +13,7 @@ pub enum Disruption {
     /// A server cannot reach the store, while agents can reach it.
     Cut(usize),
     /// A server's connection to the store misbehaves.
-    Trouble(usize, FaultInjection),
+    StoreFaults(usize, FaultInjection),
     /// An agent cannot reach one server.
     Apart(usize, usize),
     /// An agent cannot reach any server.
@@ -58,11 +58,12 @@ pub fn next(
             return (pause, Disruption::Stand(server), 6_000 + chance.below(6_000));
         }
         (FaultMix::Standing, _) => {
-            Disruption::Trouble(server, FaultInjection { slow_ms: 3_000, ..FaultInjection::default() })
+            Disruption::StoreFaults(server, FaultInjection { slow_ms: 3_000, ..FaultInjection::default() })
         }
-        (FaultMix::Forgetful, 0..=14) => {
-            Disruption::Trouble(server, FaultInjection { lost_commits: 200_000, ..FaultInjection::default() })
-        }
+        (FaultMix::Forgetful, 0..=14) => Disruption::StoreFaults(
+            server,
+            FaultInjection { lost_commits: 200_000, ..FaultInjection::default() },
+        ),
         (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
             any(chance, mix, (server, agent), of)
         }
@@ -75,7 +76,7 @@ fn any(chance: &mut RandomStream, mix: FaultMix, (server, agent): (usize, usize)
         0..=3 => Disruption::Kill(server),
         4..=6 => Disruption::Stand(server),
         7..=8 => Disruption::Cut(server),
-        9..=11 => Disruption::Trouble(server, trouble(chance, mix)),
+        9..=11 => Disruption::StoreFaults(server, trouble(chance, mix)),
         12..=13 => Disruption::Apart(agent, server),
         14 => Disruption::Alone(agent),
         15..=16 => Disruption::KillAgent(agent),

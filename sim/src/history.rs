@@ -263,7 +263,7 @@ impl History {
             Disruption::Cut(server) => {
                 machines.get(*server).into_iter().for_each(|machine| machine.line.cut())
             }
-            Disruption::Trouble(server, trouble) => {
+            Disruption::StoreFaults(server, trouble) => {
                 let machine = machines.get(*server).into_iter();
                 machine.for_each(|machine| machine.line.trouble(trouble.clone()));
             }
@@ -313,7 +313,7 @@ impl History {
             Disruption::Cut(server) => {
                 stage.machines.get(*server).into_iter().for_each(|machine| machine.line.heal())
             }
-            Disruption::Trouble(server, _) => {
+            Disruption::StoreFaults(server, _) => {
                 let machine = stage.machines.get(*server).into_iter();
                 machine.for_each(|machine| machine.line.trouble(FaultInjection::default()));
             }

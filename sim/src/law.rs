@@ -98,11 +98,11 @@ impl Laws {
         });
         self.trace.say(&format!("#{} {}", batch.revision.0, names.collect::<Vec<_>>().join(" ")));
         let revision = Revision::new(batch.revision.0);
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let mut contacts = Vec::new();
         for change in &batch.changes {
             match record(change) {
-                Some(LocatedRecord::Namespaced(_, Record::Event(event))) => told.push(event),
+                Some(LocatedRecord::Namespaced(_, Record::Event(event))) => events.push(event),
                 Some(LocatedRecord::Global(record)) => self.world.put_global(record, revision),
                 Some(LocatedRecord::Namespaced(namespace, record)) => {
                     if let Record::Presence(node, presence) = &record {
@@ -114,7 +114,7 @@ impl Laws {
                 None => self.gone(change, revision),
             }
         }
-        self.events(&told, &contacts);
+        self.events(&events, &contacts);
         for (entity, most) in [("web", MOST_WEB), ("kick", MOST_KICK)] {
             let in_flight = self.in_flight.iter().filter(|(name, _)| name == entity).count();
             if in_flight > most {
@@ -181,23 +181,24 @@ impl Laws {
         let back = |before: &Order| order.generation <= before.generation || order.term < before.term;
         if let Some(before) = before.filter(back) {
             self.trace.breaks(&format!(
-                "{node} was told {} of term {} after {} of term {}",
+                "{node} was assigned {} of term {} after {} of term {}",
                 order.generation, order.term, before.generation, before.term
             ));
         }
         let leads = self.world.leader.as_ref().map(|kept| kept.revision.get());
         if leads != Some(order.term.get()) {
-            self.trace.breaks(&format!("{node} was told by term {} while {leads:?} led", order.term));
+            self.trace
+                .breaks(&format!("{node} was assigned a version by term {} while {leads:?} led", order.term));
         }
     }
 
     /// Events are numbered without gaps; a node's presence changes exactly when an event says so.
     fn events(
         &mut self,
-        told: &[bellwether_core::records::event::Event],
+        events: &[bellwether_core::records::event::Event],
         contacts: &[(NodeName, PresenceState)],
     ) {
-        for event in told {
+        for event in events {
             if event.sequence != self.sequence.next() {
                 self.trace.breaks(&format!("event {} follows {}", event.sequence, self.sequence));
             }
@@ -207,9 +208,9 @@ impl Laws {
             let subject = format!("node/{node}");
             let kind = format!("node.{}", contact.as_str());
             let before = self.contacts.insert(node.clone(), *contact);
-            let said = told.iter().any(|event| event.subject == subject && event.kind == kind);
+            let said = events.iter().any(|event| event.subject == subject && event.kind == kind);
             if said == (before == Some(*contact)) && before.is_some() {
-                self.trace.breaks(&format!("{node} went from {before:?} to {contact:?}, told: {said}"));
+                self.trace.breaks(&format!("{node} went from {before:?} to {contact:?}, event: {said}"));
             }
         }
     }

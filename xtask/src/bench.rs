@@ -27,7 +27,7 @@ pub(crate) enum Bench {
     Fleet,
 }
 
-pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
+pub(crate) fn run(root: &Path, bench: Bench, arguments: &[String]) -> Result<()> {
     let (package, example) = match bench {
         Bench::Decide => ("bellwether-core", "bench_decide"),
         Bench::Simulation => ("bellwether-core", "bench_simulation"),
@@ -43,6 +43,6 @@ pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
         shell::run(root, "cargo", &["build", "--release", "--package", "bellwether", "--quiet", "--locked"])?;
     }
     let cargo = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", example, "--"];
-    let told = told.iter().map(String::as_str);
-    shell::run(root, "cargo", &cargo.into_iter().chain(told).collect::<Vec<&str>>())
+    let arguments = arguments.iter().map(String::as_str);
+    shell::run(root, "cargo", &cargo.into_iter().chain(arguments).collect::<Vec<&str>>())
 }

@@ -86,7 +86,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         say(&format!("tidy: {} files in order", sources.len()));
         return Ok(());
     }
-    bail!("{} thing(s) are not in order", found.len())
+    bail!("findings: {}", found.len())
 }
 
 /// The folders of the workspace's packages.

@@ -131,7 +131,7 @@ fn read(path: &Path) -> Result<Option<String>, IdentityError> {
 }
 
 fn present(path: &Path) -> Result<String, IdentityError> {
-    let missing = || IdentityError::Damaged { path: path.to_owned(), reason: "it is missing".to_owned() };
+    let missing = || IdentityError::Damaged { path: path.to_owned(), reason: "missing".to_owned() };
     read(path)?.ok_or_else(missing)
 }
 

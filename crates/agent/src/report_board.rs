@@ -47,7 +47,7 @@ impl ReportBoard {
                 health: (&account.health).into(),
                 healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
                 healthy_since_ms: None,
-                waits_for: account.lacks.iter().map(ToString::to_string).collect(),
+                waits_for: account.waits_for.iter().map(ToString::to_string).collect(),
             };
             (name.to_string(), shape)
         });

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A shape with a value that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("read {place}: {reason}")]
+#[error("{place}: {reason}")]
 pub struct ShapeError {
     /// Path of the field, like `policy.batch`.
     pub place: String,
@@ -89,7 +89,7 @@ pub fn reason(reason: &str) -> Result<String, ShapeError> {
 /// [`ShapeError`] at `place`.
 pub fn one_line(place: &str, text: &str, longest: usize) -> Result<String, ShapeError> {
     if text.len() > longest || text.chars().any(char::is_control) {
-        return Err(ShapeError::at(place, format!("write one line of at most {longest} bytes")));
+        return Err(ShapeError::at(place, format!("must be one line of at most {longest} bytes")));
     }
     Ok(text.trim().to_owned())
 }

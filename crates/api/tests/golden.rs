@@ -59,7 +59,7 @@ round_trip! {
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
     "rollout_in_stages": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
-    "answers": v1::hook_answers::HookAnswers => bellwether_core::records::hook_answers::HookAnswers;
+    "hook_answers": v1::hook_answers::HookAnswers => bellwether_core::records::hook_answers::HookAnswers;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
@@ -148,17 +148,17 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
     use bellwether_core::records::rollout::RolloutState as Domain;
     let states = [
         r#"{"state":"in_progress"}"#,
-        r#"{"state":"waiting","waiting":{"reason":"only_suspect"}}"#,
-        r#"{"paused":{"by":"kim","message":"lunch","reason":"person"},"state":"paused"}"#,
-        r#"{"paused":{"failed":2,"reason":"too_many_failed","tolerated":1},"state":"paused"}"#,
-        r#"{"paused":{"failed":2,"reason":"no_known_good","tolerated":1},"state":"paused"}"#,
-        r#"{"paused":{"reason":"too_many_unreachable","tolerated":1,"unreachable":2},"state":"paused"}"#,
+        r#"{"state":"waiting","waiting":{"kind":"only_suspect"}}"#,
+        r#"{"paused":{"by":"kim","kind":"person","reason":"lunch"},"state":"paused"}"#,
+        r#"{"paused":{"failed":2,"kind":"too_many_failed","tolerated":1},"state":"paused"}"#,
+        r#"{"paused":{"failed":2,"kind":"no_known_good","tolerated":1},"state":"paused"}"#,
+        r#"{"paused":{"kind":"too_many_unreachable","tolerated":1,"unreachable":2},"state":"paused"}"#,
         r#"{"state":"rolling_back"}"#,
         r#"{"state":"succeeded"}"#,
         r#"{"failed":1,"state":"partially_succeeded"}"#,
         r#"{"state":"rolled_back"}"#,
         r#"{"failed":1,"state":"rollback_failed"}"#,
-        r#"{"aborted":{"by":"kim","message":""},"state":"aborted"}"#,
+        r#"{"aborted":{"by":"kim","reason":""},"state":"aborted"}"#,
         r#"{"state":"superseded","superseded_by":7}"#,
     ];
     for text in states {

@@ -48,7 +48,7 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
             return Ok(found);
         }
     }
-    let failure = Failure::new(Exit::No, format!("explain {asked}: there is no such field"));
+    let failure = Failure::new(Exit::No, format!("explain {asked}: the field does not exist"));
     let known = table.iter().map(|field| field.field.as_str());
     let near = full.iter().find_map(|path| nearest(path, known.clone()));
     Err(match near {

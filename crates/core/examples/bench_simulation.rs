@@ -59,6 +59,6 @@ fn run(targets: usize, name: &str, behaviour: &impl TargetBehaviour, expected: &
     let timeline = Simulation::run(SimulationSetup::of(board), behaviour);
     let time = started.elapsed();
     assert_eq!(timeline.end, SimulationEnd::Over(expected.clone()));
-    println!("rehearsal_{name}_{targets} {:.1} ms", time.as_secs_f64() * 1e3);
-    println!("rehearsal_{name}_{targets}_passes {} passes", timeline.passes);
+    println!("simulation_{name}_{targets} {:.1} ms", time.as_secs_f64() * 1e3);
+    println!("simulation_{name}_{targets}_passes {} passes", timeline.passes);
 }

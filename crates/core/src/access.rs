@@ -1,5 +1,6 @@
 //! Authorisation: who may do what. Owns roles and requirements; never reads a token itself.
 
+use alloc::string::String;
 use core::fmt;
 
 use crate::words::name::{Actor, NodeName};
@@ -57,13 +58,13 @@ pub enum RequiredAccess {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// No token and no certificate, or none that is valid.
-    #[error("identify you: no valid token or node certificate was shown")]
+    #[error("authentication failed: no valid token or node certificate")]
     Unknown,
     /// Authenticated, but without the required right.
-    #[error("allow this to {who}: it needs {needed}")]
+    #[error("{who}; this needs {needed}")]
     Forbidden {
-        /// Name of the client.
-        who: Actor,
+        /// The client and its right: `token NAME has role ROLE`.
+        who: String,
         /// The required right.
         needed: &'static str,
     },
@@ -149,7 +150,7 @@ pub fn authorise(identity: &Identity, need: RequiredAccess, node: Option<&NodeNa
         Identity::Token { role, .. } => need.role().is_some_and(|needed| *role >= needed),
         Identity::Node(own) => need.own_node() && node == Some(own),
     };
-    if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.actor(), needed: need.describe() }) }
+    if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.right(), needed: need.describe() }) }
 }
 
 /// Prefix of a node's name where it is the actor.
@@ -164,6 +165,14 @@ impl Actor {
 }
 
 impl Identity {
+    fn right(&self) -> String {
+        match self {
+            Self::Token { name, role } => alloc::format!("token {name} has role {role}"),
+            Self::Node(node) => alloc::format!("node {node} has its own certificate only"),
+            Self::Anonymous => "the caller is not authenticated".into(),
+        }
+    }
+
     /// Name of this identity in events.
     #[must_use]
     pub fn actor(&self) -> Actor {

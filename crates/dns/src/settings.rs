@@ -67,8 +67,7 @@ impl DnsSettings {
         settings.ttl = span("ttl", self.ttl)?;
         settings.negative_ttl = span("negative_ttl", self.negative_ttl)?;
         let origin = ZoneOrigin::new(settings);
-        let origin =
-            origin.map_err(|error| SettingError { key: "domain", reason: format!("cannot {error}") })?;
+        let origin = origin.map_err(|error| SettingError { key: "domain", reason: error.to_string() })?;
         let upstreams = addresses("forward", &self.forward)?;
         let forward = (!upstreams.is_empty()).then(|| ForwardConfig::to(upstreams));
         Ok(DnsConfig { config: Config { forward, ..Config::on(listen) }, origin: Arc::new(origin) })
@@ -112,10 +111,10 @@ mod tests {
                 DnsSettings { listen: Some(vec!["53".into()]), ..other() },
                 "listen: \"53\": invalid socket address",
             ),
-            (DnsSettings { domain: text(".."), ..other() }, "domain: cannot use"),
+            (DnsSettings { domain: text(".."), ..other() }, "domain: \"..\" is not a valid DNS domain"),
             (
                 DnsSettings { datacentre: text("service"), ..other() },
-                "domain: cannot use service as datacentre",
+                "domain: service is not a valid datacentre",
             ),
             (DnsSettings { datacentre: text("DC"), ..other() }, "datacentre: \"DC\""),
             (DnsSettings { ttl: text("5"), ..other() }, "ttl: \"5\""),

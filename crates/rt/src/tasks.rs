@@ -33,13 +33,13 @@ pub struct Tasks {
 #[derive(Debug, thiserror::Error)]
 pub enum StopError {
     /// A task panicked; the others were asked to stop because of it.
-    #[error("keep task {task} running: it panicked")]
+    #[error("task {task} panicked")]
     Panicked {
         /// The task's name.
         task: String,
     },
     /// Some tasks did not end within the grace.
-    #[error("stop {left} task(s) within {grace:?}")]
+    #[error("stop all tasks within {grace:?}: {left} still running")]
     Stuck {
         /// How many were still running.
         left: usize,
@@ -187,7 +187,7 @@ mod tests {
         tasks.spawn("breaks", async { panic!("on purpose") });
         tasks.cancelled().await;
         let error = tasks.stop(Duration::from_secs(5)).await.unwrap_err();
-        assert_eq!(error.to_string(), "keep task breaks running: it panicked");
+        assert_eq!(error.to_string(), "task breaks panicked");
     }
 
     #[tokio::test]

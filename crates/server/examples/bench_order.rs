@@ -62,16 +62,16 @@ async fn serve() -> Result<()> {
     init(&config).await?;
     let server = Server::start(&config, Clock::system()).await?;
     let tasks = Tasks::new();
-    let told = watch::Sender::new(0_u64);
+    let assigned = watch::Sender::new(0_u64);
     let router = Router::new()
         .route("/v1/namespaces/{ns}/nodes/{node}/order", get(sync))
         .route("/v1/namespaces/{ns}/nodes/{node}/report", put(async || "{}"))
-        .with_state(told.clone());
+        .with_state(assigned.clone());
     let address = server.serve_beside(router, &tasks)?;
     println!("{address} {}", config.data_dir.join("pki/ca.pem").display());
     let reading = tokio::task::spawn_blocking(move || {
         for _ in std::io::stdin().lines().map_while(std::result::Result::ok) {
-            told.send_modify(|generation| *generation += 1);
+            assigned.send_modify(|generation| *generation += 1);
         }
     });
     reading.await?;
@@ -82,12 +82,12 @@ async fn serve() -> Result<()> {
 
 /// Waits until there is a newer order than the machine has.
 async fn sync(
-    State(told): State<watch::Sender<u64>>,
+    State(assigned): State<watch::Sender<u64>>,
     Query(asked): Query<BTreeMap<String, String>>,
 ) -> Json<OrderPoll> {
     let known: u64 = asked.get("generation").and_then(|known| known.parse().ok()).unwrap_or_default();
-    let mut told = told.subscribe();
-    let newer = told.wait_for(|generation| *generation > known);
+    let mut assigned = assigned.subscribe();
+    let newer = assigned.wait_for(|generation| *generation > known);
     let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
     let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
     Json(OrderPoll { order, report_requested: false, catalogue: None, servers: None })
@@ -122,16 +122,16 @@ async fn measure() -> Result<()> {
         identity: Identity::Nobody,
     };
     let client = Client::new(&access)?;
-    let (mut counts, mut told) = (Vec::new(), 0);
+    let (mut counts, mut assigned) = (Vec::new(), 0);
     for reports in [false, true] {
         println!(
             "connecting {AGENTS} agents, which {} what they did",
             if reports { "report" } else { "do not report" }
         );
         let tell = || {
-            told += 1;
+            assigned += 1;
             writeln!(tell, "tell")?;
-            Ok(told)
+            Ok(assigned)
         };
         counts.push((reports, rounds(&client, reports, tell).await?));
     }
@@ -162,9 +162,9 @@ async fn rounds(
     for round in 0..=ROUNDS {
         let begun = now();
         let generation = tell()?;
-        let told =
+        let assigned =
             || times.lock().unwrap_or_else(PoisonError::into_inner).get(&generation).map_or(0, Vec::len);
-        while told() < AGENTS {
+        while assigned() < AGENTS {
             ensure!(begun.elapsed() < BOUND, "waited {BOUND:?} in vain until all were told");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -162,7 +162,7 @@ fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigErro
     let value = |reason: String| ConfigError::Value { key: "name", reason };
     match name {
         Some(name) => ServerName::parse(&name).map_err(|error| value(error.to_string())),
-        None if shares => Err(value("it is missing: servers that share an etcd each need a name".to_owned())),
+        None if shares => Err(value("missing; each server that shares an etcd needs a name".to_owned())),
         None => ServerName::parse(DEFAULT_NAME).map_err(|error| value(error.to_string())),
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     fn unknown_keys_wrong_units_and_contradictions_are_refused_with_their_place() {
         let cases = [
             ("listn = \"x\"", "unknown field `listn`"),
-            ("suspect_after = \"5\"", "use suspect_after: read \"5\" as a length of time"),
+            ("suspect_after = \"5\"", "use suspect_after: \"5\" is not a duration"),
             ("suspect_after = \"1m\"", "is not longer than suspect_after 1m"),
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),

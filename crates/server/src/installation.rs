@@ -37,7 +37,7 @@ pub enum InstallationError {
     #[error("{0}")]
     Store(#[from] StoreError),
     /// The store has no installation.
-    #[error("find an installation in the store; initialise one with `bellwether server init`")]
+    #[error("find an installation in the store; create one with `bellwether server init`")]
     Missing,
     /// The store has an installation already.
     #[error("initialise the store: it has installation {id} already")]

@@ -46,7 +46,7 @@ pub enum OpError {
         hint: Option<String>,
     },
     /// The caller lacks a right on this object.
-    #[error("cannot {what}: it needs {needed}")]
+    #[error("cannot {what}: this needs {needed}")]
     Forbidden {
         /// The operation and its object; fits after "cannot ".
         what: String,
@@ -62,7 +62,7 @@ pub enum OpError {
         hint: String,
     },
     /// A value is not valid.
-    #[error("cannot {0}")]
+    #[error("{0}")]
     Invalid(#[from] ShapeError),
     /// The join token is not valid.
     #[error("cannot join: {0}")]

@@ -168,7 +168,7 @@ pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError>
     let namespace = subject.iter_organization().next().and_then(|part| part.as_str().ok());
     let node = subject.iter_common_name().next().and_then(|part| part.as_str().ok());
     let (Some(namespace), Some(node)) = (namespace, node) else {
-        return Err(refuse(what, "it names no node"));
+        return Err(refuse(what, "it does not name a node"));
     };
     Ok(CertificateIdentity {
         namespace: Namespace::parse(namespace).map_err(|error| refuse(what, error))?,

@@ -115,7 +115,7 @@ pub async fn dump(store: &Store, range: Range, at: Option<Revision>) -> Vec<(Str
 }
 
 /// What a batch changed, as text: `key=value` or `-key`.
-pub fn told(batch: &Batch) -> Vec<String> {
+pub fn changes_of(batch: &Batch) -> Vec<String> {
     let tell = |change: &crate::Change| match &change.entry {
         Some(entry) => format!("{}={}", text(&change.key), text(&entry.value)),
         None => format!("-{}", text(&change.key)),

@@ -162,8 +162,8 @@ impl Backend for Embedded {
         async move {
             self.check_open()?;
             off_runtime(&self.level, move || reader.view(|view| Ok(view.check_kept(after)))).await?;
-            let past = DiskHistory { reader: self.reader.clone(), tasks: self.level.clone() };
-            Ok(Watch::new(FeedFollower::new(&self.feed, Arc::new(past), range, after)))
+            let history = DiskHistory { reader: self.reader.clone(), tasks: self.level.clone() };
+            Ok(Watch::new(FeedFollower::new(&self.feed, Arc::new(history), range, after)))
         }
         .boxed()
     }

@@ -145,8 +145,8 @@ impl Memory {
     fn watch_now(&self, range: Range, after: Revision) -> Result<Watch, StoreError> {
         let state = self.open()?;
         as_of::check_kept(after, self.feed.history().floor(), state.revision)?;
-        let past: Arc<dyn Replay> = Arc::new(NoHistory(self.feed.clone()));
-        Ok(Watch::new(FeedFollower::new(&self.feed, past, range, after)))
+        let history: Arc<dyn Replay> = Arc::new(NoHistory(self.feed.clone()));
+        Ok(Watch::new(FeedFollower::new(&self.feed, history, range, after)))
     }
 
     fn grant_now(&self, ttl: Duration) -> Result<LeaseId, StoreError> {

@@ -79,8 +79,8 @@ impl OrderWorker {
     fn look(&mut self) {
         let mut disk = self.node.disk();
         let Some(order) = disk.order.clone() else { return };
-        for (name, told) in &order.content.entities {
-            disk.memories.entry(name.clone()).or_default().told(told.clone());
+        for (name, assigned) in &order.content.entities {
+            disk.memories.entry(name.clone()).or_default().assign(assigned.clone());
         }
         drop(disk);
         for name in self.names() {

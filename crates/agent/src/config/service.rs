@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition};
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::records::registrations::{MAX_WORD_BYTES, MAX_WORDS};
-use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::records::report::MAX_WAITS_FOR;
 use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{CheckName, EntityName, InstanceName, InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Span;
@@ -103,8 +103,8 @@ fn at(definition: &ServiceDefinition) -> Result<ServiceAddress, DefinitionError>
 }
 
 fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, DefinitionError> {
-    if texts.len() > MAX_LACKS {
-        return Err(wrong("needs", format!("more than {MAX_LACKS} needs")));
+    if texts.len() > MAX_WAITS_FOR {
+        return Err(wrong("needs", format!("more than {MAX_WAITS_FOR} needs")));
     }
     let needs = texts.iter().map(|text| parse::<Need>("needs", text)).collect::<Result<Vec<_>, _>>()?;
     if needs.iter().any(|need| need.service == *own) {

@@ -187,7 +187,7 @@ fn a_catalogue_file_has_one_content_and_its_defaults() {
         ("format = \"json\"\ntext = \"a\"", "name only one of format"),
         ("text = \"a\"\nlevel = \"best\"", "neither \"functional\" nor \"addressable\""),
         ("text = \"a\"\nservices = [\"A\"]", "use file./a/b.services in"),
-        ("text = \"a\"\nrequired = [\"0 of db\"]", "nothing of it is needed"),
+        ("text = \"a\"\nrequired = [\"0 of db\"]", "the count is 0"),
         ("text = \"a\"\nbefore = [\"db\"]", "there is no [entity.db]"),
         ("text = \"a\"\ndebounce = \"2h\"", "longer than an hour"),
         ("text = \"a\"\nreload = []", "a command needs a program"),
@@ -214,7 +214,7 @@ fn needs_are_texts_or_tables_and_name_each_service_once() {
     let message: Vec<String> = needs.iter().map(ToString::to_string).collect();
     assert_eq!(message, ["2 functional of db", "1 addressable of lb"]);
     for (needs, reason) in [
-        ("[\"0 of db\"]", "nothing of it is needed"),
+        ("[\"0 of db\"]", "the count is 0"),
         ("[7]", "write texts like"),
         ("[\"db\", \"2 of db\"]", "db is named twice"),
         ("[{ service = \"db\", level = \"up\" }]", "\"up\" is not functional or addressable"),

@@ -55,8 +55,8 @@ impl EntityTask {
         let late = late.map(|late| format!(" (for longer than {late})")).unwrap_or_default();
         let busy = AgentActivity::Held(format!("needs {}{late}", said.join(", and ")));
         let account = EntityAccount::of(&self.entry.memory, &busy, &self.check_summary, self.health.since());
-        let lacks: BTreeSet<_> = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
-        self.put(account.with_runs(&self.failed).lacking(lacks));
+        let waits_for: BTreeSet<_> = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
+        self.put(account.with_runs(&self.failed).waiting_for(waits_for));
     }
 
     /// Whether the entity waits for needs, so that changes of the catalogue matter.

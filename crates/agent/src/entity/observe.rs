@@ -94,7 +94,7 @@ impl EntityTask {
         self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
         let assigned = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
         if let Some(assignment) = assigned
-            && self.entry.memory.told(assignment.clone())
+            && self.entry.memory.assign(assignment.clone())
         {
             tracing::info!(entity = %self.name, version = %assignment.version, "a version was assigned");
         }

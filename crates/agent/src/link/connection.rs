@@ -115,13 +115,13 @@ impl Connection {
     }
 
     /// Takes in which servers are live. Returns what to save of it.
-    pub(super) fn advertised(&self, tag: String, in_place: Vec<LiveServer>, now: Timestamp) -> SavedServers {
+    pub(super) fn advertised(&self, tag: String, live: Vec<LiveServer>, now: Timestamp) -> SavedServers {
         self.state.send_modify(|state| {
-            state.servers.tell(in_place, now);
+            state.servers.update(live, now);
             state.tag = tag;
         });
         let state = self.state.borrow();
-        SavedServers { tag: state.tag.clone(), servers: state.servers.told().to_vec() }
+        SavedServers { tag: state.tag.clone(), servers: state.servers.advertised().to_vec() }
     }
 
     /// A better server than the one in use, if there is one, and the time from which on to move to it.

@@ -33,7 +33,7 @@ struct ServerListFile {
 struct ServerListEntry {
     name: String,
     address: String,
-    in_place: bool,
+    live: bool,
 }
 
 impl SavedServers {
@@ -51,7 +51,7 @@ impl SavedServers {
         let entry = |advertised: &AdvertisedServer| ServerListEntry {
             name: advertised.name.to_string(),
             address: advertised.address.clone(),
-            in_place: advertised.in_place,
+            live: advertised.live,
         };
         let servers = self.servers.iter().map(entry).collect();
         let file = ServerListFile { schema: SCHEMA, tag: self.tag.clone(), servers };
@@ -70,7 +70,7 @@ fn read(path: &Path) -> Result<SavedServers, String> {
     }
     let advertised = |entry: ServerListEntry| {
         let name = ServerName::parse(&entry.name).map_err(|error| error.to_string())?;
-        Ok(AdvertisedServer { name, address: entry.address, in_place: entry.in_place })
+        Ok(AdvertisedServer { name, address: entry.address, live: entry.live })
     };
     Ok(SavedServers {
         tag: file.tag,
@@ -88,11 +88,11 @@ mod tests {
         assert_eq!(SavedServers::load(dir.path()), SavedServers::default());
         // The stored form of schema 1.
         let first = r#"{"schema": 1, "tag": "9d1c0f2ab34e5567", "servers": [
-            {"name": "server-1", "address": "https://10.0.0.1:7420", "in_place": true},
-            {"name": "server-2", "address": "https://10.0.0.2:7420", "in_place": false}]}"#;
+            {"name": "server-1", "address": "https://10.0.0.1:7420", "live": true},
+            {"name": "server-2", "address": "https://10.0.0.2:7420", "live": false}]}"#;
         std::fs::write(dir.path().join(FILE), first).unwrap();
         let known = SavedServers::load(dir.path());
-        assert_eq!((known.servers.len(), known.servers[1].in_place), (2, false));
+        assert_eq!((known.servers.len(), known.servers[1].live), (2, false));
         known.store(dir.path()).unwrap();
         assert_eq!(SavedServers::load(dir.path()), known);
         std::fs::write(dir.path().join(FILE), "{").unwrap();

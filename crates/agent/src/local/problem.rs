@@ -19,7 +19,7 @@ impl LocalFailure {
 
 impl From<ShapeError> for LocalFailure {
     fn from(error: ShapeError) -> Self {
-        Self::new(Code::Invalid, format!("cannot {error}"))
+        Self::new(Code::Invalid, error.to_string())
     }
 }
 

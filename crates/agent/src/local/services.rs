@@ -91,7 +91,7 @@ async fn update_check(
         CheckStatus::Failing => TtlUpdate::Failing,
     };
     if note.len() > MAX_WORD_BYTES || note.chars().any(char::is_control) {
-        let reason = format!("write one line of at most {MAX_WORD_BYTES} bytes");
+        let reason = format!("must be one line of at most {MAX_WORD_BYTES} bytes");
         return Err(ShapeError::at("note", reason).into());
     }
     local.registry.update_check(id, check, CheckUpdate { state, note }).await.map_err(refused)?;

@@ -81,8 +81,8 @@ impl InstanceTask {
     /// Stores that its needs were met.
     async fn keep_met(&self) {
         let (answer, answered) = oneshot::channel();
-        let told = self.registry.send((RegistryRequest::Met(self.service.clone()), answer)).await;
-        let kept = if told.is_ok() { answered.await } else { return };
+        let sent = self.registry.send((RegistryRequest::Met(self.service.clone()), answer)).await;
+        let kept = if sent.is_ok() { answered.await } else { return };
         if let Ok(Err((_, reason))) = kept {
             tracing::warn!("cannot {reason}; after a restart {} may wait again", self.service.name);
         }
@@ -90,11 +90,11 @@ impl InstanceTask {
 
     /// Publishes its health: that of its checks, once no need is unmet.
     fn show(&self, unmet: &[UnmetNeed], checked: impl FnOnce() -> CheckStatus) {
-        let lacks = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
+        let waits_for = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
         let reasons: Vec<String> = unmet.iter().map(ToString::to_string).collect();
         let serving = if reasons.is_empty() { checked() } else { waiting(&reasons.join(", and ")) };
         let (key, shown) =
-            (self.service.key(), PublishedInstance { service: self.service.clone(), serving, lacks });
+            (self.service.key(), PublishedInstance { service: self.service.clone(), serving, waits_for });
         self.published.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);
             if !same {

@@ -18,7 +18,7 @@ pub(crate) struct PublishedInstance {
     pub(crate) service: Arc<Service>,
     pub(crate) serving: CheckStatus,
     /// The services it waits for.
-    pub(crate) lacks: BTreeSet<ServiceName>,
+    pub(crate) waits_for: BTreeSet<ServiceName>,
 }
 
 /// All instances of this node.

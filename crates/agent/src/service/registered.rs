@@ -32,7 +32,7 @@ pub(crate) fn is_registered(shown: &PublishedInstance, board: &ReportBoard) -> b
 }
 
 fn registration(
-    PublishedInstance { service, serving, lacks }: &PublishedInstance,
+    PublishedInstance { service, serving, waits_for }: &PublishedInstance,
     addresses: &Addresses,
 ) -> ServiceRegistration {
     ServiceRegistration {
@@ -50,7 +50,7 @@ fn registration(
         tags: service.tags.iter().map(ToString::to_string).collect(),
         meta: service.meta.clone(),
         entity: service.entity.as_ref().map(ToString::to_string),
-        waits_for: lacks.iter().map(ToString::to_string).collect(),
+        waits_for: waits_for.iter().map(ToString::to_string).collect(),
         status: serving.into(),
         reason: serving.reason().to_owned(),
         since_ms: 0,

@@ -159,7 +159,7 @@ async fn cut_short(more: &str) -> (Bench, std::process::Child, String) {
 async fn an_action_under_way_when_the_agent_was_killed_is_not_run_again() {
     let (bench, mut agent, version) = cut_short("").await;
     let evidence = bench.failure().await;
-    assert_eq!(evidence.summary, "the agent was stopped while it ran; not run again");
+    assert_eq!(evidence.summary, "the agent stopped while it ran; not run again");
     assert_eq!(bench.trace(), [version]);
     agent.kill().unwrap();
     agent.wait().unwrap();

@@ -63,7 +63,7 @@ async fn an_agent_that_refuses_its_order_reports_why_and_stays_connected() {
     bench.roll("v2").await;
     let status = bench.says("the refusal", |status| status.refused.is_some()).await;
     let refused = status.refused.unwrap();
-    assert!(refused.contains("one of term 1000000000 is in hand"), "{refused}");
+    assert!(refused.contains("the stored order has term 1000000000"), "{refused}");
     // Longer than the time after which a node is suspect.
     let quiet = PresenceLimits::default().suspect.as_millis();
     let first = status.last_contact_ms.unwrap();

@@ -84,7 +84,7 @@ async fn files_follow_the_catalogue_in_every_form_and_changes_at_once_are_one_re
         file(&bench, "about", "text = \"{{ node.name }} {{ node.addresses.eth1[0] }} {{ facts.os }}\""),
     ];
     let agent = bench.agent(&config.concat()).await;
-    stands(&bench, "services.yaml", "pending", "waiting for 1 addressable of db: nobody ever offered it")
+    stands(&bench, "services.yaml", "pending", "waiting for 1 addressable of db: no node ever registered it")
         .await;
     says(&bench, "db.conf", "").await;
     says(&bench, "about", "web-1 10.1.0.7 linux").await;

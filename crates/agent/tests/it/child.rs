@@ -45,9 +45,9 @@ fn the_agent() {
 #[test]
 fn the_service() {
     use std::io::{Read, Write};
-    let Some(told) = std::env::var_os(SERVICE) else { return };
-    let told = told.into_string().unwrap();
-    let (port, announce) = told.split_once(' ').unwrap();
+    let Some(arguments) = std::env::var_os(SERVICE) else { return };
+    let arguments = arguments.into_string().unwrap();
+    let (port, announce) = arguments.split_once(' ').unwrap();
     let version = std::env::var_os("BELLWETHER_VERSION").unwrap().into_string().unwrap();
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(announce).unwrap();
     file.write_all(format!("{} {version}\n", std::process::id()).as_bytes()).unwrap();

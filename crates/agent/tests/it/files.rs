@@ -208,11 +208,11 @@ async fn restored_files_that_were_not_reloaded_are_reloaded_by_the_next_apply() 
     assert_eq!(evidence.summary, wanted);
     // The file is as before, and the service must still read it: it is unknown what it read last.
     bench.roll_profile("web@1").await;
-    let told = |status: &bellwether_agent::status::AgentStatus| {
+    let reports_failure = |status: &bellwether_agent::status::AgentStatus| {
         let web = status.entities.get("web");
-        web.is_some_and(|web| web.line.contains("told web@1: reload: exit code 4"))
+        web.is_some_and(|web| web.line.contains("assigned web@1: reload: exit code 4"))
     };
-    bench.says("the reload failing for web@1 too", told).await;
+    bench.says("the reload failing for web@1 too", reports_failure).await;
     fs::remove_file(&broken).unwrap();
     bench.until("web@1 read again", async || (bench.trace() == ["one", "one"]).then_some(())).await;
     agent.stop().await;

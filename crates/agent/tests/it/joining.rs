@@ -54,7 +54,7 @@ async fn a_refused_join_has_the_servers_reason() {
     let error = refused("unknown", &Secret::new(format!("bwj_00.{fingerprint}"))).await;
     assert!(error.contains("unknown or was revoked"), "{error}");
     let error = refused("impostor", &Secret::new(format!("bwj_00.{}", "0".repeat(64)))).await;
-    assert!(error.contains("the server's CA is not the one the join token names"), "{error}");
+    assert!(error.contains("the server's CA is not the one in the join token"), "{error}");
     let mut other = bench.request(bench.token().await);
     other.node = "web-2".to_owned();
     let error = bellwether_agent::join::join(other).await.unwrap_err().to_string();

@@ -35,13 +35,13 @@ async fn the_dynamic_part_waits_for_its_needs_and_reports_how_each_is_unmet() {
     let agent = bench.agent(&needing(&bench, "\"mysql\"")).await;
     until("the socket is there", async || register(&bench, &listening_as("mysqld")).await.is_ok()).await;
     bench.roll("v1").await;
-    waits(&bench, "web: needs 1 functional of mysql: nobody ever offered it; did you mean mysqld?").await;
+    waits(&bench, "web: needs 1 functional of mysql: no node ever registered it; did you mean mysqld?").await;
     assert_eq!(bench.trace(), ["static v1 from []"], "the static part depends on nothing");
     let target = bench.target().await.unwrap();
     assert_eq!(target.phase, "blocked", "a wait is no failure: {target:?}");
 
     register(&bench, &patient("mysql")).await.unwrap();
-    waits(&bench, "0 of 1 registered serve; mysql on web-1: check alive: nothing was said yet").await;
+    waits(&bench, "0 of 1 registered are functional; mysql on web-1: check alive: no update yet").await;
     update_check(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v1").await;
     let trace = bench.trace();
@@ -55,7 +55,7 @@ async fn the_dynamic_part_waits_for_its_needs_and_reports_how_each_is_unmet() {
     .await;
     assert_eq!(bench.trace(), trace);
     bench.roll("v2").await;
-    waits(&bench, "0 of 1 registered serve").await;
+    waits(&bench, "0 of 1 registered are functional").await;
     update_check(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v2").await;
     agent.stop().await;
@@ -67,7 +67,7 @@ async fn an_unmet_need_fails_the_step_after_its_timeout_or_is_waited_for_further
     let agent = bench.agent(&needing(&bench, "{ service = \"mysql\", timeout = \"300ms\" }")).await;
     bench.roll("v1").await;
     let evidence = bench.failure().await;
-    let said = "dynamic: waited 300ms for 1 functional of mysql: nobody ever offered it";
+    let said = "dynamic: waited 300ms for 1 functional of mysql: no node ever registered it";
     assert_eq!(evidence.summary, said);
     agent.stop().await;
 
@@ -75,7 +75,7 @@ async fn an_unmet_need_fails_the_step_after_its_timeout_or_is_waited_for_further
     let need = "{ service = \"mysql\", count = 2, timeout = \"100ms\", on_timeout = \"wait\" }";
     let agent = bench.agent(&needing(&bench, need)).await;
     bench.roll("v1").await;
-    waits(&bench, "needs 2 functional of mysql: nobody ever offered it (for longer than 100ms)").await;
+    waits(&bench, "needs 2 functional of mysql: no node ever registered it (for longer than 100ms)").await;
     agent.stop().await;
 }
 
@@ -130,7 +130,7 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
         })
         .await;
     };
-    says("web", "failing needs 2 functional of mysql: nobody ever offered it").await;
+    says("web", "failing needs 2 functional of mysql: no node ever registered it").await;
     let why = bench.client.why(crate::bench::NS, "node/web-1").await.unwrap().lines.join("\n");
     assert!(why.contains("web of service web is not healthy: needs 2 functional of mysql"), "{why}");
 
@@ -154,7 +154,7 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
     // Neither does a restart, after which no update has arrived yet.
     agent.stop().await;
     let agent = bench.agent_again(&format!("{web}tags = [\"again\"]\n"));
-    let silent = "failing check alive: nothing was said yet";
+    let silent = "failing check alive: no update yet";
     says("mysql", silent).await;
     // The tag is the new agent's, so this registration was made by it.
     until("the new agent reports web", async || {
@@ -168,6 +168,6 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
     // A changed need was never met.
     agent.stop().await;
     let agent = bench.agent_again(&web.replace("2 of mysql", "3 of mysql"));
-    says("web", "failing needs 3 functional of mysql: 0 of 2 registered serve; one on web-1: check alive: nothing was said yet").await;
+    says("web", "failing needs 3 functional of mysql: 0 of 2 registered are functional; one on web-1: check alive: no update yet").await;
     agent.stop().await;
 }

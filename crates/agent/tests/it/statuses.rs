@@ -22,8 +22,8 @@ async fn story(bench: &Bench, category: &str) -> Vec<(Option<String>, String)> {
     let events = bench.client.events(NS, Some(0), 1_000, std::time::Duration::ZERO).await.unwrap().items;
     let prefix = format!("{category}=");
     let word = |text: &Option<String>| text.as_ref()?.strip_prefix(&prefix).map(str::to_owned);
-    let told = events.iter().filter(|event| event.kind == "status.changed");
-    told.filter_map(|event| Some((word(&event.before), word(&event.after)?))).collect()
+    let events = events.iter().filter(|event| event.kind == "status.changed");
+    events.filter_map(|event| Some((word(&event.before), word(&event.after)?))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,12 +66,12 @@ async fn an_invalid_status_is_refused_with_a_reason() {
     assert_eq!(mode, 0o660);
     let long = NewStatus { lifetime_ms: Some(5), ..new("success", "") };
     let cases = [
-        ("validate", new("success", ""), Code::Refused, "the agent itself says how it stands"),
-        ("provision", new("success", ""), Code::Refused, "the agent itself says how it stands"),
+        ("validate", new("success", ""), Code::Refused, "only the agent itself sets this category"),
+        ("provision", new("success", ""), Code::Refused, "only the agent itself sets this category"),
         ("Backup", new("success", ""), Code::Invalid, "lower-case"),
         ("backup", new("unknown", ""), Code::Invalid, "success, failed, running or pending"),
         ("backup", new("failed", &"x".repeat(600)), Code::Invalid, "longer than 512"),
-        ("backup", long, Code::Invalid, "not from a second to a year"),
+        ("backup", long, Code::Invalid, "not between 1s and 1 year"),
         ("backup", new("failed", &"x".repeat(70_000)), Code::TooLarge, "length limit"),
     ];
     for (category, status, code, reason) in cases {
@@ -137,12 +137,12 @@ async fn a_status_that_is_not_refreshed_becomes_unknown_with_one_event() {
     set_status(&dir, "backup", &NewStatus { lifetime_ms: Some(600_000), ..short }).await.unwrap();
     bench.sees("it is back", |node| node.statuses["backup"].state == "success").await;
     let word = |text: &str| text.to_owned();
-    let told = [
+    let events = [
         (None, word("success")),
         (Some(word("success")), word("unknown")),
         (Some(word("unknown")), word("success")),
     ];
-    assert_eq!(story(&bench, "backup").await, told);
+    assert_eq!(story(&bench, "backup").await, events);
     agent.stop().await;
 }
 

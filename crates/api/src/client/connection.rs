@@ -69,10 +69,11 @@ impl Client {
         let uri: Uri = base.parse().map_err(|error| setup("the server address", format!("{error}")))?;
         match uri.scheme_str() {
             Some("https") if access.ca.is_none() => {
-                return Err(setup("the server address", "https needs the CA certificate too".to_owned()));
+                return Err(setup("the server address", "https:// needs a CA certificate".to_owned()));
             }
             Some("http") if !is_loopback(&uri) && !matches!(access.identity, Identity::Nobody) => {
-                let reason = "http:// would send the token in clear; it is for loopback alone, use https://";
+                let reason =
+                    "http:// would send the token unencrypted and is allowed for loopback only; use https://";
                 return Err(setup("the server address", reason.to_owned()));
             }
             Some("http" | "https") => {}
@@ -82,8 +83,13 @@ impl Client {
         }
         let bearer = match &access.identity {
             Identity::Token(token) => {
-                let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
-                    .map_err(|_| setup("the token", "it has characters that no token has".to_owned()))?;
+                let mut value =
+                    HeaderValue::try_from(format!("Bearer {}", token.expose())).map_err(|_| {
+                        setup(
+                            "the token",
+                            "it contains characters that are not allowed in a token".to_owned(),
+                        )
+                    })?;
                 value.set_sensitive(true);
                 Some(Arc::new(value))
             }
@@ -273,7 +279,7 @@ impl Client {
         }
         match serde_json::from_slice::<Problem>(&bytes) {
             Ok(problem) => Err(CallError::Problem(problem)),
-            Err(_) => Err(self.garbled(format!("status {status} without a problem in it"))),
+            Err(_) => Err(self.garbled(format!("status {status} without a problem document"))),
         }
     }
 

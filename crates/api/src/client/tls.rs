@@ -108,7 +108,7 @@ fn base() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, 
 fn certificates(what: &str, pem: &str) -> Result<Vec<CertificateDer<'static>>, CallError> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let read = read.map_err(|error| setup(what, error))?;
-    if read.is_empty() { Err(setup(what, "no certificate in it")) } else { Ok(read) }
+    if read.is_empty() { Err(setup(what, "it contains no certificate")) } else { Ok(read) }
 }
 
 fn setup(what: &str, reason: impl std::fmt::Display) -> CallError {
@@ -133,7 +133,7 @@ impl ServerCertVerifier for FingerprintVerifier {
         let known = intermediates.iter().find(|ca| fingerprint(ca) == self.fingerprint);
         let Some(ca) = known else {
             return Err(Error::General(
-                "the server's CA is not the one the join token names; someone may be between you and it"
+                "the server's CA is not the one in the join token; the connection may be intercepted"
                     .to_owned(),
             ));
         };
@@ -153,7 +153,7 @@ impl ServerCertVerifier for FingerprintVerifier {
         _cert: &CertificateDer<'_>,
         _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("only TLS 1.3 is spoken".to_owned()))
+        Err(Error::General("only TLS 1.3 is supported".to_owned()))
     }
 
     fn verify_tls13_signature(

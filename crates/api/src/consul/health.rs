@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_has_its_checks_and_of_a_node_that_is_not_heard_from_only_that_is_known() {
+    fn every_level_has_its_checks_and_an_unreachable_node_has_only_that_one() {
         let (catalogue, datacentre) = (catalogue(), "default".parse().unwrap());
         let view = View { catalogue: &catalogue, datacentre: &datacentre };
         let entries = view.health(&"web".parse().unwrap(), (&[], false));

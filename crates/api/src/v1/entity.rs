@@ -245,9 +245,14 @@ fn info(owner: &str, description: &str) -> Result<core::EntityInfo, ShapeError> 
 
 /// Reads the source of an entity's targets.
 fn source(selector: &str, external: Option<&ExternalSettings>) -> Result<core::TargetSource, ShapeError> {
-    let Some(external) = external else { return Ok(core::TargetSource::Nodes(read("selector", selector)?)) };
+    let Some(external) = external else {
+        if selector.is_empty() {
+            return Err(ShapeError::at("selector", "missing; write 'all' for every node"));
+        }
+        return Ok(core::TargetSource::Nodes(read("selector", selector)?));
+    };
     if !selector.is_empty() {
-        let reason = "an entity picks nodes, or its targets are external; leave one of them out";
+        let reason = "selector and external exclude each other";
         return Err(ShapeError::at("selector", reason));
     }
     let patience = external.try_into().map_err(|error: ShapeError| error.within("external"))?;
@@ -299,7 +304,7 @@ impl EntitySpec {
             (None, None) => Ok(None),
             (Some(profile), None) => Ok(Some(core::EntityKind::Profile(read("profile", profile)?))),
             (None, Some(action)) => Ok(Some(core::EntityKind::Action(read("action", action)?))),
-            (Some(_), Some(_)) => Err(ShapeError::at("action", "an entity is of a profile or of an action")),
+            (Some(_), Some(_)) => Err(ShapeError::at("action", "profile and action exclude each other")),
         }
     }
 }

@@ -111,9 +111,9 @@ impl FreezeSpec {
         let kind = self.kind.unwrap_or(FreezeKind::Freeze).into();
         let lasts: Option<Span> = read_some("lasts", self.lasts.as_deref())?;
         match lasts {
-            Some(Span::ZERO) => Err(ShapeError::at("lasts", "a freeze lasts longer than nothing")),
+            Some(Span::ZERO) => Err(ShapeError::at("lasts", "must be over 0s")),
             Some(span) if span > LONGEST => {
-                let reason = "a freeze lasts at most a year by itself; without it, until a person ends it";
+                let reason = "must be at most 1 year; omit it for a freeze without an end";
                 Err(ShapeError::at("lasts", reason))
             }
             Some(_) | None => Ok((scope, kind, lasts)),
@@ -130,9 +130,7 @@ pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Freeze
         (None, None) => Ok(core::FreezeScope::Everything),
         (Some(entity), None) => Ok(core::FreezeScope::Entity(read("entity", entity)?)),
         (None, Some(targets)) => Ok(core::FreezeScope::Targets(read("targets", targets)?)),
-        (Some(_), Some(_)) => {
-            Err(ShapeError::at("targets", "a freeze covers an entity or targets, not both"))
-        }
+        (Some(_), Some(_)) => Err(ShapeError::at("targets", "entity and targets exclude each other")),
     }
 }
 
@@ -147,7 +145,7 @@ impl From<&core::Freeze> for Freeze {
             name: from.name.to_string(),
             entity,
             targets,
-            kind: from.strength.into(),
+            kind: from.kind.into(),
             by: from.annotation.by.to_string(),
             reason: from.annotation.reason.clone(),
             at_ms: from.annotation.at.as_millis(),
@@ -163,7 +161,7 @@ impl TryFrom<Freeze> for core::Freeze {
         Ok(Self {
             name: read("name", &from.name)?,
             scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
-            strength: from.kind.into(),
+            kind: from.kind.into(),
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 reason: from.reason,

@@ -43,7 +43,7 @@ pub struct NodeLog {
 pub fn run(text: &str) -> Result<String, ShapeError> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if text.is_empty() || text.len() > core::MAX_RUN_BYTES || !text.bytes().all(fine) {
-        return Err(ShapeError::at("run", "write 1 to 64 letters, digits and '-'"));
+        return Err(ShapeError::at("run", "must be 1 to 64 letters, digits and '-'"));
     }
     Ok(text.to_owned())
 }
@@ -54,7 +54,7 @@ pub fn run(text: &str) -> Result<String, ShapeError> {
 /// [`ShapeError`] at `text` when it is longer than 65,536 bytes.
 pub fn text(text: String) -> Result<String, ShapeError> {
     if text.len() > core::MAX_LOG_BYTES {
-        return Err(ShapeError::at("text", "it is longer than 65536 bytes; send its end"));
+        return Err(ShapeError::at("text", "longer than 65536 bytes; send the end only"));
     }
     Ok(text)
 }

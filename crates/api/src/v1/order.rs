@@ -59,7 +59,7 @@ impl TryFrom<ApplyMethod> for core::ApplyMethod {
             ApplyMethod::Render => Ok(Self::Render),
             ApplyMethod::Run => Ok(Self::Run),
             ApplyMethod::Acknowledge => Ok(Self::Acknowledge),
-            ApplyMethod::Unknown => Err(ShapeError::at("method", "this version does not know it")),
+            ApplyMethod::Unknown => Err(ShapeError::at("method", "this release does not know the value")),
         }
     }
 }

@@ -56,5 +56,5 @@ pub struct EntityOverview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_bad: Option<String>,
     /// State of its rollout and the reason for it, one line.
-    pub message: String,
+    pub reason: String,
 }

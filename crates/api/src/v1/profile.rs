@@ -113,19 +113,20 @@ pub fn params(text: &str) -> Result<Params, ShapeError> {
 pub fn canonical(params: &Params) -> Result<String, ShapeError> {
     for (key, value) in params {
         if depth(value) > MAX_DEPTH {
-            let reason = format!("the value of {key:?} is nested more than {MAX_DEPTH} deep");
+            let reason = format!("the value of {key:?} is nested more than {MAX_DEPTH} levels deep");
             return Err(ShapeError::at("params", reason));
         }
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
         if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(inner) {
-            let reason = format!("{key:?} is no key: 1 to {MAX_KEY_BYTES} letters, digits and '_ - . /'");
+            let reason =
+                format!("{key:?} is not a valid key: use 1 to {MAX_KEY_BYTES} letters, digits and '_ - . /'");
             return Err(ShapeError::at("params", reason));
         }
     }
     let text = serde_json::to_string(params).map_err(|error| ShapeError::at("params", error))?;
     if text.len() > core::MAX_PARAMS_BYTES {
         let (long, most) = (text.len(), core::MAX_PARAMS_BYTES);
-        let reason = format!("they are {long} bytes as JSON, and a profile has at most {most}; split it");
+        let reason = format!("{long} bytes as JSON, at most {most} allowed; split the profile");
         return Err(ShapeError::at("params", reason));
     }
     Ok(text)
@@ -222,7 +223,7 @@ mod tests {
             |levels: usize| params(&format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels)));
         assert!(canonical(&nested(MAX_DEPTH).unwrap()).is_ok());
         let error = canonical(&nested(MAX_DEPTH + 1).unwrap()).unwrap_err().to_string();
-        assert!(error.contains("nested more than 32 deep"), "{error}");
+        assert!(error.contains("nested more than 32 levels deep"), "{error}");
         let long = Value::String("x".repeat(core::MAX_PARAMS_BYTES));
         let error = canonical(&Params::from([("a".to_owned(), long)])).unwrap_err().to_string();
         assert!(error.contains("65536"), "{error}");

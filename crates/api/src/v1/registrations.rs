@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bellwether_core::records::registrations as core;
-use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::records::report::MAX_WAITS_FOR;
 use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
@@ -98,7 +98,7 @@ pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
 /// [`ShapeError`] at `addresses`.
 pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, ShapeError> {
     if shape.values().map(Vec::len).sum::<usize>() > core::MAX_ADDRESSES {
-        let reason = format!("there are more than {}", core::MAX_ADDRESSES);
+        let reason = format!("more than {}", core::MAX_ADDRESSES);
         return Err(ShapeError::at("addresses", reason));
     }
     let read = |(interface, list): (&String, &Vec<IpAddr>)| {
@@ -109,8 +109,8 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
 
 /// Reads the services that something waits for.
 pub(super) fn waits_for(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
-    if names.len() > MAX_LACKS {
-        return Err(ShapeError::at("waits_for", format!("there are more than {MAX_LACKS}")));
+    if names.len() > MAX_WAITS_FOR {
+        return Err(ShapeError::at("waits_for", format!("more than {MAX_WAITS_FOR}")));
     }
     names.iter().map(|service| read("waits_for", service)).collect()
 }
@@ -125,7 +125,7 @@ impl From<&core::ServiceRegistrations> for ServiceRegistrations {
             tags: registration.tags.iter().map(ToString::to_string).collect(),
             meta: registration.meta.clone(),
             entity: registration.entity.as_ref().map(ToString::to_string),
-            waits_for: registration.lacks.iter().map(ToString::to_string).collect(),
+            waits_for: registration.waits_for.iter().map(ToString::to_string).collect(),
             status: (&registration.serving).into(),
             reason: registration.serving.reason().to_owned(),
             since_ms: registration.since.as_millis(),
@@ -142,7 +142,7 @@ impl TryFrom<ServiceRegistrations> for core::ServiceRegistrations {
     type Error = ShapeError;
     fn try_from(from: ServiceRegistrations) -> Result<Self, ShapeError> {
         if from.instances.len() > core::MAX_INSTANCES {
-            let reason = format!("there are more than {}", core::MAX_INSTANCES);
+            let reason = format!("more than {}", core::MAX_INSTANCES);
             return Err(ShapeError::at("instances", reason));
         }
         let mut instances = BTreeMap::new();
@@ -156,7 +156,7 @@ impl TryFrom<ServiceRegistrations> for core::ServiceRegistrations {
                 .insert((service, name), core::ServiceRegistration::try_from(registration).map_err(within)?)
                 .is_some()
             {
-                return Err(ShapeError::at(&place, format!("{of} is there twice")));
+                return Err(ShapeError::at(&place, format!("{of} is listed twice")));
             }
         }
         let (node, addresses) = (read("node", &from.node)?, addresses(&from.addresses)?);
@@ -168,7 +168,7 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
     type Error = ShapeError;
     fn try_from(from: ServiceRegistration) -> Result<Self, ShapeError> {
         if from.tags.len() > core::MAX_WORDS || from.meta.len() > core::MAX_WORDS {
-            let reason = format!("there are more than {}", core::MAX_WORDS);
+            let reason = format!("more than {}", core::MAX_WORDS);
             return Err(ShapeError::at(
                 if from.tags.len() > core::MAX_WORDS { "tags" } else { "meta" },
                 reason,
@@ -176,11 +176,11 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
         }
         let long = |text: &String| text.len() > core::MAX_WORD_BYTES;
         if from.meta.iter().any(|(key, value)| long(key) || long(value)) {
-            let reason = format!("a key or value is longer than {} bytes", core::MAX_WORD_BYTES);
+            let reason = format!("a key or value exceeds {} bytes", core::MAX_WORD_BYTES);
             return Err(ShapeError::at("meta", reason));
         }
         if long(&from.reason) || from.reason.chars().any(char::is_control) {
-            let reason = format!("write one line of at most {} bytes", core::MAX_WORD_BYTES);
+            let reason = format!("must be one line of at most {} bytes", core::MAX_WORD_BYTES);
             return Err(ShapeError::at("reason", reason));
         }
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag)).collect::<Result<_, _>>()?;
@@ -196,7 +196,7 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
             tags,
             meta: from.meta,
             entity: read_some("entity", from.entity.as_deref())?,
-            lacks: waits_for(&from.waits_for)?,
+            waits_for: waits_for(&from.waits_for)?,
             serving,
             since: Timestamp::from_millis(from.since_ms),
         })

@@ -158,7 +158,7 @@ impl From<&core::EntityReport> for EntityReport {
             health: (&from.health).into(),
             healthy_for_ms: None,
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
-            waits_for: from.lacks.iter().map(ToString::to_string).collect(),
+            waits_for: from.waits_for.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -167,7 +167,7 @@ impl TryFrom<EntityReport> for core::EntityReport {
     type Error = ShapeError;
     fn try_from(from: EntityReport) -> Result<Self, ShapeError> {
         Ok(Self {
-            lacks: waits_for(&from.waits_for)?,
+            waits_for: waits_for(&from.waits_for)?,
             running: read_some("running", from.running.as_deref())?,
             answering: AssignmentNumber::new(from.answering),
             activity: from.activity.into(),

@@ -192,7 +192,7 @@ pub struct RolloutView {
     /// Most targets in flight at once.
     pub batch: u64,
     /// The state of the rollout and the reason for it, one line for a person.
-    pub message: String,
+    pub reason: String,
     /// Time of the answer by the server's clock, in milliseconds since the Unix epoch; ages are relative to
     /// it.
     pub now_ms: u64,

@@ -239,7 +239,9 @@ impl TryFrom<Instance> for core::Instance {
             InstanceStatus::Warning => core::InstanceState::Warning { reason },
             InstanceStatus::Failing => core::InstanceState::Failing { reason },
             InstanceStatus::Unreachable => core::InstanceState::Unreachable,
-            InstanceStatus::Unknown => return Err(ShapeError::at("status", "this version does not know it")),
+            InstanceStatus::Unknown => {
+                return Err(ShapeError::at("status", "this release does not know the value"));
+            }
         };
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag));
         Ok(Self {
@@ -291,7 +293,7 @@ impl TryFrom<CatalogueChange> for log::CatalogueChange {
                 Self::Removed(read("service", &service)?, read("node", &node)?, read("name", &name)?)
             }
             CatalogueChange::Unknown => {
-                return Err(ShapeError::at("change", "this version does not know it"));
+                return Err(ShapeError::at("change", "this release does not know the value"));
             }
         })
     }

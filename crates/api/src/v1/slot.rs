@@ -175,7 +175,7 @@ impl SlotSpec {
     pub fn read(&self, old: (u32, Span)) -> Result<(u32, Span), ShapeError> {
         let capacity = self.capacity.unwrap_or(old.0);
         if capacity > core::MAX_CAPACITY {
-            return Err(ShapeError::at("capacity", format!("it is not from 0 to {}", core::MAX_CAPACITY)));
+            return Err(ShapeError::at("capacity", format!("must be between 0 and {}", core::MAX_CAPACITY)));
         }
         Ok((capacity, lease(self.lease.as_deref())?.unwrap_or(old.1)))
     }
@@ -188,7 +188,7 @@ impl SlotSpec {
 pub fn lease(text: Option<&str>) -> Result<Option<Span>, ShapeError> {
     let lease: Option<Span> = read_some("lease", text)?;
     if lease.is_some_and(|lease| lease == Span::ZERO || lease > LONGEST) {
-        return Err(ShapeError::at("lease", "it is not longer than nothing and at most 30 days"));
+        return Err(ShapeError::at("lease", "must be over 0s and at most 30d"));
     }
     Ok(lease)
 }

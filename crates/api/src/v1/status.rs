@@ -86,7 +86,7 @@ pub fn lifetime(millis: u64) -> Result<Span, ShapeError> {
     if (core::SHORTEST_LIFETIME..=core::LONGEST_LIFETIME).contains(&span) {
         return Ok(span);
     }
-    Err(ShapeError::at("lifetime_ms", format!("{span} is not from a second to a year")))
+    Err(ShapeError::at("lifetime_ms", format!("{span} is not between 1s and 1 year")))
 }
 
 impl From<StatusState> for Status {
@@ -127,7 +127,7 @@ impl TryFrom<StatusState> for core::StatusState {
             StatusState::Running => Ok(Self::Running),
             StatusState::Pending => Ok(Self::Pending),
             StatusState::Unknown => {
-                let reason = "\"unknown\" is only in answers; set success, failed, running or pending";
+                let reason = "\"unknown\" cannot be set; use success, failed, running or pending";
                 Err(ShapeError::at("state", reason))
             }
         }
@@ -157,7 +157,7 @@ impl TryFrom<Status> for core::Status {
         let silent = from.state == StatusState::Unknown && from.last_state.is_some();
         let state = from.last_state.filter(|_| silent).unwrap_or(from.state).try_into()?;
         if from.reason.len() > core::MAX_REASON_BYTES {
-            return Err(ShapeError::at("reason", "it is longer than 512 bytes"));
+            return Err(ShapeError::at("reason", "longer than 512 bytes"));
         }
         let log = from.log.map(|log| {
             let run = super::log::run(&log.run)?;

@@ -192,7 +192,7 @@ pub struct TargetView {
     /// The connection state of the target.
     pub presence: PresenceState,
     /// The reason for its phase, one line.
-    pub message: String,
+    pub reason: String,
     /// Evidence of the failure; absent if it has not failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,

@@ -63,7 +63,7 @@ impl TryFrom<WaitCycles> for core::WaitCycles {
                 (Some(name), None) => core::Waiter::Entity(read("entity", name)?),
                 (None, Some(name)) => core::Waiter::Service(read("service", name)?),
                 (Some(_), Some(_)) | (None, None) => {
-                    return Err(ShapeError::at("members", "each is either an entity or a service"));
+                    return Err(ShapeError::at("members", "each member is either an entity or a service"));
                 }
             };
             Ok::<_, ShapeError>(core::CycleMember {

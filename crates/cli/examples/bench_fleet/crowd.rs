@@ -38,12 +38,12 @@ pub(crate) struct Agent {
 
 /// What the agents have been told.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct DispatchTimes {
     /// When each order with a version arrived, by version.
     orders: Mutex<BTreeMap<String, Vec<Instant>>>,
 }
 
-impl Told {
+impl DispatchTimes {
     /// When orders with this version arrived.
     pub(crate) fn orders(&self, version: &str) -> Vec<Instant> {
         let all = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl Told {
 /// Agents that call.
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
-    pub(crate) told: Arc<Told>,
+    pub(crate) dispatched: Arc<DispatchTimes>,
     calling: JoinSet<()>,
 }
 
@@ -106,7 +106,7 @@ async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
 impl Crowd {
     /// One more agent calls these servers from now on, until it is stopped.
     pub(crate) fn add(&mut self, agent: Agent, servers: Vec<String>) -> AbortHandle {
-        self.calling.spawn(agent.live(servers, self.told.clone()))
+        self.calling.spawn(agent.live(servers, self.dispatched.clone()))
     }
 }
 
@@ -120,7 +120,7 @@ impl Agent {
         self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    async fn live(self, servers: Vec<String>, told: Arc<Told>) {
+    async fn live(self, servers: Vec<String>, dispatched: Arc<DispatchTimes>) {
         let mut turns =
             servers.iter().cycle().skip(usize::try_from(self.number).unwrap_or_default() % servers.len());
         let (mut failed, mut round) = (0_u32, 0_u32);
@@ -136,7 +136,7 @@ impl Agent {
             };
             let answer = match called {
                 Ok(called) => {
-                    let answer = self.call(&called, (&mut known, &told), (round, failed)).await;
+                    let answer = self.call(&called, (&mut known, &dispatched), (round, failed)).await;
                     client = if answer.is_ok() || servers.len() == 1 {
                         Some(called)
                     } else {
@@ -159,11 +159,11 @@ impl Agent {
         }
     }
 
-    /// One hanging request, and the report that follows from its answer.
+    /// One long poll, and the report that follows from its answer.
     async fn call(
         &self,
         client: &Client,
-        (known, told): (&mut Option<Order>, &Told),
+        (known, dispatched): (&mut Option<Order>, &DispatchTimes),
         (round, failed): (u32, u32),
     ) -> Result<(), CallError> {
         let generation = known.as_ref().map_or(0, |order| order.generation);
@@ -173,7 +173,7 @@ impl Agent {
         let news = answer.order.is_some();
         if let Some(order) = answer.order {
             for assignment in order.entities.values() {
-                told.order(&assignment.version);
+                dispatched.order(&assignment.version);
             }
             *known = Some(order);
         }

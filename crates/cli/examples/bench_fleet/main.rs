@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use measure::{Fleet, Herd, Spread};
-use place::Place;
+use place::Setup;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Measures a control plane under many agents.
@@ -63,7 +63,7 @@ fn raise_limit(agents: usize) {
 
 async fn measure(args: &Args) -> Result<()> {
     let program = args.program.clone().unwrap_or_else(program);
-    let place = Place::make(&program, args.servers, args.etcd).await?;
+    let place = Setup::make(&program, args.servers, args.etcd).await?;
     println!("joining {} agents", args.agents);
     let mut fleet = Fleet::gather(place, args.agents).await?;
     println!("all connected; doing nothing for {} s", args.rest);
@@ -78,9 +78,9 @@ async fn measure(args: &Args) -> Result<()> {
     orders.sort_by_key(|order| order.most);
     let orders = *orders.get(1).context("three were measured")?;
     let stopped = fleet.herd(false).await?;
-    told("stopped and started", &stopped)?;
+    dispatched("stopped and started", &stopped)?;
     let killed = fleet.herd(true).await?;
-    told("killed and started", &killed)?;
+    dispatched("killed and started", &killed)?;
     let takeovers = if args.servers > 1 {
         let (clean, killed) = (fleet.takeover(false, "4").await?, fleet.takeover(true, "5").await?);
         Some((clean, killed))
@@ -115,7 +115,7 @@ fn looks(herd: &Herd) -> Result<Spread> {
     Spread::of(herd.looks.iter().map(|look| look.took).collect())
 }
 
-fn told(what: &str, herd: &Herd) -> Result<()> {
+fn dispatched(what: &str, herd: &Herd) -> Result<()> {
     let unanswered = herd.looks.iter().filter(|look| !look.answered).count();
     let (back, flaps, looks, count) = (herd.back, herd.flaps, looks(herd)?, herd.looks.len());
     println!(

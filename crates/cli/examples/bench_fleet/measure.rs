@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 
 use super::crowd::{Crowd, join, now, until};
 use super::people::{Look, People};
-use super::place::{NAMESPACE, Place, cost};
+use super::place::{NAMESPACE, Setup, cost};
 
 /// How long anything may take that is waited for: far longer than it does.
 const BOUND: Duration = Duration::from_secs(180);
@@ -25,7 +25,7 @@ const ENTITY: &str = "app";
 
 /// A fleet that is measured.
 pub(crate) struct Fleet {
-    pub(crate) place: Place,
+    pub(crate) place: Setup,
     crowd: Crowd,
     agents: usize,
     /// The agent whose cable can be cut.
@@ -81,7 +81,7 @@ impl Spread {
 
 impl Fleet {
     /// So many agents, joined and connected: all but one by the shortest way; that one's cable can be cut.
-    pub(crate) async fn gather(mut place: Place, agents: usize) -> Result<Self> {
+    pub(crate) async fn gather(mut place: Setup, agents: usize) -> Result<Self> {
         place.start(0)?;
         let joined = join(&place.client(0)?, &place.ca()?, agents).await?;
         // Memory is counted from a server that remembers nothing of the joining.
@@ -184,15 +184,16 @@ impl Fleet {
 
     /// Asks for a version: how long until each agent had its order.
     pub(crate) async fn fan_out(&self, version: &str) -> Result<Spread> {
-        let (person, told, begun) = (self.person()?, &self.crowd.told, now());
+        let (person, dispatched, begun) = (self.person()?, &self.crowd.dispatched, now());
         let new = NewRollout {
             version: Some(version.to_owned()),
             reason: "measured".to_owned(),
             ..NewRollout::default()
         };
         person.start_rollout(NAMESPACE, ENTITY, &new).await?;
-        until("every agent has its order", BOUND, async || told.orders(version).len() >= self.agents).await?;
-        let times = told.orders(version).into_iter().map(|at| at.saturating_duration_since(begun));
+        until("every agent has its order", BOUND, async || dispatched.orders(version).len() >= self.agents)
+            .await?;
+        let times = dispatched.orders(version).into_iter().map(|at| at.saturating_duration_since(begun));
         let spread = Spread::of(times.collect())?;
         until("the rollout is done", BOUND, async || {
             let view = person.current_rollout(NAMESPACE, ENTITY, None, Duration::ZERO).await;
@@ -203,7 +204,7 @@ impl Fleet {
     }
 
     /// Cuts the cable of one agent, which is not told of it: how long until it is `unreachable`, and how many others were
-    /// taken for gone meanwhile.
+    /// declared unreachable meanwhile.
     pub(crate) async fn silent(&self) -> Result<(Duration, u64)> {
         let ((one, cable, agent), person) = (&self.one, self.person()?);
         let (before, begun) = (person.overview(NAMESPACE).await?.last_event, now());

@@ -21,7 +21,7 @@ pub(crate) const NAMESPACE: &str = "default";
 const BOUND: Duration = Duration::from_secs(60);
 
 /// Servers, and what they keep everything in.
-pub(crate) struct Place {
+pub(crate) struct Setup {
     dir: tempfile::TempDir,
     program: PathBuf,
     pub(crate) servers: Vec<Server>,
@@ -35,7 +35,7 @@ pub(crate) struct Server {
     process: Option<Child>,
 }
 
-impl Drop for Place {
+impl Drop for Setup {
     fn drop(&mut self) {
         let servers = self.servers.iter_mut().filter_map(|server| server.process.take());
         for mut child in servers.chain(self.etcd.take()) {
@@ -52,7 +52,7 @@ impl Server {
     }
 }
 
-impl Place {
+impl Setup {
     /// An installation of `program` with so many servers, none of them running.
     pub(crate) async fn make(program: &Path, servers: usize, etcd: bool) -> Result<Self> {
         let dir = tempfile::tempdir()?;

@@ -21,7 +21,7 @@ pub(crate) enum LockVerb {
         #[arg(value_name = "LOCK")]
         name: String,
     },
-    /// Release a lock that its holder did not give back; the holder's command is stopped at its next renewal
+    /// Release a lock that its holder did not release; the holder's command is stopped at its next renewal
     Release {
         /// Lock name
         #[arg(value_name = "LOCK")]

@@ -76,14 +76,14 @@ pub(crate) enum NodeVerb {
         #[command(flatten)]
         which: NodeChoice,
     },
-    /// Cordon a node: it is assigned nothing new, what it runs goes on
+    /// Cordon a node: it is assigned nothing new, and what it runs continues
     Cordon {
         #[command(flatten)]
         which: NodeChoice,
         #[command(flatten)]
         why: NodeReason,
     },
-    /// Drain a node: cordon it and withdraw its services from discovery; what it runs goes on
+    /// Drain a node: cordon it and withdraw its services from discovery; what it runs continues
     Drain {
         #[command(flatten)]
         which: NodeChoice,

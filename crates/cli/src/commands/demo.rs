@@ -35,7 +35,7 @@ pub(super) async fn run(global: &Global, args: &Demo) -> CommandResult {
         ended = play(global, args, &mut fleet) => ended,
         stop = stop_requested() => {
             stop.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
-            tell("\nstopping: taking everything down");
+            tell("\nstopping all processes");
             Err(Failure::new(Exit::No, "finish the demo: it was interrupted"))
         }
     };
@@ -70,7 +70,7 @@ async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult 
     expect.good(&second, "v2");
     expect.lost(&second, fleet, &lost).await?;
 
-    stage.act("version v3, which starts and then says that it is broken");
+    stage.act("version v3, which starts and then reports that it is broken");
     let third = roll(fleet, &mut stage, "v3", None).await?;
     expect.rolled_back(&third, "v3", "v2", batch(args.nodes));
     expect.pages(fleet, "v2", &lost).await;

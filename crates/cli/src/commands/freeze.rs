@@ -81,18 +81,10 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 (false, None) => "-".to_owned(),
             };
             let freeze = &view.freeze;
-            let (strength, by) = (freeze.kind.to_string(), freeze.by.clone());
-            vec![
-                freeze.name.clone(),
-                scope(view),
-                strength,
-                by,
-                date(freeze.at_ms),
-                ends,
-                freeze.reason.clone(),
-            ]
+            let (kind, by) = (freeze.kind.to_string(), freeze.by.clone());
+            vec![freeze.name.clone(), scope(view), kind, by, date(freeze.at_ms), ends, freeze.reason.clone()]
         });
-        table(&["name", "scope", "strength", "by", "since", "ends", "reason"], rows)
+        table(&["name", "scope", "kind", "by", "since", "ends", "reason"], rows)
     })
 }
 

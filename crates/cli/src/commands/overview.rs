@@ -47,7 +47,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         let rows = overview.entities.iter().map(|entity| {
             let versions = [&entity.requested, &entity.last_known_good, &entity.last_known_bad].map(dash);
             let [target, good, bad] = versions;
-            vec![entity.name.clone(), entity.targets.to_string(), target, good, bad, entity.message.clone()]
+            vec![entity.name.clone(), entity.targets.to_string(), target, good, bad, entity.reason.clone()]
         });
         let header = ["entity", "targets", "version", "known good", "known bad", "state"];
         lines.push(table(&header, rows));

@@ -1,6 +1,7 @@
 //! `pause`: nodes that a selector picks start nothing new, now and later.
 
 use bellwether_api::v1::pause::PauseSpec;
+use bellwether_core::words::plural::Plural;
 
 use crate::args::PauseVerb;
 use crate::context::Context;
@@ -15,8 +16,9 @@ pub(super) async fn run(context: &Context, verb: PauseVerb) -> CommandResult {
             let spec = PauseSpec { nodes: selector, reason };
             let set = client.set_pause(namespace, &name, &spec).await?;
             context.show.changed(&format!(
-                "pause {name}: covers {} node(s) now, and those that {} selects later",
-                set.held, set.pause.nodes
+                "pause {name}: covers {} now, and those that {} matches later",
+                Plural(set.held, "node"),
+                set.pause.nodes
             ));
             context.show.note(&format!("end the pause with: bellwether pause off {name}"));
         }

@@ -73,8 +73,22 @@ async fn operate(
     let operation = RolloutOperation { reason: flags.reason, ..operation };
     let entity = flags.of.entity;
     context.client.act_on_rollout(&context.namespace, &entity, verb, &operation).await?;
-    context.show.changed(&format!("entity {entity}: {verb} requested"));
+    context.show.changed(&format!("entity {entity}: {}", accepted(verb, operation.stage)));
     Ok(())
+}
+
+/// What an accepted operation does, for people.
+fn accepted(verb: &str, stage: Option<u32>) -> String {
+    match (verb, stage) {
+        ("pause", _) => "pausing the rollout".to_owned(),
+        ("resume", _) => "resuming the rollout".to_owned(),
+        ("approve", Some(stage)) => format!("stage {stage} approved"),
+        ("approve", None) => "stage approved".to_owned(),
+        ("abort", _) => "aborting the rollout".to_owned(),
+        ("undo", _) => "rolling back to the last known good version".to_owned(),
+        ("retry", _) => "retrying the version".to_owned(),
+        (other, _) => format!("{other} accepted"),
+    }
 }
 
 /// The current rollout of an entity, as it is listed.
@@ -91,7 +105,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     let mut listed = Vec::new();
     for entity in client.entities(namespace).await?.items {
         let view = client.current_rollout(namespace, &entity.name, None, Duration::ZERO).await?;
-        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.message });
+        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.reason });
     }
     let names = || listed.iter().map(|each| each.entity.clone()).collect();
     context.show.data(&listed, names, |_| {
@@ -145,7 +159,7 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
     } else {
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
-    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.message.clone())?;
+    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.reason.clone())?;
     Ok(outcome::exit(&view))
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
 
 /// Releases a slot in place of its holder.
 pub(super) async fn release(context: &Context, name: &str, force: ForceRelease) -> Result<(), Failure> {
-    context.client.release_slot(&context.namespace, name, &force).await?;
+    context.client.force_release_slot(&context.namespace, name, &force).await?;
     context.show.changed(&format!("slot {name}: released from {}; it is free to take again", force.holder));
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bellwether_core::words::plural::Plural;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
 use bellwether_server::transfer::backup::BackupContents;
@@ -37,11 +38,11 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Comm
     let to = Config::load(Some(to))?;
     let (source, goal) = (location::name(from), location::name(&to));
     let show = Show::new(global);
-    let mut told = 0;
+    let mut shown = 0;
     let tell_of = |count| {
-        if count >= told + PROGRESS_EVERY {
-            told = count;
-            show.note(&format!("{count} records"));
+        if count >= shown + PROGRESS_EVERY {
+            shown = count;
+            show.note(&Plural(count, "record").to_string());
         }
     };
     let moved = location::migrate(from, &to, tell_of).await?;
@@ -52,10 +53,10 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Comm
         || vec![goal.clone()],
         |_| {
             format!(
-                "{} records copied to {goal}, each compared with {source}\n\n\
+                "{} copied to {goal}, each compared with {source}\n\n\
                  no server starts on {source} any more; keep it until you trust the copy, then remove it\n\
                  next: bellwether server run with the configuration for {goal}",
-                moved.records
+                Plural(moved.records, "record")
             )
         },
     )?;
@@ -95,9 +96,10 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
         |_| {
             let file = file.display();
             format!(
-                "{records} records written to {file}\n\n\
+                "{} written to {file}\n\n\
                  a restore needs the certificate authority too: keep {}/pki/ca.pem and ca.key in another place\n\
                  verify the backup with: bellwether server inspect {file}",
+                Plural(records, "record"),
                 config.data_dir.display()
             )
         },
@@ -149,11 +151,11 @@ pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> Co
         || vec![contents.installation.clone()],
         |_| {
             format!(
-                "{} records of {} restored to {goal}\n\n\
+                "{} of {} restored to {goal}\n\n\
                  tokens and node certificates are as they were then: what was revoked later is valid again\n\
                  the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}\n\
                  next: bellwether server run",
-                contents.records,
+                Plural(contents.records, "record"),
                 date(contents.taken_ms),
                 config.data_dir.display(),
                 contents.ca_fingerprint,

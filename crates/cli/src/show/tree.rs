@@ -17,8 +17,8 @@ const LEAVES: usize = 12;
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
     lines.extend(thresholds(view, paint));
-    if !view.message.is_empty() {
-        lines.push(format!("│ {}", view.message));
+    if !view.reason.is_empty() {
+        lines.push(format!("│ {}", view.reason));
     }
     let Some(rollout) = &view.rollout else { return lines };
     lines.extend(stage(view, rollout).map(|text| format!("│ {text}")));
@@ -157,9 +157,9 @@ type Branches<'a> = BTreeMap<usize, Vec<&'a TargetView>>;
 fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> (Branches<'a>, Vec<&'a TargetView>) {
     let (mut batches, mut rest) = (Branches::new(), Vec::new());
     for target in targets {
-        let told = target.assigned_at_ms.filter(|_| target.rollout == Some(rollout.number));
-        let batch = told.and_then(|told| {
-            let opened = rollout.batches.iter().rposition(|batch| batch.opened_ms <= told);
+        let assigned = target.assigned_at_ms.filter(|_| target.rollout == Some(rollout.number));
+        let batch = assigned.and_then(|assigned| {
+            let opened = rollout.batches.iter().rposition(|batch| batch.opened_ms <= assigned);
             opened.or((!rollout.batches.is_empty()).then_some(0))
         });
         match batch {
@@ -233,9 +233,9 @@ fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
         "up" => String::new(),
         other => format!(" ({other})"),
     };
-    let told = leaf.message.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
+    let assigned = leaf.reason.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
     let quiet = matches!(leaf.phase.as_str(), "succeeded" | "idle") && contact.is_empty();
-    let why = if quiet { "" } else { told.unwrap_or(&leaf.message) };
+    let why = if quiet { "" } else { assigned.unwrap_or(&leaf.reason) };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",
         paint.text(tone, glyph),

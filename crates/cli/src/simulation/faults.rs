@@ -78,12 +78,12 @@ impl Mix {
 }
 
 impl TargetBehaviour for FaultModel {
-    fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
+    fn answer(&self, assigned: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
         // Everything is drawn in the same order whatever the outcome: a node has the same faults under every policy.
         let apply = self.apply.draw(chance);
         let (bad, unlucky) = (chance.happens(self.bad.0), chance.happens(self.unlucky.0));
         let (mode, moment) = (self.mix.draw(chance), chance.draw());
-        let back = match told.purpose {
+        let back = match assigned.purpose {
             AssignmentPurpose::Update | AssignmentPurpose::Adopted => false,
             AssignmentPurpose::Rollback | AssignmentPurpose::KnownGood => true,
         };
@@ -91,11 +91,11 @@ impl TargetBehaviour for FaultModel {
             return SimulatedResponse::Succeeds { apply };
         }
         match mode {
-            Mode::Apply => self.try_again(apply, bad, told.policy.retries, chance),
+            Mode::Apply => self.try_again(apply, bad, assigned.policy.retries, chance),
             Mode::Check => SimulatedResponse::BecomesUnhealthy { apply, healthy_for: Span::ZERO },
             Mode::Soak => {
                 let within =
-                    || Span::from_millis(RandomStream::of(moment).below(told.policy.soak.as_millis()));
+                    || Span::from_millis(RandomStream::of(moment).below(assigned.policy.soak.as_millis()));
                 let healthy_for = self.late.as_ref().map_or_else(within, |late| late.draw(chance));
                 SimulatedResponse::BecomesUnhealthy { apply, healthy_for }
             }
@@ -164,14 +164,19 @@ impl FromStr for Mix {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = MODES.map(|(_, word)| word).join(", ");
         let refuse = |part: &str| {
-            format!("{part:?} is none of {known}; write one, or several with weights, like apply=3,soak=1")
+            format!("{part:?} is not one of {known}; write one, or several with weights, like apply=3,soak=1")
         };
         let mut modes = Vec::new();
         for part in text.split(',') {
             let (word, weight) = part.split_once('=').unwrap_or((part, "1"));
             let mode = MODES.iter().find(|(_, known)| *known == word).ok_or_else(|| refuse(part))?.0;
             let weight = weight.parse().ok().filter(|weight| (1..=1_000).contains(weight));
-            modes.push((mode, weight.ok_or_else(|| format!("weigh {word} from 1 to 1000, like {word}=3"))?));
+            modes.push((
+                mode,
+                weight.ok_or_else(|| {
+                    format!("the weight of {word} must be between 1 and 1000, like {word}=3")
+                })?,
+            ));
         }
         Ok(Self(modes))
     }

@@ -31,11 +31,11 @@ pub(crate) fn named(text: &str) -> Result<NamedPolicy, String> {
     let mut table = Map::new();
     for field in fields.split_whitespace() {
         let Some((key, value)) = field.split_once('=') else {
-            return Err(format!("{field:?} is no field: write FIELD=VALUE, like batch=5%"));
+            return Err(format!("{field:?} is not FIELD=VALUE; write it like batch=5%"));
         };
         let key = key.replace('-', "_");
         if table.insert(key.clone(), Value::String(value.to_owned())).is_some() {
-            return Err(format!("{key} is there twice: write it once, like {key}={value}"));
+            return Err(format!("{key} is given twice; write it once, like {key}={value}"));
         }
     }
     let name = match (name, fields.trim()) {
@@ -85,7 +85,7 @@ fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
         "yaml" | "yml" => serde_norway::from_str(text).map_err(|error| error.to_string())?,
         "json" => serde_json::from_str(text).map_err(|error| error.to_string())?,
         "toml" => toml::from_str(text).map_err(|error| error.message().to_owned())?,
-        _ => return Err("its name ends in none of .toml, .yaml, .json".to_owned()),
+        _ => return Err("the file name must end in .toml, .yaml or .json".to_owned()),
     };
     let several = !table.is_empty()
         && table
@@ -97,7 +97,7 @@ fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
         return Ok(vec![NamedPolicy { name, policy: policy(table)? }]);
     }
     let one = |(name, value): (String, Value)| {
-        let Value::Object(fields) = value else { return Err(format!("{name} is no policy")) };
+        let Value::Object(fields) = value else { return Err(format!("{name} is not a policy")) };
         let policy = policy(fields).map_err(|reason| format!("{name}: {reason}"))?;
         Ok(NamedPolicy { name, policy })
     };
@@ -145,8 +145,8 @@ fn fitting(key: &str, value: Value) -> Result<Value, String> {
 
 fn unknown(key: &str, known: &[&str]) -> String {
     match crate::near::nearest(key, known.iter().copied()) {
-        Some(field) => format!("{key:?} is no field of a policy; did you mean {field}?"),
-        None => format!("{key:?} is no field of a policy; there are {}", known.join(", ")),
+        Some(field) => format!("{key:?} is not a policy field; did you mean {field}?"),
+        None => format!("{key:?} is not a policy field; use one of {}", known.join(", ")),
     }
 }
 
@@ -171,12 +171,12 @@ mod tests {
 
     #[test]
     fn what_is_no_policy_is_refused_with_what_is_right() {
-        assert_eq!(refused("batsh=5%"), "\"batsh\" is no field of a policy; did you mean batch?");
-        assert!(refused("colour=5%").starts_with("\"colour\" is no field of a policy; there are batch, "));
-        assert_eq!(refused("careful"), "\"careful\" is no field: write FIELD=VALUE, like batch=5%");
-        assert_eq!(refused("batch=5% batch=6%"), "batch is there twice: write it once, like batch=6%");
+        assert_eq!(refused("batsh=5%"), "\"batsh\" is not a policy field; did you mean batch?");
+        assert!(refused("colour=5%").starts_with("\"colour\" is not a policy field; use one of batch, "));
+        assert_eq!(refused("careful"), "\"careful\" is not FIELD=VALUE; write it like batch=5%");
+        assert_eq!(refused("batch=5% batch=6%"), "batch is given twice; write it once, like batch=6%");
         assert!(refused("success=100% failures=1").starts_with("failures: "));
-        assert!(refused("soak=60s deadline=60s").contains("does not exceed the soak"));
+        assert!(refused("soak=60s deadline=60s").contains("is not longer than the soak"));
         assert!(refused("batch=five").contains("write a count like 3 or a share like 5%"));
         assert!(refused("retries=many").starts_with("retries: "));
         assert!(refused("on_failure=explode").contains("`rollback`, `pause`, `continue`"));

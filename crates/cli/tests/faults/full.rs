@@ -104,9 +104,9 @@ async fn a_server_that_slept_while_history_was_cut_lists_anew_and_knows_everythi
     tokio::task::block_in_place(|| cut_history(&bed));
     bed.obey(&format!("resume server-{sleeper}"));
     bed.wait_for("it knows everything", async || {
-        let told = bed.client(sleeper).overview("default").await.map(|overview| overview.last_event);
+        let last_event = bed.client(sleeper).overview("default").await.map(|overview| overview.last_event);
         let known = bed.client(leader).overview("default").await.map(|overview| overview.last_event);
-        told.is_ok_and(|told| known.is_ok_and(|known| told >= known))
+        last_event.is_ok_and(|last_event| known.is_ok_and(|known| last_event >= known))
     })
     .await;
     history(&bed).await;

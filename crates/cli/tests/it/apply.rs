@@ -4,10 +4,10 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::place::{Place, code, done, text, wait_for};
+use crate::place::{Setup, code, done, text, wait_for};
 
-async fn two_nodes() -> Place {
-    let mut place = Place::new().await;
+async fn two_nodes() -> Setup {
+    let mut place = Setup::new().await;
     for name in ["web-1", "web-2"] {
         place.start_agent(name, "[entity.web]\nstatic = [\"/bin/true\"]\n");
     }
@@ -40,7 +40,7 @@ lasts: 4h
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_compared_applied_and_applied_again() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let file = place.path("web.yaml");
     std::fs::write(&file, FILE).unwrap();
     let diff = place.run(&["diff", "-f", &file]);
@@ -105,7 +105,7 @@ async fn pauses_in_a_file_hold_one_node_a_role_and_everybody_and_are_whose_token
     assert_eq!(done(&place, &["pause", "list", "-o", "name"]), "");
     let applied = place.run(&["apply", "-f", &file]);
     assert_eq!(text_of(&applied), created);
-    assert!(text(&applied.stderr).contains("pause/one: it holds 1 node(s) now"), "{}", text(&applied.stderr));
+    assert!(text(&applied.stderr).contains("pause/one: covers 1 node now"), "{}", text(&applied.stderr));
     let list: Value = serde_json::from_str(&done(&place, &["pause", "list", "-o", "json"])).unwrap();
     let held = |name: &str| {
         let views = list.as_array().unwrap();
@@ -140,7 +140,7 @@ fn text_of(output: &Output) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_with_a_mistake_anywhere_changes_nothing() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let good = "kind: entity\nname: web\nselector: all\n---\n";
     let cases = [
         (
@@ -149,7 +149,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ),
         ("kind: entity\nname: x\nselektor: all\n", &["did you mean selector?"]),
         ("kind: entty\nname: x\n", &["did you mean entity?"]),
-        ("kind: freeze\nname: x\nnamespace: default\nall_namespaces: true\n", &["leave one of them out"]),
+        ("kind: freeze\nname: x\nnamespace: default\nall_namespaces: true\n", &["exclude each other"]),
         ("name: x\n", &["missing field `kind`"]),
         ("kind: entity\nname: x\nselector: role=\n", &["entity/x", "selector"]),
         ("kind: entity\nname: x\nselector: all\npolicy:\n  batch: lots\n", &["entity/x", "policy.batch"]),
@@ -161,7 +161,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ("kind: pause\nname: X\nnodes: all\n", &["pause/X", "name"]),
         ("kind: pause\nname: x\nnodes: all\nall_namespaces: true\n", &["unknown field `all_namespaces`"]),
         ("kind: pause\nname: x\nnodes: all\nreason: \"two\\nlines\"\n", &["pause/x", "reason", "one line"]),
-        ("kind: entity\nname: web\nselector: all\n", &["entity/web is there twice"]),
+        ("kind: entity\nname: web\nselector: all\n", &["entity/web occurs twice"]),
     ];
     for (second, says) in cases {
         let output = place.run_with(&["apply", "-f", "-"], &format!("{good}{second}"));
@@ -176,7 +176,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
 }
 
 /// Writes a file below the place's directory, with the directories it is in.
-fn write(place: &Place, name: &str, text: impl AsRef<[u8]>) -> String {
+fn write(place: &Setup, name: &str, text: impl AsRef<[u8]>) -> String {
     let path = place.path(name);
     std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
@@ -187,7 +187,7 @@ const PROFILE: &str = "kind: profile\nname: greeting\nlabels: {app: shop}\nparam
 
 #[tokio::test(flavor = "multi_thread")]
 async fn directories_several_files_and_stdin_are_applied_in_one_piece() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     // The entity is read before its profile, which is fine: the server sees all of them.
     let toml = "kind = \"entity\"\nname = \"motd\"\nselector = \"all\"\nprofile = \"greeting\"\n\
                 version = \"greeting\"\n---\nkind = \"slot\"\nname = \"reboot\"\ncapacity = 2\n";
@@ -220,7 +220,7 @@ async fn directories_several_files_and_stdin_are_applied_in_one_piece() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pruning_asks_before_it_deletes_an_entity() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let both =
         format!("{PROFILE}---\nkind: entity\nname: old\nselector: all\nlabels: {{app: shop, tier: web}}\n");
     let file = write(&place, "both.yaml", &both);
@@ -248,7 +248,7 @@ async fn pruning_asks_before_it_deletes_an_entity() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     done(&place, &["profile", "set", "greeting", "text=\"1.10\"", "workers=4", "on=true"]);
     done(&place, &["entity", "set", "motd", "--selector", "all", "--profile", "greeting"]);
     done(
@@ -292,7 +292,7 @@ async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
     let web = done(&place, &["entity", "get", "web", "-o", "yaml"]);
     assert!(web.starts_with("kind: entity\nname: web\n") && web.contains("\nstatus:\n"), "{web}");
     // Elsewhere they make the same.
-    let other = Place::new().await;
+    let other = Setup::new().await;
     let yaml = done(&place, &["export"]);
     let applied = other.run_with(&["apply", "-f", "-"], &yaml);
     assert_eq!(text(&applied.stdout).matches(" created").count(), 7, "{}", text(&applied.stderr));
@@ -303,7 +303,7 @@ async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_cannot_be_read_are_refused_with_their_place() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let good = write(&place, "good.yaml", "kind: entity\nname: web\nselector: all\n");
     let late = "kind: slot\nname: a\n---\n# a comment\nkind: entity\nname: api\nselector: all\npolicy:\n  batch: lots\n";
     let late = write(&place, "late.yaml", late);
@@ -319,8 +319,8 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
     std::fs::create_dir_all(place.path("none")).unwrap();
     let none = place.path("none");
     let cases: [(String, &[&str]); 13] = [
-        (write(&place, "empty.yaml", ""), &["empty.yaml", "there is no document in it"]),
-        (write(&place, "empty.toml", "# only this\n"), &["empty.toml", "there is no document in it"]),
+        (write(&place, "empty.yaml", ""), &["empty.yaml", "it contains no document"]),
+        (write(&place, "empty.toml", "# only this\n"), &["empty.toml", "it contains no document"]),
         (write(&place, "kind.yaml", "kind: entty\nname: x\n"), &["kind.yaml", "did you mean entity?"]),
         (
             write(&place, "key.toml", "kind = \"slot\"\nname = \"x\"\ncapcity = 1\n"),
@@ -334,7 +334,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
         (late, &["entity/api: policy.batch", "late.yaml, document 2, line 9"]),
         (late_toml, &["slot/b: capacity", "late.toml, document 2, line 6"]),
         (elsewhere, &["else.yaml, document 2, line 7", "namespace default", "other"]),
-        (twice, &["entity/web is there twice", "twice.yaml, line 2", "good.yaml, line 2"]),
+        (twice, &["entity/web occurs twice", "twice.yaml, line 2", "good.yaml, line 2"]),
     ];
     for (file, says) in cases {
         let output = place.run(&["apply", "-f", &good, "-f", &file]);
@@ -358,7 +358,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_that_may_not_be_read_is_refused_by_name() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let file = write(&place, "closed/a.yaml", "kind: slot\nname: a\n");
     let directory = place.path("closed");
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o000)).unwrap();

@@ -1,13 +1,13 @@
 //! Backups by command: taken, looked at, restored into an installation of the same authority.
 
-use crate::place::{Place, text, wait_for};
+use crate::place::{Setup, text, wait_for};
 
 #[tokio::test]
 async fn a_restored_backup_is_served_as_it_was() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let entity = ["entity", "set", "web", "--selector", "role=web", "--batch", "1"];
     assert!(place.run(&entity).status.success());
-    let lists = |place: &Place| {
+    let lists = |place: &Setup| {
         let entities = text(&place.run(&["entity", "list", "-o", "json"]).stdout);
         (entities, text(&place.run(&["events", "-o", "json"]).stdout))
     };
@@ -37,7 +37,7 @@ async fn a_restored_backup_is_served_as_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_store_and_no_backup_is_refused_and_nothing_is_created() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let (nowhere, file) = (place.path("nowhere"), place.path("other.backup"));
     let taken = place.run(&["server", "backup", "--data-dir", &nowhere, &file]);
     assert_eq!(taken.status.code(), Some(69), "{}", text(&taken.stderr));
@@ -46,7 +46,7 @@ async fn what_is_no_store_and_no_backup_is_refused_and_nothing_is_created() {
     std::fs::write(&file, "a letter\n").unwrap();
     let restored = place.run(&["server", "restore", "--data-dir", &nowhere, &file]);
     let said = text(&restored.stderr);
-    assert!(said.contains("name a file that `bellwether server backup` wrote"), "{said}");
+    assert!(said.contains("use a file written by `bellwether server backup`"), "{said}");
     assert_eq!(restored.status.code(), Some(7), "{said}");
     assert!(!std::path::Path::new(&nowhere).exists(), "{nowhere} was created");
 }

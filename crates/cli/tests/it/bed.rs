@@ -167,7 +167,7 @@ impl Bed {
             }
         };
         if tokio::time::timeout(SOON, asking).await.is_err() {
-            let stands = self.view().await.map(|view| view.message);
+            let stands = self.view().await.map(|view| view.reason);
             panic!("never saw that {what}; the rollout: {stands:?}");
         }
     }

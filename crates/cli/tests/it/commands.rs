@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::place::{Place, code, text, wait_for};
+use crate::place::{Setup, code, text, wait_for};
 
-async fn one_node() -> Place {
-    let mut place = Place::new().await;
+async fn one_node() -> Setup {
+    let mut place = Setup::new().await;
     place.start_agent("web-1", "[entity.system]\nstatic = [\"/bin/true\"]\n");
     wait_for("the node is up", async || {
         place.client().node("default", "web-1").await.is_ok_and(|node| node.presence.state == "up")
@@ -85,7 +85,7 @@ async fn statuses_and_failures() {
     assert!(text(&run(&["node", "get", "web-1"]).stdout).contains("scrub unknown"));
     let own = local(&["validate", "success"]);
     assert_eq!(code(&own), 7, "{}", text(&own.stderr));
-    assert!(text(&own.stderr).contains("the agent itself says how it stands"), "{}", text(&own.stderr));
+    assert!(text(&own.stderr).contains("only the agent itself sets this category"), "{}", text(&own.stderr));
     assert_eq!(code(&local(&["scrub", "success", "--ttl", "soon"])), 64);
     place.kill_agent("web-1");
     let away = place.run(&["update-status", "scrub", "success", "--data-dir", &dir]);
@@ -95,7 +95,7 @@ async fn statuses_and_failures() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_run_is_read_where_the_status_points() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let script = "static = [\"/bin/sh\", \"-c\", \"echo no such package; exit 3\"]";
     place.start_agent("web-1", &format!("[entity.system]\n{script}\n"));
     let none = place.run(&["node", "logs", "web-1"]);
@@ -118,7 +118,7 @@ async fn a_failing_run_is_read_where_the_status_points() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_good() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let script = "static = [\"/bin/sh\", \"-c\", \"test $BELLWETHER_VERSION != r2\"]";
     place.start_agent("web-1", &format!("[entity.system]\n{script}\n"));
     let dir = place.path("web-1/data");
@@ -208,7 +208,7 @@ async fn failures_say_what_why_and_what_to_try() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contexts_keep_where_and_who() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let token = place.path("server/admin-token");
     let set = place.run(&["context", "set", "home", "--token-file", &token]);
     assert!(set.status.success(), "{}", text(&set.stderr));
@@ -223,7 +223,7 @@ async fn contexts_keep_where_and_who() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn manual_pages_and_completions_are_made() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let dir = place.path("man");
     assert!(place.run(&["man", &dir]).status.success());
     assert!(std::path::Path::new(&dir).join("bellwether-rollout-start.1").exists());
@@ -233,7 +233,7 @@ async fn manual_pages_and_completions_are_made() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_health_names_what_is_missing_and_what_failed_also_without_checks() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let (fetch, broken) = (place.path("fetch"), place.path("broken"));
     std::fs::write(&broken, "").unwrap();
     let sections = format!(

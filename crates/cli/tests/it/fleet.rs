@@ -1,4 +1,4 @@
-//! The measuring of a whole fleet, small: that everybody is served and nobody is taken for gone, whatever the time it takes.
+//! The measuring of a whole fleet, small: every agent is served and none is declared unreachable, however long it takes.
 
 #[path = "../../examples/bench_fleet/crowd.rs"]
 mod crowd;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use measure::{Fleet, Herd};
-use place::Place;
+use place::Setup;
 
 use super::place::PROGRAM;
 
@@ -35,7 +35,7 @@ fn nobody_is_missed(herd: &Herd) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_agents_are_served_rest_without_writes_and_none_flaps_through_a_restart() {
-    let place = Place::make(Path::new(PROGRAM), 1, false).await.unwrap();
+    let place = Setup::make(Path::new(PROGRAM), 1, false).await.unwrap();
     let mut fleet = Fleet::gather(place, AGENTS).await.unwrap();
     let rest = fleet.rest(Duration::from_secs(2)).await.unwrap();
     assert_eq!(rest.writes, 0, "{rest:?}");
@@ -45,12 +45,12 @@ async fn two_hundred_agents_are_served_rest_without_writes_and_none_flaps_throug
     nobody_is_missed(&fleet.herd(false).await.unwrap());
     nobody_is_missed(&fleet.herd(true).await.unwrap());
     let (took, flaps) = fleet.silent().await.unwrap();
-    assert_eq!(flaps, 0, "others were taken for gone in the {took:?} until one was");
+    assert_eq!(flaps, 0, "others were declared unreachable in the {took:?} until one was");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_of_a_leader_that_ends_are_served_by_the_other_server() {
-    let place = Place::make(Path::new(PROGRAM), 2, true).await.unwrap();
+    let place = Setup::make(Path::new(PROGRAM), 2, true).await.unwrap();
     let mut fleet = Fleet::gather(place, AGENTS / 4).await.unwrap();
     fleet.fan_out("1").await.unwrap();
     fleet.takeover(false, "2").await.unwrap();

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::place::{Place, code, done, text, wait_for};
+use crate::place::{Setup, code, done, text, wait_for};
 
-async fn two_nodes() -> Place {
-    let mut place = Place::new().await;
+async fn two_nodes() -> Setup {
+    let mut place = Setup::new().await;
     for name in ["web-1", "web-2"] {
         place.start_agent(name, "[entity.web]\nstatic = [\"/bin/true\"]\n");
     }
@@ -19,7 +19,7 @@ async fn two_nodes() -> Place {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn freezes_come_and_go_on_the_command_line() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let on =
         place.run(&["freeze", "on", "sale", "--selector", "zone=b", "--for", "4h", "--reason", "television"]);
     assert!(code(&on) == 0 && text(&on.stderr).contains("freeze off sale"), "{}", text(&on.stderr));
@@ -31,7 +31,7 @@ async fn freezes_come_and_go_on_the_command_line() {
     let json: Value = serde_json::from_str(&done(&place, &["freeze", "list", "-o", "json"])).unwrap();
     assert_eq!((&json[0]["global"], &json[1]["expired"]), (&Value::Bool(true), &Value::Bool(false)));
     let yaml = done(&place, &["freeze", "list", "-o", "yaml"]);
-    assert!(yaml.contains("kind: freeze\nname: audit\n") && yaml.contains("strength: stop"), "{yaml}");
+    assert!(yaml.contains("kind: freeze\nname: audit\n") && yaml.contains("freeze_kind: stop"), "{yaml}");
     let described = done(&place, &["describe", "freeze/sale"]);
     assert!(described.contains("freeze.on") && described.contains("television"), "{described}");
     done(&place, &["freeze", "off", "sale"]);
@@ -65,7 +65,7 @@ async fn the_big_red_switch_asks_first_stops_and_lifts() {
     assert_eq!(code(&place.run(&["stop-everything", "--off"])), 1);
 }
 
-fn done_or_four(place: &Place, args: &[&str]) -> String {
+fn done_or_four(place: &Setup, args: &[&str]) -> String {
     let output = place.run(args);
     assert!(matches!(code(&output), 0 | 4), "{}", text(&output.stderr));
     text(&output.stdout)
@@ -99,7 +99,7 @@ async fn a_stage_that_needs_a_person_says_what_to_type() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fields_are_explained_without_a_server() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let batch = done(&place, &["explain", "policy.batch"]);
     assert!(batch.contains("in flight at once") && batch.contains("default  5%"), "{batch}");
     assert!(done(&place, &["explain", "policy"]).contains("policy.hooks.approval.url"));

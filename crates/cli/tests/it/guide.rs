@@ -114,7 +114,8 @@ fn the_page_on_files_works_as_it_stands() {
     let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
     let home = tempfile::tempdir().unwrap();
     let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
-    for part in ["waiting for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"]
+    for part in
+        ["waiting for 1 functional of shop: no node ever registered it", "; # dev-1", "services::shop::"]
     {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
@@ -167,7 +168,7 @@ fn the_page_on_discovery_works_as_it_stands() {
 #[test]
 fn the_page_on_slots_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/slots.md", None)).stdout);
-    let refused = "\"value\":\"cannot give slot reboot to machine-2: 1 of 1 held: by machine-1\"}status 409";
+    let refused = "\"value\":\"cannot give slot reboot to machine-2: 1 of 1 held, by machine-1\"}status 409";
     assert!(said.contains(refused), "{said}");
     assert!(said.matches("status 200").count() == 3 && said.contains("its disk is broken"), "{said}");
 }
@@ -206,8 +207,7 @@ fn the_page_on_external_targets_works_as_it_stands() {
 #[test]
 fn the_page_on_services_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/services.md", None)).stdout);
-    for part in
-        ["nothing was said yet", "the shop is open", "127.0.0.1", "out of bread", "exit code 3: not in time"]
+    for part in ["no update yet", "the shop is open", "127.0.0.1", "out of bread", "exit code 3: not in time"]
     {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }

@@ -1,4 +1,4 @@
-//! What must hold whatever happens to servers and etcd: history without a gap, no batch too large, nothing told twice, no
+//! What must hold whatever happens to servers and etcd: history without a gap, no batch too large, nothing assigned twice, no
 //! acknowledged write lost, nobody called unreachable who could call.
 
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ impl Watch {
             assert_eq!(
                 marks.lines().collect::<Vec<_>>(),
                 versions,
-                "agent-{agent} was told each version once"
+                "agent-{agent} was assigned each version once"
             );
         }
         self.written.nothing_acknowledged_is_lost(bed).await;

@@ -4,11 +4,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::place::{PROGRAM, Place, code, text, wait_for};
+use crate::place::{PROGRAM, Setup, code, text, wait_for};
 
 /// A fleet of one node with one of everything that can be listed.
-async fn furnished() -> Place {
-    let mut place = Place::new().await;
+async fn furnished() -> Setup {
+    let mut place = Setup::new().await;
     place.start_agent("web-1", "[entity.shop]\nstatic = [\"/bin/true\"]\n[[service]]\nname = \"till\"\n");
     for args in [
         &["entity", "set", "shop", "--selector", "all", "--soak", "0s", "--batch", "10%"][..],
@@ -144,7 +144,7 @@ async fn a_mistyped_name_is_answered_with_the_nearest_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_in_use_is_not_deleted_by_accident() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let me = text(&place.run(&["token", "whoami", "-o", "name"]).stdout);
     let name = me.trim().rsplit('/').next().unwrap().to_owned();
     let refused = place.run(&["token", "delete", &name, "--yes"]);
@@ -153,7 +153,7 @@ async fn the_token_in_use_is_not_deleted_by_accident() {
 }
 
 /// What bash offers for a line, by the script that `completions` prints.
-fn completed(place: &Place, line: &str) -> String {
+fn completed(place: &Setup, line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let mut command = place.command(&["--"]);
     let answered = command

@@ -17,7 +17,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_bellwether");
 
-pub(crate) struct Place {
+pub(crate) struct Setup {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) port: u16,
     host: String,
@@ -25,7 +25,7 @@ pub(crate) struct Place {
     agents: BTreeMap<String, Child>,
 }
 
-impl Place {
+impl Setup {
     /// A fresh installation whose server runs.
     pub(crate) async fn new() -> Self {
         Self::at("127.0.0.1").await
@@ -221,7 +221,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Setup {
     fn drop(&mut self) {
         // Agents take their services with them only when told to, so whatever lives below this directory is killed too.
         for child in self.agents.values_mut().chain(self.server.as_mut()) {
@@ -270,7 +270,7 @@ pub(crate) fn code(output: &Output) -> i32 {
 }
 
 /// Runs it, and answers its stdout; it must succeed.
-pub(crate) fn done(place: &Place, args: &[&str]) -> String {
+pub(crate) fn done(place: &Setup, args: &[&str]) -> String {
     let output = place.run(args);
     assert_eq!(code(&output), 0, "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
@@ -283,7 +283,7 @@ pub(crate) fn free_port() -> u16 {
 
 /// Ports that are free now, each another one.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    // Held together: one that was let go may be given again at once.
+    // Held together: a released port may be assigned again at once.
     let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     held.map(|listener| listener.local_addr().unwrap().port())
 }

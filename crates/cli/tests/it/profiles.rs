@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::place::{Place, code, text};
+use crate::place::{Setup, code, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_is_written_read_compared_and_deleted() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let run = |args: &[&str]| place.run(args);
     let said = |args: &[&str]| {
         let output = run(args);
@@ -42,7 +42,7 @@ async fn a_profile_is_written_read_compared_and_deleted() {
         (vec!["profile", "set", "web", "a=1", "--ref", "2"], 6, "it is at revision 3"),
         (vec!["profile", "set", "web", "a=1", "--ref", "0"], 6, "bellwether profile get web"),
         (vec!["profile", "set", "web", "nonsense"], 64, "KEY=VALUE"),
-        (vec!["profile", "set", "web", "a b=1"], 64, "is no key"),
+        (vec!["profile", "set", "web", "a b=1"], 64, "is not a valid key"),
         (vec!["profile", "remove", "web", "ghost"], 1, "cannot find param"),
         (vec!["profile", "get", "web", "--key", "ghost"], 1, "cannot find parameter ghost in web@3"),
         (vec!["profile", "get", "web", "--revision", "9"], 1, "bellwether profile history web"),
@@ -61,7 +61,7 @@ async fn a_profile_is_written_read_compared_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entity_is_of_a_profile_or_an_action_for_ever_and_rolls_out_with_one_word() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let run = |args: &[&str]| place.run(args);
     assert_eq!(code(&run(&["profile", "set", "web", "a=1"])), 0);
     assert_eq!(code(&run(&["entity", "set", "web", "--selector", "all", "--profile", "web"])), 0);

@@ -3,20 +3,20 @@
 use std::process::Output;
 use std::time::Duration;
 
-use crate::place::{Place, text, wait_for};
+use crate::place::{Setup, text, wait_for};
 
 fn said(output: &Output) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
 /// Runs the command line with the agent of a node as this machine's.
-fn run_on(place: &Place, node: &str, args: &[&str]) -> Output {
+fn run_on(place: &Setup, node: &str, args: &[&str]) -> Output {
     place.command(args).env("BELLWETHER_AGENT_DIR", place.path(&format!("{node}/data"))).output().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_is_registered_waited_for_failed_and_deregistered() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     place.start_agent("web-1", "addresses = { eth0 = [\"10.0.0.7\"] }\n");
     let never = place.run(&["wait", "--service", "shop", "--timeout", "200ms"]);
     assert_eq!(never.status.code(), Some(3), "{}", said(&never));
@@ -84,7 +84,7 @@ async fn a_service_is_registered_waited_for_failed_and_deregistered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_in_a_namespace_that_does_not_exist_fails() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let nowhere = place.run(&["wait", "-n", "nowhere", "--service", "shop", "--timeout", "10s"]);
     assert_eq!(nowhere.status.code(), Some(1), "{}", said(&nowhere));
     assert!(said(&nowhere).contains("cannot find namespace nowhere"), "{}", said(&nowhere));
@@ -102,7 +102,7 @@ fn needing(own: &str, other: &str, level: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_only_an_address() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let home = place.path("");
     let part = |own: &str, other: &str, level: &str| {
         needing(own, other, level)
@@ -131,8 +131,8 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
         .await;
     }
     let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
-    let told = events.iter().filter(|event| event.kind == "wait.circular").count();
-    assert_eq!(told, 1, "it is told once");
+    let events = events.iter().filter(|event| event.kind == "wait.cycle_started").count();
+    assert_eq!(events, 1, "the cycle has one event");
 
     // The application can begin once it knows the load balancer's address.
     place.kill_agent("app-1");
@@ -149,16 +149,16 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
         })
         .await;
     }
-    wait_for("the end of the circle is told", async || {
+    wait_for("the end of the cycle has an event", async || {
         let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
-        events.iter().any(|event| event.kind == "wait.circle_ended")
+        events.iter().any(|event| event.kind == "wait.cycle_ended")
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_needs_less() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let service = |own: &str, need: &str| format!("[[service]]\nname = \"{own}\"\nneeds = [\"{need}\"]\n");
     place.start_agent("shop-1", &service("shop", "bank"));
     place.start_agent("bank-1", &service("bank", "shop"));
@@ -171,10 +171,10 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
         .await;
     }
     let lines = why("service/shop");
-    assert!(lines.contains("0 of 1 registered serve"), "{lines}");
+    assert!(lines.contains("0 of 1 registered are functional"), "{lines}");
     assert!(lines.contains("shop on shop-1: needs 1 functional of bank"), "{lines}");
     let described = said(&place.run(&["describe", "service/bank"]));
-    assert!(described.contains("wait.circular") && described.contains(wait_cycle), "{described}");
+    assert!(described.contains("wait.cycle_started") && described.contains(wait_cycle), "{described}");
     let unheard = place.run(&["why", "service/shpo"]);
     assert!(said(&unheard).contains("did you mean shop?"), "{}", said(&unheard));
 
@@ -192,7 +192,7 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
         .await;
     }
     let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
-    let told: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
-    let told = told.iter().filter(|kind| kind.starts_with("wait.")).copied().collect::<Vec<_>>();
-    assert_eq!(told, ["wait.circular", "wait.circle_ended"]);
+    let events: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    let events = events.iter().filter(|kind| kind.starts_with("wait.")).copied().collect::<Vec<_>>();
+    assert_eq!(events, ["wait.cycle_started", "wait.cycle_ended"]);
 }

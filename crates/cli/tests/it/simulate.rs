@@ -99,7 +99,7 @@ fn a_flag_that_makes_no_sense_is_refused_with_what_would() {
         (&["--nodes", "many"], &["--nodes", "like 100"]),
         (&["--policy", "batsh=5%"], &["--policy", "did you mean batch?"]),
         (&["--policy", "careful"], &["--policy", "like batch=5%"]),
-        (&["--policy", "success=100% failures=3"], &["--policy", "failures: success 100% leaves nothing"]),
+        (&["--policy", "success=100% failures=3"], &["--policy", "failures: success 100% tolerates no"]),
         (&["--policy", "batch=1", "--policy", "batch=1"], &["--policy", "--policy first:'batch=5%'"]),
         (&["--apply-time", "fast"], &["--apply-time", "exp:30s"]),
         (&["--failure-rate", "5"], &["--failure-rate", "like 0.5%"]),

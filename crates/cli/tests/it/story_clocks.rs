@@ -6,7 +6,7 @@ use std::process::Command;
 use bellwether_api::v1::node::NodeView;
 use bellwether_rt::clock::Clock;
 
-use crate::place::{Place, free_port, text, wait_for};
+use crate::place::{Setup, free_port, text, wait_for};
 
 /// What a command is begun with to see another time of day.
 fn by_clock(offset: &str) -> Vec<String> {
@@ -22,7 +22,7 @@ fn now_ms() -> u64 {
     Clock::system().now().as_millis()
 }
 
-/// Every time that is told of a node.
+/// Every time that is shown about a node.
 fn times(view: &NodeView) -> Vec<(String, u64)> {
     let mut times = vec![
         ("joined".to_owned(), view.node.joined_at_ms),
@@ -42,7 +42,7 @@ struct Machine {
 
 impl Machine {
     /// Joins it and starts its agent, with a service and a table for DNS.
-    fn start(place: &mut Place, (name, offset, apart_s): (&'static str, &str, i64), address: &str) -> Self {
+    fn start(place: &mut Setup, (name, offset, apart_s): (&'static str, &str, i64), address: &str) -> Self {
         let (on, dns) = (by_clock(offset), free_port());
         let (program, words) = on.split_first().unwrap();
         let date = Command::new(program).args(words).args(["date", "+%s"]).output().unwrap();
@@ -67,7 +67,7 @@ impl Machine {
     }
 
     /// Sets a status there, which holds for so long.
-    fn says(&self, place: &Place, category: &str, lifetime: &str) {
+    fn says(&self, place: &Setup, category: &str, lifetime: &str) {
         let here = place.path(&format!("{}/data", self.name));
         let words = ["update-status", category, "success", "--ttl", lifetime];
         let set = place.command(&words).env("BELLWETHER_AGENT_DIR", here).output().unwrap();
@@ -75,14 +75,14 @@ impl Machine {
     }
 }
 
-fn done(place: &Place, args: &[&str]) {
+fn done(place: &Setup, args: &[&str]) {
     let done = place.run(args);
     assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn machines_whose_clocks_are_an_hour_apart_join_roll_out_serve_and_have_sane_ages() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let began = now_ms();
     let machines = [
         Machine::start(&mut place, ("ahead", "+1h", 3_600), "10.9.0.1"),

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
-use crate::place::{PROGRAM, Place, free_port, page, text, wait_for};
+use crate::place::{PROGRAM, Setup, free_port, page, text, wait_for};
 
 const NODES: [&str; 4] = ["web-1", "web-2", "web-3", "web-4"];
 
 /// An agent's sections: a service that says its version, and a static part that leaves a mark each time it runs.
-fn sections(place: &Place, name: &str, port: u16) -> String {
+fn sections(place: &Setup, name: &str, port: u16) -> String {
     let marks = place.path(&format!("{name}/marks"));
     let mark = format!("echo $BELLWETHER_VERSION >> {marks}; sleep 0.3");
     format!(
@@ -24,13 +24,13 @@ fn sections(place: &Place, name: &str, port: u16) -> String {
 }
 
 /// How often the static part of a version ran on a node.
-fn marks(place: &Place, name: &str, version: &str) -> usize {
+fn marks(place: &Setup, name: &str, version: &str) -> usize {
     let text = std::fs::read_to_string(place.path(&format!("{name}/marks"))).unwrap_or_default();
     text.lines().filter(|line| *line == version).count()
 }
 
-async fn fleet() -> (Place, BTreeMap<&'static str, u16>) {
-    let mut place = Place::new().await;
+async fn fleet() -> (Setup, BTreeMap<&'static str, u16>) {
+    let mut place = Setup::new().await;
     let ports: BTreeMap<&str, u16> = NODES.into_iter().map(|name| (name, free_port())).collect();
     for (name, port) in &ports {
         let sections = sections(&place, name, *port);
@@ -91,7 +91,7 @@ async fn an_agent_killed_and_started_again_runs_nothing_twice_and_keeps_its_serv
 }
 
 /// Pids of the services of this place.
-fn service_pids(place: &Place) -> Vec<u32> {
+fn service_pids(place: &Setup) -> Vec<u32> {
     let ports = place.dir.path();
     let mut pids = Vec::new();
     for name in NODES {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::place::{PROGRAM, Place, free_port, page, text, wait_for};
+use crate::place::{PROGRAM, Setup, free_port, page, text, wait_for};
 
 const NODES: [&str; 2] = ["app-1", "app-2"];
 
@@ -27,7 +27,7 @@ fi
 "#;
 
 /// What agents here have in common: where they are reached, and a service that is well while a file is there.
-fn app(place: &Place, name: &str, port: u16) -> String {
+fn app(place: &Setup, name: &str, port: u16) -> String {
     std::fs::create_dir_all(place.path(name)).unwrap();
     std::fs::write(place.path(&format!("{name}/well")), "").unwrap();
     let well = place.path(&format!("{name}/well"));
@@ -38,7 +38,7 @@ fn app(place: &Place, name: &str, port: u16) -> String {
     )
 }
 
-fn balancer(place: &Place, port: u16) -> String {
+fn balancer(place: &Setup, port: u16) -> String {
     let home = place.path("lb");
     std::fs::create_dir_all(&home).unwrap();
     std::fs::write(place.path("reload.sh"), RELOAD).unwrap();
@@ -53,7 +53,7 @@ fn balancer(place: &Place, port: u16) -> String {
 }
 
 /// A program that says its name to whoever asks.
-fn serve(place: &Place, name: &str, port: u16) -> Child {
+fn serve(place: &Setup, name: &str, port: u16) -> Child {
     Command::new(PROGRAM)
         .args(["demo-service", "--port", &port.to_string(), "--version-served", name])
         .env("PLACE", place.dir.path())
@@ -77,13 +77,13 @@ async fn expect(port: u16, names: &[&str]) {
     .await;
 }
 
-fn reloads(place: &Place) -> usize {
+fn reloads(place: &Setup) -> usize {
     std::fs::read_to_string(place.path("lb/reloads")).unwrap_or_default().lines().count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nginx_follows_the_catalogue_and_no_request_is_lost() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let (front, ports) = (free_port(), [free_port(), free_port()]);
     let mut programs: Vec<Child> =
         NODES.iter().zip(ports).map(|(name, port)| serve(&place, name, port)).collect();
@@ -161,7 +161,7 @@ fn watch(port: u16, stop: Arc<AtomicBool>) -> tokio::task::JoinHandle<(usize, Ve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_publish_services_and_write_down_what_the_fleet_offers() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let (data, file) = (place.path("db-1/data"), place.path("services.yaml"));
     let here = |verb: &[&str]| place.run(&[verb, &["--data-dir", data.as_str()]].concat());
     let away = here(&["cache-services"]);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::place::{Place, free_port, page, text, wait_for};
+use crate::place::{Setup, free_port, page, text, wait_for};
 
 /// A web server that says its name, and whether it is well.
 struct Instance {
@@ -78,7 +78,7 @@ impl Drop for Haproxy {
     }
 }
 
-fn haproxy(place: &Place, dns: u16, port: u16) -> Haproxy {
+fn haproxy(place: &Setup, dns: u16, port: u16) -> Haproxy {
     let guide = format!("{}/../../docs/guide/discovery.md", env!("CARGO_MANIFEST_DIR"));
     let guide = std::fs::read_to_string(guide).unwrap();
     let config = guide.split("```haproxy\n").nth(1).unwrap().split("```").next().unwrap();
@@ -145,7 +145,7 @@ async fn until_answering(port: u16, names: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn haproxy_follows_instances_that_fail_and_come_back_and_loses_no_request() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let mut instances =
         [Instance::new("web-1").await, Instance::new("web-2").await, Instance::new("web-3").await];
     let (dns, port) = (free_port(), free_port());

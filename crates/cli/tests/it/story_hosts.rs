@@ -4,7 +4,7 @@ use std::process::Output;
 
 use bellwether_testbed::Network;
 
-use crate::place::{PROGRAM, Place, text, wait_for};
+use crate::place::{PROGRAM, Setup, text, wait_for};
 
 fn lines(output: &Output) -> Vec<String> {
     let mut lines: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
@@ -15,7 +15,7 @@ fn lines(output: &Output) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn services_are_found_at_their_hosts_addresses_and_not_while_a_cable_is_out() {
     let hosts = Network::new(3).unwrap();
-    let mut place = Place::at(&hosts.outside()).await;
+    let mut place = Setup::at(&hosts.outside()).await;
     // What runs there is known by its place, so that it ends with the story.
     let home = place.path("");
     let serve = |host: usize| {

@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::place::{Place, text, wait_for};
+use crate::place::{Setup, text, wait_for};
 
 /// Begins `lock run` with these words.
-fn begin(place: &Place, words: &[&str]) -> Child {
+fn begin(place: &Setup, words: &[&str]) -> Child {
     let mut command = place.command(&["lock", "run"]);
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -55,7 +55,7 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(child.id().try_into().unwrap()).unwrap()
 }
 
-fn events(place: &Place, slot: &str) -> Vec<(String, String)> {
+fn events(place: &Setup, slot: &str) -> Vec<(String, String)> {
     let output = place.run(&["events", "--about", &format!("slot/{slot}"), "--limit", "1000", "-o", "json"]);
     let word = |line: &str, key: &str| {
         let event: Value = serde_json::from_str(line).unwrap();
@@ -92,7 +92,7 @@ const TURN: &str =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_runners_one_is_inside_at_a_time_and_their_numbers_only_grow() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let turn = TURN.replace("HOME", &place.path(""));
     for round in 0..2 {
         let words =
@@ -118,8 +118,8 @@ async fn of_many_runners_one_is_inside_at_a_time_and_their_numbers_only_grow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_slots_let_two_in_and_those_who_disagree_are_told() {
-    let place = Place::new().await;
+async fn two_holders_share_a_slot_of_two_and_another_capacity_is_refused() {
+    let place = Setup::new().await;
     let (one, two) = (place.path("one"), place.path("two"));
     let inside =
         |mine: &str, other: &str| format!("touch {mine}; until test -e {other}; do sleep 0.05; done");
@@ -134,7 +134,7 @@ async fn two_slots_let_two_in_and_those_who_disagree_are_told() {
     let three = end(begin(&place, &["pair", "--capacity", "3", "--timeout", "60s", "--", "true"])).await;
     assert_eq!(three.status.code(), Some(7), "{}", said(&three));
     assert!(
-        said(&three).contains("2 may hold it, not 3") && said(&three).contains("slot set pair"),
+        said(&three).contains("capacity is 2, not 3") && said(&three).contains("slot set pair"),
         "{}",
         said(&three)
     );
@@ -142,7 +142,7 @@ async fn two_slots_let_two_in_and_those_who_disagree_are_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_ends_as_it_would_without_a_lock_and_is_told_signals() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
         let output = end(begin(&place, &["plain", "--", "sh", "-c", script])).await;
         assert_eq!(output.status.code(), Some(code), "{script}: {}", said(&output));
@@ -173,7 +173,7 @@ async fn a_command_ends_as_it_would_without_a_lock_and_is_told_signals() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_reads_who_holds_it_and_gives_up_in_time() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let pid = place.path("pid");
     let script = format!("echo $$ > {pid}; exec sleep 1000");
     let words = ["shared", "--reason", "the big migration", "--holder", "ann", "--", "sh", "-c", &script];
@@ -207,7 +207,7 @@ async fn whoever_waits_reads_who_holds_it_and_gives_up_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_of_a_holder_that_is_killed_is_gone_before_the_next_one_begins() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let pid = place.path("pid");
     let script = format!("echo $$ > {pid}; trap '' TERM; while :; do sleep 0.05; done");
     let mut holder = begin(&place, &["mine", "--lease", "2s", "--", "sh", "-c", &script]);
@@ -217,14 +217,14 @@ async fn the_command_of_a_holder_that_is_killed_is_gone_before_the_next_one_begi
     holder.wait().unwrap();
     let output = end(next).await;
     assert!(output.status.success() && text(&output.stdout) == "2\n", "{}", said(&output));
-    let told = events(&place, "mine");
-    let kinds: Vec<&str> = told.iter().map(|(kind, _)| kind.as_str()).collect();
+    let events = events(&place, "mine");
+    let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["slot.acquired", "slot.expired", "slot.acquired", "slot.released"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_that_cannot_renew_stops_its_command_before_another_has_the_lock() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let (way, cut) = way_to(place.port).await;
     let (pid, inner) = (place.path("pid"), place.path("inner"));
     // Neither the command nor what it started ends when it is asked to.
@@ -247,7 +247,7 @@ async fn a_holder_that_cannot_renew_stops_its_command_before_another_has_the_loc
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_away_for_a_moment_costs_nobody_the_lock_and_one_that_stays_away_the_command() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let (pid, done) = (place.path("pid"), place.path("done"));
     let script = format!("echo $$ > {pid}; until test -e {done}; do sleep 0.05; done");
     let holder = begin(&place, &["steady", "--lease", "20s", "--", "sh", "-c", &script]);
@@ -273,7 +273,7 @@ async fn a_server_that_is_away_for_a_moment_costs_nobody_the_lock_and_one_that_s
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_that_is_taken_away_stops_its_command_and_says_who_did() {
-    let place = Place::new().await;
+    let place = Setup::new().await;
     let pid = place.path("pid");
     let script = format!("echo $$ > {pid}; exec sleep 1000");
     let holder = begin(&place, &["stuck", "--lease", "3s", "--holder", "ann", "--", "sh", "-c", &script]);
@@ -285,11 +285,11 @@ async fn a_lock_that_is_taken_away_stops_its_command_and_says_who_did() {
     assert!(taken.status.success(), "{}", said(&taken));
     let output = end(holder).await;
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
-    assert!(said(&output).contains("number 1 is over"), "{}", said(&output));
+    assert!(said(&output).contains("the hold with fencing number 1 has ended"), "{}", said(&output));
     assert!(!lives(command));
-    let told = events(&place, "stuck");
+    let events = events(&place, "stuck");
     assert!(
-        told.contains(&("slot.forced".to_owned(), "it was taken from ann: it hangs".to_owned())),
-        "{told:?}"
+        events.contains(&("slot.forced".to_owned(), "taken from ann: it hangs".to_owned())),
+        "{events:?}"
     );
 }

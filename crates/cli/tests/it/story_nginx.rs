@@ -1,5 +1,5 @@
 //! nginx: five agents, each managing its own real nginx by configuration versions. A good one goes out; one that nginx
-//! itself refuses is never loaded; one that loads and answers 500 is taken back. Nobody who was not touched misses a beat.
+//! itself refuses is never loaded; one that loads and answers 500 is rolled back. Nodes that were not updated answer all the time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bellwether_api::v1::rollout::RolloutState;
 
-use crate::place::{Place, free_port, page, text, wait_for};
+use crate::place::{Setup, free_port, page, text, wait_for};
 
 const NODES: [&str; 5] = ["web-1", "web-2", "web-3", "web-4", "web-5"];
 
@@ -32,7 +32,7 @@ else
 fi
 "#;
 
-fn write_versions(place: &Place) {
+fn write_versions(place: &Setup) {
     let dir = place.dir.path().join("versions");
     std::fs::create_dir(&dir).unwrap();
     for (version, says) in VERSIONS {
@@ -45,7 +45,7 @@ fn write_versions(place: &Place) {
     std::fs::write(place.dir.path().join("apply.sh"), APPLY).unwrap();
 }
 
-fn sections(place: &Place, name: &str, port: u16) -> String {
+fn sections(place: &Setup, name: &str, port: u16) -> String {
     let (script, home) = (place.path("apply.sh"), place.path(name));
     format!(
         "[entity.web]\nstatic = [\"/bin/sh\", {script:?}, {home:?}, \"{port}\"]\n\n\
@@ -98,8 +98,8 @@ async fn expect_pages(ports: &BTreeMap<&str, u16>, expected: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nginx_is_changed_guarded_and_taken_back() {
-    let mut place = Place::new().await;
+async fn nginx_is_changed_checked_and_rolled_back() {
+    let mut place = Setup::new().await;
     write_versions(&place);
     let ports: BTreeMap<&str, u16> = NODES.into_iter().map(|name| (name, free_port())).collect();
     for (name, port) in &ports {
@@ -133,7 +133,7 @@ async fn nginx_is_changed_guarded_and_taken_back() {
     assert_eq!(failure.evidence.exit_code, Some(1));
     assert!(failure.evidence.tail.contains("invalid number of arguments"), "{}", failure.evidence.tail);
 
-    // One that loads and answers 500: validation fails, the first node is taken back, the others never saw it.
+    // One that loads and answers 500: validation fails, the first node is rolled back, the others never run it.
     let untouched = ports.iter().filter(|(name, _)| **name != "web-1").map(|(_, port)| *port).collect();
     let watcher = Watcher::start(untouched, "v2");
     let started = place.run(&["rollout", "start", "web", "v4-sick", "-w", "--timeout", "60s"]);

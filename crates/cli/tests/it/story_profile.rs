@@ -1,12 +1,12 @@
 //! Configuration rolled out and rolled back over real nginx: three nginx instances whose files are rendered from one profile.
-//! A good revision goes out in batches; one that only the check sees through is taken back; one that nginx itself refuses
+//! A good revision goes out in batches; one that fails only the check is rolled back; one that nginx itself refuses
 //! replaces nothing.
 
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::rollout::RolloutState;
 
-use crate::place::{Place, free_port, page, text, wait_for};
+use crate::place::{Setup, free_port, page, text, wait_for};
 
 const NODES: [&str; 3] = ["web-1", "web-2", "web-3"];
 
@@ -33,7 +33,7 @@ else
 fi
 "#;
 
-fn sections(place: &Place, name: &str, port: u16) -> String {
+fn sections(place: &Setup, name: &str, port: u16) -> String {
     let home = place.path(name);
     std::fs::create_dir_all(format!("{home}/sites")).unwrap();
     let fill = |text: &str| text.replace("@port@", &port.to_string()).replace("@home@", &home);
@@ -50,7 +50,7 @@ fn sections(place: &Place, name: &str, port: u16) -> String {
     )
 }
 
-fn ok(place: &Place, args: &[&str]) -> String {
+fn ok(place: &Setup, args: &[&str]) -> String {
     let done = place.run(args);
     assert!(done.status.success(), "{args:?}: {}{}", text(&done.stdout), text(&done.stderr));
     text(&done.stdout).trim().to_owned()
@@ -65,19 +65,19 @@ async fn serve(ports: &BTreeMap<&str, u16>, expected: &str) {
     }
 }
 
-fn files(place: &Place) -> BTreeMap<&'static str, (String, String)> {
+fn files(place: &Setup) -> BTreeMap<&'static str, (String, String)> {
     let read =
         |name: &str, file: &str| std::fs::read_to_string(place.path(&format!("{name}/{file}"))).unwrap();
     NODES.iter().map(|name| (*name, (read(name, "nginx.conf"), read(name, "sites/web.conf")))).collect()
 }
 
-fn reloads(place: &Place, name: &str) -> usize {
+fn reloads(place: &Setup, name: &str) -> usize {
     std::fs::read_to_string(place.path(&format!("{name}/reloads"))).unwrap_or_default().lines().count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     std::fs::write(place.path("reload.sh"), RELOAD).unwrap();
     let ports: BTreeMap<&str, u16> = NODES.into_iter().map(|name| (name, free_port())).collect();
     for (name, port) in &ports {

@@ -1,7 +1,7 @@
 //! Puppet and the catalogue: a class takes the address of another machine's service through hiera from the file that the
 //! agent writes, and waits for nothing else than that: whichever machine comes first, and also when both wait for each other.
 
-use crate::place::{Place, text, wait_for};
+use crate::place::{Setup, text, wait_for};
 
 const HIERA: &str = "version: 5\ndefaults:\n  datadir: @here@\n  data_hash: yaml_data\nhierarchy:\n\
                      \x20 - name: ours\n    path: common.yaml\n\
@@ -23,7 +23,7 @@ const APP: Machine = Machine { name: "app-1", entity: "app", wants: "mysql" };
 
 impl Machine {
     /// Writes what Puppet reads, and answers the agent's sections, with `more` for the entity.
-    fn sections(&self, place: &Place, more: &str) -> String {
+    fn sections(&self, place: &Setup, more: &str) -> String {
         let (here, entity, wants) = (place.path(self.name), self.entity, self.wants);
         std::fs::create_dir_all(&here).unwrap();
         std::fs::write(format!("{here}/hiera.yaml"), HIERA.replace("@here@", &here)).unwrap();
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     /// Has the machine carry version v1 of its entity.
-    fn roll_out(&self, place: &Place) {
+    fn roll_out(&self, place: &Setup) {
         let selector = format!("name={}", self.name);
         for args in [
             &["entity", "set", self.entity, "--selector", &selector, "--soak", "0s", "--deadline", "5m"][..],
@@ -62,17 +62,17 @@ impl Machine {
     }
 
     /// What its agent says of itself.
-    fn status(&self, place: &Place) -> String {
+    fn status(&self, place: &Setup) -> String {
         let data = place.path(&format!("{}/data", self.name));
         text(&place.run(&["agent", "status", "--data-dir", &data]).stdout)
     }
 
-    fn written(&self, place: &Place) -> Option<String> {
+    fn written(&self, place: &Setup) -> Option<String> {
         std::fs::read_to_string(place.path(&format!("{}/{}.conf", self.name, self.entity))).ok()
     }
 
     /// Waits until Puppet wrote the other's address and the version was validated; nothing failed on the way.
-    async fn is_configured_with(&self, place: &Place, address: &str) {
+    async fn is_configured_with(&self, place: &Setup, address: &str) {
         let expected = format!("{} = {address}\n", self.wants);
         wait_for(&format!("puppet on {} wrote the address", self.name), async || {
             self.written(place).as_ref() == Some(&expected)
@@ -102,7 +102,7 @@ fn puppet(here: &str, manifest: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn puppet_waits_for_a_database_that_comes_later_and_takes_its_address_then() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let sections = APP.sections(&place, "");
     place.start_agent(APP.name, &sections);
     APP.roll_out(&place);
@@ -110,7 +110,7 @@ async fn puppet_waits_for_a_database_that_comes_later_and_takes_its_address_then
     // There is no database yet: the part that needs it waits, which is no failure. The other part has run.
     wait_for("puppet waits for the database", async || {
         APP.status(&place)
-            .contains("services.yaml: waiting for 1 addressable of mysql: nobody ever offered it")
+            .contains("services.yaml: waiting for 1 addressable of mysql: no node ever registered it")
     })
     .await;
     assert!(place.run(&["get-failures"]).status.success());
@@ -123,7 +123,7 @@ async fn puppet_waits_for_a_database_that_comes_later_and_takes_its_address_then
 
 #[tokio::test(flavor = "multi_thread")]
 async fn puppet_waits_for_nothing_when_the_database_was_there_before() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     place.start_agent("db-1", DATABASE);
     wait_for("the database is registered", async || {
         text(&place.run(&["service", "get", "mysql"]).stdout).contains("10.7.0.5")
@@ -137,7 +137,7 @@ async fn puppet_waits_for_nothing_when_the_database_was_there_before() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_machines_whose_puppet_wants_each_others_address_are_both_configured() {
-    let mut place = Place::new().await;
+    let mut place = Setup::new().await;
     let machines = [
         (Machine { name: "lb-1", entity: "lb", wants: "shop" }, "10.7.0.1"),
         (Machine { name: "shop-1", entity: "shop", wants: "lb" }, "10.7.0.2"),
@@ -157,7 +157,7 @@ async fn two_machines_whose_puppet_wants_each_others_address_are_both_configured
     let [(lb, lb_at), (shop, shop_at)] = machines;
     lb.roll_out(&place);
     wait_for("the load balancer waits for the shop, and is there itself", async || {
-        lb.status(&place).contains("1 addressable of shop: nobody ever offered it")
+        lb.status(&place).contains("1 addressable of shop: no node ever registered it")
             && text(&place.run(&["service", "get", "lb"]).stdout).contains(lb_at)
     })
     .await;
@@ -172,5 +172,5 @@ async fn two_machines_whose_puppet_wants_each_others_address_are_both_configured
         assert!(served.status.success(), "{}", text(&served.stderr));
     }
     let events = text(&place.run(&["events", "-o", "json"]).stdout);
-    assert!(!events.contains("wait.circular"), "{events}");
+    assert!(!events.contains("wait.cycle_started"), "{events}");
 }

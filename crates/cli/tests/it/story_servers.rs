@@ -27,8 +27,8 @@ async fn servers_killed_and_stopped_in_the_middle_of_a_rollout_are_followed_by_o
     bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     bed.obey(&format!("stop server-{next}"));
     let stopped = format!("server-{next}");
-    assert!(!kept(&bed, "leader").contains(&stopped), "its leadership is given back");
-    assert_eq!(kept(&bed, &format!("server/{stopped}")), "", "its place is given back");
+    assert!(!kept(&bed, "leader").contains(&stopped), "its leadership is released");
+    assert_eq!(kept(&bed, &format!("server/{stopped}")), "", "its membership is released");
     bed.ended("v2").await;
     bed.obey(&format!("start {stopped}"));
 
@@ -123,11 +123,11 @@ async fn agents_that_know_one_server_find_the_other_when_it_dies_and_spread_agai
     let mut bed = Bed::start(some).await;
     bed.make_entity(6);
     let agents = bed.inner.options.agents;
-    let told = |agent| {
+    let knows_it = |agent| {
         let file = bed.inner.home(&format!("agent-{agent}")).join("data/servers.json");
         std::fs::read_to_string(file).is_ok_and(|kept| kept.contains("server-2"))
     };
-    bed.wait_for("every agent was told of the other server", async || (1..=agents).all(told)).await;
+    bed.wait_for("every agent was told of the other server", async || (1..=agents).all(knows_it)).await;
     bed.obey("kill server-1");
     // One that starts while the server that it was configured with is gone finds the other too.
     bed.obey("kill agent-1");

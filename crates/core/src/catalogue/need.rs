@@ -117,7 +117,7 @@ pub fn why(instance: &Instance) -> String {
     let reason = match &instance.level {
         InstanceState::Warning { reason } | InstanceState::Failing { reason } => reason.to_string(),
         InstanceState::Passing => "passing".into(),
-        InstanceState::Unreachable => "its node is not heard from".into(),
+        InstanceState::Unreachable => "its node is unreachable".into(),
     };
     format!("{} on {}: {reason}", instance.name, instance.node)
 }
@@ -132,9 +132,9 @@ impl core::str::FromStr for Need {
             Some((format!("{count} of {name}"), level))
         });
         let (text, at) = levelled.unwrap_or_else(|| (text.to_string(), RequiredState::default()));
-        let read = counted(&text).ok_or("write a service, or a count of it like \"2 of db\"")?;
+        let read = counted(&text).ok_or("write a service, or a count and a service, like \"2 of db\"")?;
         match read {
-            (0, _) => Err("nothing of it is needed".into()),
+            (0, _) => Err("the count is 0".into()),
             (count, name) => {
                 let service = ServiceName::parse(name).map_err(|error| error.to_string())?;
                 Ok(Self { at, ..Self::of(service, count) })
@@ -171,13 +171,13 @@ impl fmt::Display for UnmetNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.need)?;
         match &self.there {
-            Shortfall::UnknownService { near: None } => f.write_str("nobody ever offered it"),
+            Shortfall::UnknownService { near: None } => f.write_str("no node ever registered it"),
             Shortfall::UnknownService { near: Some(near) } => {
-                write!(f, "nobody ever offered it; did you mean {near}?")
+                write!(f, "no node ever registered it; did you mean {near}?")
             }
-            Shortfall::NoInstances => f.write_str("nobody offers it now"),
+            Shortfall::NoInstances => f.write_str("no node registers it now"),
             Shortfall::TooFew { addressable, functional, first } => {
-                write!(f, "{functional} of {addressable} registered serve")?;
+                write!(f, "{functional} of {addressable} registered are functional")?;
                 first.iter().try_for_each(|first| write!(f, "; {first}"))
             }
         }
@@ -226,15 +226,16 @@ mod tests {
         let mut catalogue = Catalogue::default();
         let need = Need::of("mysql".parse().unwrap(), 2);
         let text = |catalogue: &Catalogue| said(catalogue, &need).unwrap();
-        assert_eq!(text(&catalogue), "2 functional of mysql: nobody ever offered it");
+        assert_eq!(text(&catalogue), "2 functional of mysql: no node ever registered it");
         put(&mut catalogue, "mysqld", "db-1", InstanceState::Passing);
         assert!(text(&catalogue).ends_with("did you mean mysqld?"));
         catalogue.hear_of(&"mysql".parse().unwrap());
-        assert_eq!(text(&catalogue), "2 functional of mysql: nobody offers it now");
+        assert_eq!(text(&catalogue), "2 functional of mysql: no node registers it now");
         put(&mut catalogue, "mysql", "db-1", InstanceState::Passing);
-        assert_eq!(text(&catalogue), "2 functional of mysql: 1 of 1 registered serve");
+        assert_eq!(text(&catalogue), "2 functional of mysql: 1 of 1 registered are functional");
         put(&mut catalogue, "mysql", "db-2", InstanceState::Failing { reason: "check port: refused".into() });
-        let failing = "2 functional of mysql: 1 of 2 registered serve; mysql on db-2: check port: refused";
+        let failing =
+            "2 functional of mysql: 1 of 2 registered are functional; mysql on db-2: check port: refused";
         assert_eq!(text(&catalogue), failing);
         let addressable = Need { at: RequiredState::Addressable, ..need.clone() };
         assert_eq!(said(&catalogue, &addressable), None, "registered is enough");

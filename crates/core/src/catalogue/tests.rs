@@ -28,7 +28,7 @@ fn instance(node: u8, name: u8, level: InstanceState) -> Instance {
 }
 
 #[test]
-fn a_service_that_nobody_offers_any_more_stays_known() {
+fn a_service_that_is_no_longer_registered_stays_known() {
     let (mut catalogue, web) = (Catalogue::default(), "web".parse().unwrap());
     assert!(catalogue.service(&web).is_none());
     catalogue.put(&web, instance(1, 1, InstanceState::Passing));

@@ -45,7 +45,7 @@ fn turn(
     now: Timestamp,
 ) -> Changeset {
     let quiet_for = Span::from_secs(quiet.as_millis() / 1_000);
-    let told = |kind, cause| EventDraft {
+    let event_draft = |kind, cause| EventDraft {
         kind,
         subject: format!("target/{entity}/{target}"),
         before: None,
@@ -54,12 +54,15 @@ fn turn(
     };
     let Some(silent) = known.turned_silent(now) else {
         let key = Key::ExternalTarget(entity.clone(), target.clone());
-        let cause = format!("not reported for {quiet_for}; it is no target any more");
-        return Changeset { writes: vec![Write::delete(key)], events: vec![told("target.let_go", cause)] };
+        let cause = format!("not reported for {quiet_for}; no longer a target");
+        return Changeset {
+            writes: vec![Write::delete(key)],
+            events: vec![event_draft("target.released", cause)],
+        };
     };
     let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));
-    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.remove_after);
-    Changeset { writes: vec![write], events: vec![told("target.silent", cause)] }
+    let cause = format!("not reported for {quiet_for}; released after {}", staleness.remove_after);
+    Changeset { writes: vec![write], events: vec![event_draft("target.silent", cause)] }
 }
 
 impl Fleet {

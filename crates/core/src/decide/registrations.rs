@@ -28,12 +28,12 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     }
     let mut events = Vec::new();
     for (key, registration) in &new.instances {
-        events.extend(told(&new.node, key, before.get(key), registration));
+        events.extend(event_draft(&new.node, key, before.get(key), registration));
     }
     let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key));
     events.extend(gone.map(|(key, registration)| {
         let was = Some(registration.serving.as_str().to_string());
-        event("service.deregistered", (&new.node, key), (was, None), "its node no longer offers it")
+        event("service.deregistered", (&new.node, key), (was, None), "its node no longer registers it")
     }));
     let names: alloc::collections::BTreeSet<&ServiceName> =
         new.instances.keys().map(|(name, _)| name).collect();
@@ -44,7 +44,7 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     Some(Changeset { writes, events })
 }
 
-fn told(
+fn event_draft(
     node: &NodeName,
     key: &(ServiceName, InstanceName),
     before: Option<&ServiceRegistration>,
@@ -62,7 +62,7 @@ fn told(
         (Some(_), _) => "service.failing",
     };
     let cause = match now.serving.reason() {
-        "" => "its checks pass",
+        "" => "checks pass",
         reason => reason,
     };
     Some(event(kind, (node, key), (was.map(ToString::to_string), Some(is.to_string())), cause))

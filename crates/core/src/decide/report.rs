@@ -95,7 +95,7 @@ fn events(last: Option<&Report>, new: &Report) -> Vec<EventDraft> {
                 subject: subject.clone(),
                 before: before.map(|shown| alloc::format!("{category}={shown}")),
                 after: Some(alloc::format!("{category}={}", status.shown())),
-                cause: line(&status.reason, "the node reported it"),
+                cause: line(&status.reason, "reported by the node"),
             });
         }
     }
@@ -107,7 +107,7 @@ fn events(last: Option<&Report>, new: &Report) -> Vec<EventDraft> {
                 subject: subject.clone(),
                 before: before.map(|version| alloc::format!("{name}={version}")),
                 after: Some(alloc::format!("{name}={running}")),
-                cause: "validation passed on it".to_string(),
+                cause: "validation passed".to_string(),
             });
         }
     }

@@ -50,7 +50,7 @@ fn fall_silent(mut report: Report, now: Timestamp) -> (Report, Vec<EventDraft>) 
                 subject: subject.clone(),
                 before: Some(alloc::format!("{category}={}", status.shown())),
                 after: Some(alloc::format!("{category}={UNKNOWN}")),
-                cause: alloc::format!("it was not refreshed within {}", lifetime.lasts),
+                cause: alloc::format!("not renewed within {}", lifetime.lasts),
             });
             status.silent = true;
             status.since = end;

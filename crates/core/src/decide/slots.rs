@@ -55,7 +55,7 @@ pub enum SlotRefusal {
         holders: Vec<(HolderName, Timestamp)>,
     },
     /// The caller expects another capacity than the slot has.
-    #[error("{capacity} may hold it, not {wanted}")]
+    #[error("capacity is {capacity}, not {wanted}")]
     Disagreed {
         /// Capacity of the slot.
         capacity: u32,
@@ -66,7 +66,7 @@ pub enum SlotRefusal {
 
 /// A holding ended: it expired, was released, or was taken from its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("number {fence} is over")]
+#[error("the hold with fencing number {fence} has ended")]
 pub struct SlotLost {
     /// Fencing number of the hold that ended.
     pub fence: FenceNumber,
@@ -74,13 +74,13 @@ pub struct SlotLost {
 
 fn full(capacity: u32, holders: &[(HolderName, Timestamp)]) -> String {
     let Some((first, _)) = holders.first() else {
-        return "nobody may hold it: its capacity is 0".to_string();
+        return "capacity is 0".to_string();
     };
     let more = match holders.len() {
         0 | 1 => String::new(),
         count => format!(" and {} more", count - 1),
     };
-    format!("{} of {capacity} held: by {first}{more}", holders.len())
+    format!("{} of {capacity} held, by {first}{more}", holders.len())
 }
 
 /// Removes expired holds.
@@ -128,11 +128,11 @@ pub fn acquire(
     }
     let before = words(&slot);
     slot.fence = slot.fence.next();
-    let cause = format!("{} takes it, number {}: {}", wish.holder, slot.fence, wish.reason);
+    let cause = format!("acquired by {}, fencing number {}: {}", wish.holder, slot.fence, wish.reason);
     let holder = Holder { fence: slot.fence, since: now, ends, by: wish.by, reason: wish.reason };
     let grant = grant(&holder);
     slot.holders.insert(wish.holder, holder);
-    events.push(told("slot.acquired", &slot, before, cause));
+    events.push(event_draft("slot.acquired", &slot, before, cause));
     Ok((Changeset { writes: vec![write(slot)], events }, grant))
 }
 
@@ -142,7 +142,7 @@ fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<EventDraft>, Slo
         Some(wanted) if wanted != slot.capacity && slot.is_idle() => {
             let before = limits(slot);
             slot.capacity = wanted;
-            Ok(Some(changed(slot, before, "whoever took it first said so")))
+            Ok(Some(changed(slot, before, "set by its first holder")))
         }
         Some(wanted) if wanted != slot.capacity => {
             Err(SlotRefusal::Disagreed { capacity: slot.capacity, wanted })
@@ -187,7 +187,7 @@ pub fn release(
     if fence.is_some_and(|fence| fence != held.fence) {
         return None;
     }
-    let cause = format!("{holder} gives it back");
+    let cause = format!("released by {holder}");
     take_from(fleet, name, holder, ("slot.released", cause))
 }
 
@@ -200,7 +200,7 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
         subject: subject(name),
         before: Some(format!("{}, number {}", limits(slot), slot.fence)),
         after: None,
-        cause: "it was deleted: its numbers begin anew".to_string(),
+        cause: "deleted; fencing numbers start again".to_string(),
     };
     let changeset = Changeset { writes: vec![Write::delete(Key::Slot(name.clone()))], events: vec![event] };
     slot.holders.is_empty().then_some(changeset)
@@ -209,7 +209,7 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
 /// Takes a slot from a holder, as a person ordered; `None` when that holder does not have it.
 #[must_use]
 pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, reason: &str) -> Option<Changeset> {
-    let cause = format!("it was taken from {holder}: {reason}");
+    let cause = format!("taken from {holder}: {reason}");
     take_from(fleet, name, holder, ("slot.forced", cause))
 }
 
@@ -221,7 +221,7 @@ pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Op
     if slot == old {
         return None;
     }
-    let event = changed(&slot, limits(&old), "it was set");
+    let event = changed(&slot, limits(&old), "set");
     Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
@@ -252,7 +252,7 @@ fn take_from(
     let mut slot = slot_of(fleet, name);
     let before = words(&slot);
     slot.holders.remove(holder)?;
-    let event = told(kind, &slot, before, cause);
+    let event = event_draft(kind, &slot, before, cause);
     Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
@@ -264,9 +264,8 @@ fn expire(slot: &mut Slot, now: Timestamp) -> Vec<EventDraft> {
         let before = words(slot);
         let Some(holder) = slot.holders.remove(&name) else { continue };
         let held = holder.ends.since(holder.since);
-        let cause =
-            format!("{name} neither gave it back nor asked again within its lease; it had it for {held}");
-        events.push(told("slot.expired", slot, before, cause));
+        let cause = format!("{name} neither released nor renewed it within its lease; held for {held}");
+        events.push(event_draft("slot.expired", slot, before, cause));
     }
     events
 }
@@ -276,7 +275,7 @@ fn write(slot: Slot) -> Write {
     if slot.says_nothing() { Write::delete(Key::Slot(slot.name)) } else { Write::put(Record::Slot(slot)) }
 }
 
-fn told(kind: &'static str, slot: &Slot, before: String, cause: String) -> EventDraft {
+fn event_draft(kind: &'static str, slot: &Slot, before: String, cause: String) -> EventDraft {
     EventDraft { kind, subject: subject(&slot.name), before: Some(before), after: Some(words(slot)), cause }
 }
 

@@ -36,10 +36,12 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     let new = found.iter().filter(|wait_cycle| !is_in(known, wait_cycle));
     let over = known.iter().filter(|wait_cycle| !is_in(&found, wait_cycle));
     let mut events: Vec<EventDraft> =
-        new.map(|wait_cycle| told("wait.circular", wait_cycle, wait_cycle.hint())).collect();
-    events.extend(over.map(|wait_cycle| {
-        told("wait.circle_ended", wait_cycle, "it waits no longer in a circle".to_string())
-    }));
+        new.map(|wait_cycle| event_draft("wait.cycle_started", wait_cycle, wait_cycle.hint())).collect();
+    events.extend(
+        over.map(|wait_cycle| {
+            event_draft("wait.cycle_ended", wait_cycle, "the cycle is resolved".to_string())
+        }),
+    );
     if found == *known {
         return Verdict::default();
     }
@@ -47,7 +49,7 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     Verdict { changesets: vec![Changeset { writes: vec![write], events }], wake: None }
 }
 
-fn told(kind: &'static str, wait_cycle: &WaitCycle, cause: String) -> EventDraft {
+fn event_draft(kind: &'static str, wait_cycle: &WaitCycle, cause: String) -> EventDraft {
     let subject = wait_cycle.members.first().map(|member| Waiter::subject(&member.who)).unwrap_or_default();
     EventDraft { kind, subject, before: None, after: Some(wait_cycle.to_string()), cause }
 }

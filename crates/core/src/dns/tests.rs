@@ -244,7 +244,7 @@ fn settings_that_make_no_names_are_refused() {
     }
     let error =
         ZoneOrigin::new(ZoneSettings { datacentre: "node".parse().unwrap(), ..settings() }).unwrap_err();
-    assert_eq!(error.to_string(), "use node as datacentre name: it has a meaning of its own in DNS names");
+    assert_eq!(error.to_string(), "node is not a valid datacentre name: it has another meaning in DNS names");
     let long = ZoneOrigin::new(ZoneSettings { ttl: Span::from_secs(90_000), ..settings() }).unwrap();
     assert_eq!((long.ttl_secs(), long.negative_ttl_secs()), (86_400, 0));
 }

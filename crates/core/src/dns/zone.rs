@@ -66,7 +66,7 @@ pub struct ZoneOrigin {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ZoneOriginError {
     /// The domain is not valid.
-    #[error("use {domain:?} as DNS domain: {reason}")]
+    #[error("{domain:?} is not a valid DNS domain: {reason}")]
     Domain {
         /// The domain that was given.
         domain: String,
@@ -74,7 +74,7 @@ pub enum ZoneOriginError {
         reason: &'static str,
     },
     /// The datacentre's name has another meaning in DNS names.
-    #[error("use {0} as datacentre name: it has a meaning of its own in DNS names")]
+    #[error("{0} is not a valid datacentre name: it has another meaning in DNS names")]
     Datacentre(Datacentre),
 }
 

@@ -7,7 +7,7 @@ use crate::words::counter::{Generation, Term};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StaleOrder {
     /// Its leadership term is older than that of the present order.
-    #[error("take an order of term {offered}: one of term {known} is in hand")]
+    #[error("accept an order of term {offered}: the stored order has term {known}")]
     Term {
         /// Term of the refused order.
         offered: Term,
@@ -15,7 +15,7 @@ pub enum StaleOrder {
         known: Term,
     },
     /// Its generation is not newer than that of the present order.
-    #[error("take an order of generation {offered}: generation {known} is in hand")]
+    #[error("accept an order of generation {offered}: the stored order has generation {known}")]
     Generation {
         /// Generation of the refused order.
         offered: Generation,

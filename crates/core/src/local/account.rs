@@ -34,7 +34,7 @@ pub struct EntityAccount {
     /// be registered.
     pub addressable: bool,
     /// Services that it waits for.
-    pub lacks: BTreeSet<ServiceName>,
+    pub waits_for: BTreeSet<ServiceName>,
     /// The assigned version.
     pub wanted: Option<Version>,
     /// The assignment this answers.
@@ -84,26 +84,26 @@ impl EntityAccount {
         vital: &CheckSummary,
         healthy_since: Option<Timestamp>,
     ) -> Self {
-        let told = memory.wanted.is_some();
+        let assigned = memory.wanted.is_some();
         Self {
             running: memory.running.clone(),
-            lacks: BTreeSet::new(),
+            waits_for: BTreeSet::new(),
             addressable: memory.running.is_some() || memory.progress >= ApplyProgress::Static,
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
             activity: activity(memory, busy),
             health: health(vital),
             healthy_since,
-            configure: told.then(|| configure(memory, busy)),
-            validate: told.then(|| validate(memory, busy, vital)),
+            configure: assigned.then(|| configure(memory, busy)),
+            validate: assigned.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
         }
     }
 
     /// The same report for an entity that waits for these services.
     #[must_use]
-    pub fn lacking(mut self, lacks: BTreeSet<ServiceName>) -> Self {
-        self.lacks = lacks;
+    pub fn waiting_for(mut self, waits_for: BTreeSet<ServiceName>) -> Self {
+        self.waits_for = waits_for;
         self
     }
 
@@ -151,31 +151,31 @@ fn health(vital: &CheckSummary) -> TargetHealth {
 
 fn configure(memory: &EntityMemory, busy: &AgentActivity) -> StateReason {
     let mine = |aim: ApplyProgress| aim <= ApplyProgress::Dynamic;
-    let past = memory.progress >= ApplyProgress::Dynamic && is_wanted(memory);
-    stand(memory, busy, mine, past, "not configured yet")
+    let complete = memory.progress >= ApplyProgress::Dynamic && is_wanted(memory);
+    stand(memory, busy, mine, complete, "not configured yet")
 }
 
 fn validate(memory: &EntityMemory, busy: &AgentActivity, vital: &CheckSummary) -> StateReason {
     let mine = |aim: ApplyProgress| aim == ApplyProgress::Validated;
-    let past = memory.progress == ApplyProgress::Validated && is_wanted(memory);
-    if let (true, None, CheckSummary::Unhealthy(evidence)) = (past, &memory.failure_reason, vital) {
+    let complete = memory.progress == ApplyProgress::Validated && is_wanted(memory);
+    if let (true, None, CheckSummary::Unhealthy(evidence)) = (complete, &memory.failure_reason, vital) {
         // The node is paused, so nothing is done about the failure, but it is reported.
         let reason = evidence.summary.clone();
         return StateReason { state: StatusState::Failed, reason, attempt: 0, run: None };
     }
-    stand(memory, busy, mine, past, "not validated yet")
+    stand(memory, busy, mine, complete, "not validated yet")
 }
 
 fn is_wanted(memory: &EntityMemory) -> bool {
     memory.touched.as_ref() == memory.wanted.as_ref().map(|wanted| &wanted.version)
 }
 
-/// State of one category; `mine` tells which aims belong to it and `past` whether they are complete.
+/// State of one category; `mine` tells which aims belong to it and `complete` whether they are complete.
 fn stand(
     memory: &EntityMemory,
     busy: &AgentActivity,
     mine: impl Fn(ApplyProgress) -> bool,
-    past: bool,
+    complete: bool,
     otherwise: &str,
 ) -> StateReason {
     let failed = memory.failed_attempts;
@@ -188,7 +188,7 @@ fn stand(
         StateReason { state, reason: reason.to_string(), attempt, run: None }
     };
     match (busy, &memory.failure_reason) {
-        (AgentActivity::Held(reason), _) if !past => at(StatusState::Pending, reason),
+        (AgentActivity::Held(reason), _) if !complete => at(StatusState::Pending, reason),
         (AgentActivity::Step(aim), None | Some(FailureReason::Failed { .. })) if mine(*aim) => {
             at(StatusState::Running, "")
         }
@@ -198,7 +198,7 @@ fn stand(
         (_, Some(FailureReason::Failed { aim, evidence })) if mine(*aim) => {
             at(StatusState::Failed, &evidence.summary)
         }
-        (AgentActivity::Idle | AgentActivity::Step(_) | AgentActivity::Held(_), _) if past => {
+        (AgentActivity::Idle | AgentActivity::Step(_) | AgentActivity::Held(_), _) if complete => {
             at(StatusState::Success, "")
         }
         (AgentActivity::Idle | AgentActivity::Step(_) | AgentActivity::Held(_), _) => {
@@ -212,10 +212,10 @@ fn line(memory: &EntityMemory, busy: &AgentActivity) -> String {
     match busy {
         AgentActivity::Idle => line,
         AgentActivity::Step(ApplyProgress::Begun | ApplyProgress::Static) => {
-            alloc::format!("{line} (static part runs)")
+            alloc::format!("{line} (static part running)")
         }
-        AgentActivity::Step(ApplyProgress::Dynamic) => alloc::format!("{line} (dynamic part runs)"),
-        AgentActivity::Step(ApplyProgress::Validated) => alloc::format!("{line} (validation runs)"),
+        AgentActivity::Step(ApplyProgress::Dynamic) => alloc::format!("{line} (dynamic part running)"),
+        AgentActivity::Step(ApplyProgress::Validated) => alloc::format!("{line} (validation running)"),
         AgentActivity::Held(reason) => alloc::format!("{line} (waits: {reason})"),
     }
 }

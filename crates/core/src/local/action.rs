@@ -86,7 +86,7 @@ impl EntityMemory {
         if idempotent {
             self.end(RunOutcome::Retry);
         } else {
-            let summary = "the agent was stopped while it ran; not run again".to_string();
+            let summary = "the agent stopped while it ran; not run again".to_string();
             self.finished(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }), now, seed);
         }
     }

@@ -128,7 +128,7 @@ mod tests {
         checks.insert(name("b"), CheckHistory::new());
         assert_eq!(vital(&checks), CheckSummary::Unknown);
         checks.insert(name("c"), CheckHistory::new().fold(Err("status 500".into()), limits, at(1)));
-        let CheckSummary::Unhealthy(evidence) = vital(&checks) else { panic!("it is unwell") };
+        let CheckSummary::Unhealthy(evidence) = vital(&checks) else { panic!("the check failed") };
         assert_eq!(evidence.summary, "check c is failing: status 500");
         assert_eq!(evidence.failing_checks, ["c"]);
     }

@@ -103,14 +103,14 @@ impl EntityMemory {
     /// Applies a new assignment. Returns whether anything changed.
     ///
     /// A new assignment resets failures, unless its version is running and healthy already.
-    pub fn told(&mut self, wanted: Assignment) -> bool {
+    pub fn assign(&mut self, wanted: Assignment) -> bool {
         if self.wanted.as_ref() == Some(&wanted) {
             return false;
         }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
             // Assigning the same version again does not restart its run, and a failed run stays failed.
             if ran.outcome == RunOutcome::Failed && self.failure_reason.is_none() {
-                let summary = "it ran here before and did not go well; not run again".to_string();
+                let summary = "it ran here before and failed; not run again".to_string();
                 let evidence = Evidence { summary, ..Evidence::default() };
                 self.failure_reason = Some(FailureReason::Failed { aim: ApplyProgress::Dynamic, evidence });
                 self.failed_attempts = self.failed_attempts.max(1);
@@ -203,13 +203,13 @@ impl EntityMemory {
     /// The present state, in one line for people on the machine.
     #[must_use]
     pub fn line(&self) -> alloc::string::String {
-        let running = self.running.as_ref().map_or("nothing validated yet".to_string(), Version::to_string);
-        let Some(wanted) = &self.wanted else { return alloc::format!("runs {running}, told nothing") };
+        let running = self.running.as_ref().map_or("no validated version".to_string(), Version::to_string);
+        let Some(wanted) = &self.wanted else { return alloc::format!("runs {running}, no version assigned") };
         match &self.failure_reason {
             Some(FailureReason::NotYet { evidence, .. } | FailureReason::Failed { evidence, .. }) => {
-                alloc::format!("runs {running}, told {}: {}", wanted.version, evidence.summary)
+                alloc::format!("runs {running}, assigned {}: {}", wanted.version, evidence.summary)
             }
-            None => alloc::format!("runs {running}, told {}", wanted.version),
+            None => alloc::format!("runs {running}, assigned {}", wanted.version),
         }
     }
 }

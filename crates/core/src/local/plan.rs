@@ -25,19 +25,19 @@ pub enum ApplyStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdleReason {
     /// The desired version is running.
-    #[error("it is what it should be")]
+    #[error("up to date")]
     UpToDate,
     /// No version was ever assigned.
-    #[error("no version was ever assigned")]
+    #[error("no version is assigned")]
     NoAssignment,
     /// A person paused the node.
     #[error("the node is paused")]
     Paused,
     /// The last attempt failed; the next one follows after the back-off.
-    #[error("the last attempt did not go well; trying again")]
+    #[error("the last attempt failed; retrying later")]
     BackingOff,
     /// An action ran, failed, and is not run again.
-    #[error("it ran once and did not go well; it is not run again")]
+    #[error("it ran once and failed; it is not run again")]
     AttemptsExhausted,
 }
 

@@ -33,7 +33,7 @@ pub struct AdvertisedServer {
     /// URL of the server, like `https://10.0.0.1:7420`.
     pub address: String,
     /// Whether it was live in the last advertisement.
-    pub in_place: bool,
+    pub live: bool,
 }
 
 /// A live server, as advertised.
@@ -62,7 +62,7 @@ pub struct KnownServers {
     me: String,
     seed: u64,
     configured: Vec<String>,
-    told: Vec<AdvertisedServer>,
+    advertised: Vec<AdvertisedServer>,
     records: BTreeMap<String, ServerRecord>,
     current: String,
 }
@@ -74,11 +74,11 @@ impl KnownServers {
     pub fn new(
         me: &str,
         seed: u64,
-        (configured, told): (Vec<String>, Vec<AdvertisedServer>),
+        (configured, advertised): (Vec<String>, Vec<AdvertisedServer>),
         now: Timestamp,
     ) -> Self {
         let (me, records, current) = (me.to_owned(), BTreeMap::new(), String::new());
-        let mut servers = Self { me, seed, configured, told, records, current };
+        let mut servers = Self { me, seed, configured, advertised, records, current };
         let order = servers.order();
         let calm = ServerRecord { calm_since: now, failed: 0 };
         servers.records = order.iter().map(|address| (address.clone(), calm)).collect();
@@ -94,16 +94,16 @@ impl KnownServers {
 
     /// The advertised servers, to be stored.
     #[must_use]
-    pub fn told(&self) -> &[AdvertisedServer] {
-        &self.told
+    pub fn advertised(&self) -> &[AdvertisedServer] {
+        &self.advertised
     }
 
     /// Applies an advertisement of the live servers. Servers that are not live any more are remembered: they
     /// may be all that is left when the others are gone.
-    pub fn tell(&mut self, in_place: Vec<LiveServer>, now: Timestamp) {
-        let before: Vec<AdvertisedServer> = core::mem::take(&mut self.told);
-        for server in in_place.into_iter().take(MOST) {
-            let was = before.iter().any(|told| told.in_place && told.address == server.address);
+    pub fn update(&mut self, live: Vec<LiveServer>, now: Timestamp) {
+        let before: Vec<AdvertisedServer> = core::mem::take(&mut self.advertised);
+        for server in live.into_iter().take(MOST) {
+            let was = before.iter().any(|advertised| advertised.live && advertised.address == server.address);
             let since = Timestamp::from_millis(now.as_millis().saturating_sub(server.lasts.as_millis()));
             let record = self
                 .records
@@ -113,13 +113,15 @@ impl KnownServers {
                 // It returned, or is new: its failures before are ignored, except for their time.
                 *record = ServerRecord { calm_since: record.calm_since.max(since), failed: 0 };
             }
-            self.told.push(AdvertisedServer { name: server.name, address: server.address, in_place: true });
+            self.advertised.push(AdvertisedServer { name: server.name, address: server.address, live: true });
         }
         for gone in before {
-            let replaced =
-                self.told.iter().any(|told| told.name == gone.name || told.address == gone.address);
-            if !replaced && self.told.len() < MOST {
-                self.told.push(AdvertisedServer { in_place: false, ..gone });
+            let replaced = self
+                .advertised
+                .iter()
+                .any(|advertised| advertised.name == gone.name || advertised.address == gone.address);
+            if !replaced && self.advertised.len() < MOST {
+                self.advertised.push(AdvertisedServer { live: false, ..gone });
             }
         }
         let known = self.order();
@@ -172,12 +174,13 @@ impl KnownServers {
     /// servers.
     fn order(&self) -> Vec<String> {
         let here = self.configured.iter().any(|address| is_this_machine(address));
-        let callable = |told: &&AdvertisedServer| {
-            told.address.starts_with("https://") && (here || !is_this_machine(&told.address))
+        let callable = |advertised: &&AdvertisedServer| {
+            advertised.address.starts_with("https://") && (here || !is_this_machine(&advertised.address))
         };
-        let named = |in_place: bool| {
-            let told = self.told.iter().filter(callable).filter(move |told| told.in_place == in_place);
-            told.map(|told| (self.weight(told.name.as_str()), &told.address))
+        let named = |live: bool| {
+            let advertised =
+                self.advertised.iter().filter(callable).filter(move |advertised| advertised.live == live);
+            advertised.map(|advertised| (self.weight(advertised.name.as_str()), &advertised.address))
         };
         let configured = self.configured.iter().map(|address| (self.weight(address), address));
         let mut order: Vec<String> = Vec::new();

@@ -33,10 +33,10 @@ pub struct StatusUpdate {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatusRefusal {
     /// The agent sets this category itself.
-    #[error("set {0}: the agent itself says how it stands, of what it does")]
+    #[error("set {0}: only the agent itself sets this category")]
     BuiltIn(Category),
     /// The machine has [`MAX_OWN`] categories already.
-    #[error("set {0}: there are {MAX_OWN} categories already; use one of them")]
+    #[error("set {0}: there are {MAX_OWN} categories already; reuse one of them")]
     Full(Category),
 }
 

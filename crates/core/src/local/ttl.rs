@@ -102,7 +102,7 @@ enum TtlState {
 
 fn of_check(check: &CheckHistory) -> TtlState {
     match (check.verdict(), check.warning()) {
-        (CheckVerdict::Unknown, _) => TtlState::Fails("it has not answered often enough yet".into()),
+        (CheckVerdict::Unknown, _) => TtlState::Fails("not enough results yet".into()),
         (CheckVerdict::Passing(_), None) => TtlState::Well,
         (CheckVerdict::Passing(_), Some(warning)) => TtlState::Warns(warning.into()),
         (CheckVerdict::Failing(_, message), _) => TtlState::Fails(message.clone()),
@@ -111,10 +111,8 @@ fn of_check(check: &CheckHistory) -> TtlState {
 
 fn of_listening(check: &TtlCheck, now: Timestamp) -> TtlState {
     match &check.last {
-        None => TtlState::Fails("nothing was said yet".into()),
-        Some(_) if check.ends(now).is_none() => {
-            TtlState::Fails(format!("nothing was said for {}", check.lifetime))
-        }
+        None => TtlState::Fails("no update yet".into()),
+        Some(_) if check.ends(now).is_none() => TtlState::Fails(format!("no update for {}", check.lifetime)),
         Some((_, TtlUpdate::Passing, _)) => TtlState::Well,
         Some((_, TtlUpdate::Warning, note)) => TtlState::Warns(note.clone()),
         Some((_, TtlUpdate::Failing, note)) => TtlState::Fails(note.clone()),
@@ -149,7 +147,7 @@ mod tests {
         let said = |checks: &BTreeMap<_, _>| serving(checks, &none, at(1));
         assert_eq!(said(&checks), CheckStatus::Passing, "without checks it serves");
         checks.insert(name("a"), CheckHistory::new());
-        assert_eq!(said(&checks).reason(), "check a: it has not answered often enough yet");
+        assert_eq!(said(&checks).reason(), "check a: not enough results yet");
         checks.insert(name("a"), CheckHistory::new().fold(Ok(None), ONCE, at(1)));
         assert_eq!(said(&checks), CheckStatus::Passing);
         checks.insert(name("b"), CheckHistory::new().fold(Ok(Some("91 % full".into())), ONCE, at(1)));
@@ -166,10 +164,10 @@ mod tests {
         let said = |listening: &TtlCheck, now| {
             serving(&BTreeMap::new(), &BTreeMap::from([(name("ttl"), listening.clone())]), at(now))
         };
-        assert_eq!(said(&listening, 0).reason(), "check ttl: nothing was said yet");
+        assert_eq!(said(&listening, 0).reason(), "check ttl: no update yet");
         listening.last = Some((at(5), TtlUpdate::Passing, String::new()));
         assert_eq!((said(&listening, 14), listening.ends(at(14))), (CheckStatus::Passing, Some(at(15))));
-        assert_eq!(said(&listening, 15).reason(), "check ttl: nothing was said for 10s");
+        assert_eq!(said(&listening, 15).reason(), "check ttl: no update for 10s");
         assert_eq!(listening.ends(at(15)), None);
         listening.last = Some((at(20), TtlUpdate::Failing, "out of disk".into()));
         assert_eq!(said(&listening, 21).reason(), "check ttl: out of disk");

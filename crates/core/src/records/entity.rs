@@ -185,7 +185,7 @@ impl core::fmt::Display for TargetSource {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Nodes(selector) => write!(f, "nodes: {selector}"),
-            Self::External(_) => f.write_str("what controllers report"),
+            Self::External(_) => f.write_str("external targets"),
         }
     }
 }

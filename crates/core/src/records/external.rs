@@ -29,9 +29,9 @@ pub struct ExternalTarget {
     /// The assignment that the report answers; zero if it was never assigned a version.
     pub answering: AssignmentNumber,
     /// Number of the assignment that was last sent to its controller.
-    pub told: AssignmentNumber,
+    pub assigned: AssignmentNumber,
     /// Start of the present time without error and without silence on `running`, by the server's clock.
-    pub well_since: Option<Timestamp>,
+    pub healthy_since: Option<Timestamp>,
     /// Time of the last report, by the server's clock, accurate to a quarter of
     /// [`StalenessLimits::unreachable_after`].
     pub reported_at: Timestamp,
@@ -75,13 +75,11 @@ impl StalenessLimits {
     /// The field that is wrong, and why.
     pub fn check(self) -> Result<Self, (&'static str, String)> {
         if self.unreachable_after < Self::SHORTEST {
-            return Err(("unreachable_after", alloc::format!("it is shorter than {}", Self::SHORTEST)));
+            return Err(("unreachable_after", alloc::format!("must be at least {}", Self::SHORTEST)));
         }
         if self.remove_after <= self.unreachable_after {
-            let reason = alloc::format!(
-                "it is not longer than unreachable_after, which is {}",
-                self.unreachable_after
-            );
+            let reason =
+                alloc::format!("must be over unreachable_after, which is {}", self.unreachable_after);
             return Err(("remove_after", reason));
         }
         Ok(self)
@@ -118,7 +116,7 @@ impl ExternalTarget {
     /// The target once nobody reported it for too long, found at `now`; `None` if it was silent already and is removed.
     #[must_use]
     pub fn turned_silent(&self, now: Timestamp) -> Option<Self> {
-        (!self.silent).then(|| Self { silent: true, well_since: None, contact_since: now, ..self.clone() })
+        (!self.silent).then(|| Self { silent: true, healthy_since: None, contact_since: now, ..self.clone() })
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Freeze {
     /// What it covers: within its namespace, or in every namespace for a global freeze.
     pub scope: FreezeScope,
     /// Whether rollbacks continue.
-    pub strength: FreezeKind,
+    pub kind: FreezeKind,
     /// Who set it, when and why.
     pub annotation: Annotation,
     /// Time it ends without an operation; `None` if it lasts until it is removed.

@@ -97,7 +97,7 @@ pub struct PolicyDraft {
 
 /// Why a draft is not a valid policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("use the policy: {field}: {reason}")]
+#[error("policy.{field}: {reason}")]
 pub struct PolicyError {
     /// The field to change.
     pub field: &'static str,

@@ -46,7 +46,7 @@ pub struct ServiceRegistration {
     /// The entity on the node that the instance belongs to; `None` if it belongs to none.
     pub entity: Option<EntityName>,
     /// Services that it waits for before it becomes functional.
-    pub lacks: BTreeSet<ServiceName>,
+    pub waits_for: BTreeSet<ServiceName>,
     /// Combined state of its checks.
     pub serving: CheckStatus,
     /// Time it entered this check state, by the server's clock.

@@ -15,7 +15,7 @@ use crate::words::version::Version;
 pub const MAX_ENTITIES: usize = 256;
 
 /// Most services that one entity, or one service instance, may wait for.
-pub const MAX_LACKS: usize = 64;
+pub const MAX_WAITS_FOR: usize = 64;
 
 /// What one node observed of its entities and statuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct EntityReport {
     /// Start of the present uninterrupted healthy time, by the server's clock; `None` while not healthy.
     pub healthy_since: Option<Timestamp>,
     /// Services that the node waits for before it applies the version.
-    pub lacks: BTreeSet<ServiceName>,
+    pub waits_for: BTreeSet<ServiceName>,
 }
 
 impl Report {

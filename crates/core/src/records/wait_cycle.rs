@@ -54,9 +54,7 @@ impl WaitCycle {
     #[must_use]
     pub fn hint(&self) -> String {
         let first = self.members.first().map_or("it", |member| member.waits_for.as_str());
-        alloc::format!(
-            "let one of them need only level \"addressable\" of the other, or start {first} without it"
-        )
+        alloc::format!("lower one need to level \"addressable\", or start {first} without its need")
     }
 }
 

@@ -209,8 +209,8 @@ impl Board {
         let failed = tally.of(TargetPhase::Failed) + tally.of(TargetPhase::Departed);
         let (unreachable, held) =
             (tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent), tally.of(TargetPhase::Held));
-        let told = in_flight + succeeded + tally.of(TargetPhase::Failed) + unreachable + held;
-        let waiting = targets.saturating_sub(told + tally.of(TargetPhase::Rest));
+        let assigned = in_flight + succeeded + tally.of(TargetPhase::Failed) + unreachable + held;
+        let waiting = targets.saturating_sub(assigned + tally.of(TargetPhase::Rest));
         let (returned, failed_return) = (0, 0);
         TargetCounts {
             targets,

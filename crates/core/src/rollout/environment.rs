@@ -60,7 +60,7 @@ impl RolloutEnvironment {
     /// The first stop in force that covers all of an entity.
     #[must_use]
     pub fn stop(&self, entity: &EntityName, now: Timestamp) -> Option<&Freeze> {
-        self.covering(entity, now).find(|freeze| freeze.strength == FreezeKind::Stop)
+        self.covering(entity, now).find(|freeze| freeze.kind == FreezeKind::Stop)
     }
 
     fn covering(&self, entity: &EntityName, now: Timestamp) -> impl Iterator<Item = &Freeze> {

@@ -46,18 +46,18 @@ pub fn absorb(
     expected: Expected<'_>,
     (staleness, now): (StalenessLimits, Timestamp),
 ) -> ExternalTarget {
-    let told = known.map(|known| known.told).unwrap_or_default();
+    let assigned = known.map(|known| known.assigned).unwrap_or_default();
     let error = report.error.as_deref().map(line);
-    let assigned = expected.filter(|(version, _)| report.running.as_ref() == Some(*version));
+    let expected_now = expected.filter(|(version, _)| report.running.as_ref() == Some(*version));
     let answered = known.map(|known| known.answering).unwrap_or_default();
-    let implied = match (assigned, &error) {
+    let implied = match (expected_now, &error) {
         (Some((_, number)), _) => number,
         // Of another version: it must not answer the assignment that is under way.
         (None, Some(_)) if report.running.is_some() => match expected {
             Some((_, number)) => answered.min(AssignmentNumber::new(number.get().saturating_sub(1))),
-            None => told,
+            None => assigned,
         },
-        (None, _) => told,
+        (None, _) => assigned,
     };
     let last = known.filter(|known| !known.silent && now.since(known.reported_at) <= staleness.longest_gap());
     let as_before =
@@ -67,8 +67,8 @@ pub fn absorb(
         running: report.running.clone(),
         error,
         answering: report.assignment.unwrap_or(implied),
-        told,
-        well_since: well.then(|| as_before.and_then(|known| known.well_since).unwrap_or(now)),
+        assigned,
+        healthy_since: well.then(|| as_before.and_then(|known| known.healthy_since).unwrap_or(now)),
         reported_at: now,
         silent: false,
         contact_since: last.map_or(now, |last| last.contact_since),
@@ -99,7 +99,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         answering: external.answering,
         activity,
         health: TargetHealth::NoChecks,
-        healthy_since: external.well_since,
+        healthy_since: external.healthy_since,
         reported_at: external.reported_at,
         contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
         contact_since: external.contact_since,
@@ -119,7 +119,7 @@ pub fn group(target: &TargetName) -> &str {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupConflict {
     /// Another controller reports it.
-    #[error("take reports of {what} from {who}: {other} reports them, last {ago} ago")]
+    #[error("accept reports about {what} from {who}: {other} reports them, last {ago} ago")]
     Other {
         /// The targets concerned.
         what: String,
@@ -131,7 +131,7 @@ pub enum GroupConflict {
         ago: Span,
     },
     /// The entity has [`MAX_GROUPS`] groups already.
-    #[error("take reports of one more group: the entity has {MAX_GROUPS} already")]
+    #[error("accept reports about another group: the entity has {MAX_GROUPS} groups, the maximum")]
     TooMany,
 }
 
@@ -167,7 +167,7 @@ pub fn claim(
 
 fn line(error: &str) -> Arc<str> {
     let line: String = error.lines().next().unwrap_or_default().chars().take(MAX_ERROR).collect();
-    if line.is_empty() { Arc::from("it reports an error and does not say which") } else { Arc::from(line) }
+    if line.is_empty() { Arc::from("it reports an error without a description") } else { Arc::from(line) }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::words::version::Version;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperationRefusal {
     /// The version is known bad.
-    #[error("start {version}: it was found bad: {reason}; to try it again on purpose use 'rollout retry'")]
+    #[error("start {version}: it was judged bad: {reason}; use 'rollout retry' to start it anyway")]
     KnownBad {
         /// The version requested.
         version: Version,
@@ -29,7 +29,7 @@ pub enum OperationRefusal {
     },
     /// The policy refuses new versions while a rollout is in progress.
     #[error(
-        "start {version}: {rolling} is being rolled out and the policy's supersede is refuse; \
+        "start {version}: {rolling} is being rolled out and policy.supersede is refuse; \
          wait, or use 'rollout abort' first"
     )]
     Busy {
@@ -39,28 +39,28 @@ pub enum OperationRefusal {
         rolling: Version,
     },
     /// The version is not known bad.
-    #[error("retry {version}: nothing is remembered against it; use 'rollout start'")]
+    #[error("retry {version}: it is not known bad; use 'rollout start'")]
     NotKnownBad {
         /// The version requested.
         version: Version,
     },
     /// No version is known bad.
-    #[error("retry: no version was found bad; use 'rollout start'")]
+    #[error("retry: no version is known bad; use 'rollout start'")]
     NothingToRetry,
     /// No rollout is in progress.
-    #[error("{operation}: no rollout is under way; see 'rollout history'")]
+    #[error("{operation} the rollout: no rollout is under way; see 'rollout history'")]
     NothingUnderWay {
         /// The refused operation.
         operation: &'static str,
     },
     /// The rollout is paused already.
-    #[error("pause: the rollout is paused already; see 'rollout status' for who and why")]
+    #[error("pause the rollout: it is paused already; see 'rollout status'")]
     AlreadyPaused,
     /// No stage waits for approval.
-    #[error("approve: no stage waits for approval; see 'rollout status' for what it waits for")]
+    #[error("approve a stage: no stage waits for approval; see 'rollout status'")]
     NothingToApprove,
     /// A different stage waits for approval.
-    #[error("approve stage {asked}: it is stage {stage} that waits for approval")]
+    #[error("approve stage {asked}: stage {stage} waits for approval")]
     OtherStage {
         /// The stage named in the operation, from 1.
         asked: u32,
@@ -68,16 +68,16 @@ pub enum OperationRefusal {
         stage: u32,
     },
     /// Nothing is paused.
-    #[error("resume: nothing is paused")]
+    #[error("resume the rollout: it is not paused")]
     NothingPaused,
     /// There is no known good version to roll back to.
     #[error(
-        "undo: no version is known to be good yet; use 'rollout abort' to stop, or 'rollout start' with another"
+        "undo the rollout: there is no last known good version yet; use 'rollout abort', or 'rollout start' with another version"
     )]
     NoKnownGood,
     /// Every target is on last known good, or on its way there.
     #[error(
-        "undo: {version} is last known good and nothing was moved away from it; use 'rollout start' with another"
+        "undo the rollout: every target runs {version}, the last known good version; use 'rollout start' with another version"
     )]
     NothingToUndo {
         /// Last known good.

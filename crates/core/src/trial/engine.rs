@@ -347,7 +347,7 @@ impl World {
         let (version, assignment) = self.board.expected(target)?;
         let version = version.clone();
         if let Some(external) = self.externals.get_mut(target) {
-            external.told = assignment;
+            external.assigned = assignment;
         }
         Some(version)
     }

@@ -79,8 +79,8 @@ struct Placed<'a> {
 }
 
 impl TargetBehaviour for Placed<'_> {
-    fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
-        self.everybody.answer(told, chance)
+    fn answer(&self, assigned: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
+        self.everybody.answer(assigned, chance)
     }
 
     fn domain(&self, target: &TargetName) -> Option<Arc<str>> {

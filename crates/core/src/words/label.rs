@@ -22,7 +22,7 @@ pub struct Label {
 
 /// Why a text is not a valid label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("use {text:?} as label: {reason}")]
+#[error("{text:?} is not a valid label: {reason}")]
 pub struct LabelError {
     /// The text, cut to a readable length.
     pub text: String,
@@ -43,11 +43,11 @@ impl Label {
         let refuse =
             |reason| LabelError { text: alloc::format!("{key}={value}").chars().take(80).collect(), reason };
         if !is_key(key) {
-            Err(refuse("a key starts with a letter and has letters, digits and '. _ / -', at most 128"))
+            Err(refuse("a key starts with a letter and has at most 128 letters, digits and '. _ / -'"))
         } else if is_reserved(key) {
-            Err(refuse("that key is a word of the selector language"))
+            Err(refuse("the key is a keyword of the selector language"))
         } else if value.len() > MAX_PART_BYTES || !value.bytes().all(is_value_byte) {
-            Err(refuse("a value has letters, digits and '. _ / : + -', at most 128"))
+            Err(refuse("a value has at most 128 letters, digits and '. _ / : + -'"))
         } else {
             Ok(Self { key: key.into(), value: value.into() })
         }

@@ -16,7 +16,7 @@ pub const MAX_TARGET_BYTES: usize = 253;
 
 /// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("use {text:?} as {kind}: {reason}")]
+#[error("{text:?} is not a valid {kind}: {reason}")]
 pub struct NameError {
     /// The text, cut to a readable length.
     pub text: String,
@@ -199,6 +199,9 @@ mod tests {
     #[test]
     fn a_refusal_names_the_text_the_kind_and_the_rule() {
         let error = EntityName::parse("Web").unwrap_err().to_string();
-        assert_eq!(error, "use \"Web\" as entity name: only lower-case letters, digits and '-' are allowed");
+        assert_eq!(
+            error,
+            "\"Web\" is not a valid entity name: only lower-case letters, digits and '-' are allowed"
+        );
     }
 }

@@ -21,13 +21,13 @@ pub enum Amount {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// More than 100 %.
-    #[error("use {text:?} as a share: it is over 100%")]
+    #[error("{text:?} is over 100%")]
     OverHundred {
         /// The text that was given.
         text: String,
     },
     /// Neither a count nor a percentage.
-    #[error("read {text:?} as an amount: write a count like 3 or a share like 5%")]
+    #[error("{text:?} is not an amount; write a count like 3 or a share like 5%")]
     NotAnAmount {
         /// The text that was given.
         text: String,

@@ -94,7 +94,7 @@ impl Span {
 
 /// Why a text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("read {text:?} as a length of time: write a whole number with ms, s, m, h or d, like 90s or 1h30m")]
+#[error("{text:?} is not a duration; write 90s or 1h30m")]
 pub struct SpanError {
     /// The text that was given.
     pub text: alloc::string::String,

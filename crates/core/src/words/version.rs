@@ -14,7 +14,7 @@ pub struct Version(Arc<str>);
 
 /// Why a text is not a valid version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("use {text:?} as version: {reason}")]
+#[error("{text:?} is not a valid version: {reason}")]
 pub struct VersionError {
     /// The text, cut to a readable length.
     pub text: String,

@@ -58,7 +58,7 @@ pub enum WindowState {
 
 /// Why a text is not a valid window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("read {text:?} as a window: {reason}; write it like \"Mon..Fri 22:00-04:00 Europe/Berlin\"")]
+#[error("{text:?} is not a valid window: {reason}; write it like \"Mon..Fri 22:00-04:00 Europe/Berlin\"")]
 pub struct WindowError {
     /// The text, cut to a readable length.
     pub text: String,

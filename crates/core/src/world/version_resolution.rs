@@ -29,7 +29,7 @@ pub enum UnresolvedVersion {
         entity: EntityName,
     },
     /// Its profile does not exist.
-    #[error("start {entity}: there is no profile {profile}")]
+    #[error("start {entity}: profile {profile} does not exist")]
     NoProfile {
         /// Name of the entity.
         entity: EntityName,
@@ -37,7 +37,7 @@ pub enum UnresolvedVersion {
         profile: ProfileName,
     },
     /// The entity is of a profile, and the request names no revision of it.
-    #[error("start {asked}: entity {entity} is of profile {profile}, and that is none of its revisions")]
+    #[error("start {asked}: entity {entity} uses profile {profile}, which has no such revision")]
     OtherProfile {
         /// The requested version.
         asked: String,
@@ -47,7 +47,7 @@ pub enum UnresolvedVersion {
         profile: ProfileName,
     },
     /// The profile has no such revision, or not any more.
-    #[error("start {asked}: profile {profile} has revisions {oldest} to {newest}, and not that one")]
+    #[error("start {asked}: profile {profile} has revisions {oldest} to {newest}")]
     NoRevision {
         /// The requested version.
         asked: String,
@@ -59,7 +59,7 @@ pub enum UnresolvedVersion {
         newest: ProfileRevisionNumber,
     },
     /// The entity runs an action, whose run numbers people cannot choose.
-    #[error("start {asked}: entity {entity} runs action {action}, and each run gets a number of its own")]
+    #[error("start {asked}: entity {entity} runs action {action}, whose runs are numbered automatically")]
     OwnNumber {
         /// The requested version.
         asked: String,
@@ -194,8 +194,8 @@ impl Fleet {
             let targets = board.into_iter().flat_map(|board| board.targets());
             used.extend(targets.filter_map(|target| number(&target.state?.version)));
         }
-        let told = self.contents.values().flat_map(|content| content.entities.values());
-        used.extend(told.filter_map(|told| number(&told.version)));
+        let assigned = self.contents.values().flat_map(|content| content.entities.values());
+        used.extend(assigned.filter_map(|assigned| number(&assigned.version)));
         let said = self.reports.values().flat_map(|kept| kept.value.entities.values());
         used.extend(said.filter_map(|said| number(said.running.as_ref()?)));
         used

@@ -21,7 +21,7 @@ pub struct WaitEntry {
     /// The waiting entity or service.
     pub who: Waiter,
     /// The services it waits for; at least one.
-    pub lacks: BTreeSet<ServiceName>,
+    pub waits_for: BTreeSet<ServiceName>,
 }
 
 /// What a node contributes to the index.
@@ -56,7 +56,7 @@ impl WaitIndex {
     /// Whether a member still waits on the node it is named with.
     #[must_use]
     pub fn has(&self, member: &CycleMember) -> bool {
-        self.on(&member.node).any(|wait| wait.who == member.who && wait.lacks.contains(&member.waits_for))
+        self.on(&member.node).any(|wait| wait.who == member.who && wait.waits_for.contains(&member.waits_for))
     }
 
     /// The waits on a node.
@@ -142,7 +142,7 @@ impl<'a> Graph<'a> {
         // A wait for nothing that is stuck can end, and then those that depend on it, until no further one
         // can.
         loop {
-            let stays = |wait: &&WaitEntry| wait.lacks.iter().any(|service| graph.is_stuck_at(service));
+            let stays = |wait: &&WaitEntry| wait.waits_for.iter().any(|service| graph.is_stuck_at(service));
             let stuck: BTreeSet<&WaitEntry> = graph.stuck.iter().copied().filter(stays).collect();
             if stuck.len() == graph.stuck.len() {
                 return graph;
@@ -160,8 +160,8 @@ impl<'a> Graph<'a> {
 
     /// The stuck waits that one depends on, each with the service.
     fn next(&self, wait: &'a WaitEntry) -> impl Iterator<Item = (&'a ServiceName, &'a WaitEntry)> {
-        let lacks = wait.lacks.iter().filter(|service| self.is_stuck_at(service));
-        lacks.flat_map(move |service| {
+        let waits_for = wait.waits_for.iter().filter(|service| self.is_stuck_at(service));
+        waits_for.flat_map(move |service| {
             let behind = self.down.get(service).into_iter().flatten().flat_map(|behind| behind.iter());
             behind.filter(|wait| self.stuck.contains(wait)).map(move |wait| (service, wait))
         })

@@ -36,7 +36,7 @@ pub(crate) enum Act {
     ByHand(u8, u8),
     Applying(u8),
     Contact(u8, PresenceState),
-    Hold(u8, bool),
+    Held(u8, bool),
     Join(u8, u8),
     Leave(u8),
     Start(u8),
@@ -78,7 +78,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => (target(), version()).prop_map(|(target, version)| Act::ByHand(target, version)),
         1 => target().prop_map(Act::Applying),
         4 => (target(), contact()).prop_map(|(target, contact)| Act::Contact(target, contact)),
-        2 => (target(), any::<bool>()).prop_map(|(target, on)| Act::Hold(target, on)),
+        2 => (target(), any::<bool>()).prop_map(|(target, on)| Act::Held(target, on)),
         3 => (target(), version()).prop_map(|(target, version)| Act::Join(target, version)),
         2 => target().prop_map(Act::Leave),
         5 => version().prop_map(Act::Start),
@@ -202,7 +202,7 @@ impl World {
             | Act::ByHand(target, _)
             | Act::Applying(target)
             | Act::Contact(target, _)
-            | Act::Hold(target, _)
+            | Act::Held(target, _)
             | Act::Label(target, _)
             | Act::Waits(target)
             | Act::Leave(target) => {
@@ -239,7 +239,7 @@ impl World {
                 observation.activity = TargetActivity::Applying { attempt: 1 };
             }),
             Act::Contact(_, contact) => self.change(name, |observation| observation.contact = *contact),
-            Act::Hold(_, on) => self.change(name, |observation| observation.held = on.then(|| "disk".into())),
+            Act::Held(_, on) => self.change(name, |observation| observation.held = on.then(|| "disk".into())),
             Act::Label(_, zone) => self.change(name, |observation| {
                 let zone = ["zone=a", "zone=b", "zone=c"].get(usize::from(*zone));
                 match zone.map(|label| label.parse().unwrap()) {
@@ -279,20 +279,20 @@ impl World {
             2 => FreezeScope::Targets(Selector::parse("zone=a").unwrap()),
             _ => FreezeScope::Entity("db".parse().unwrap()),
         };
-        let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
+        let kind = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
         let (labels, annotation) =
             (Labels::default(), Annotation { by, reason: String::new(), at: self.now });
-        let freeze = Freeze { name, scope, strength, annotation, until, labels };
+        let freeze = Freeze { name, scope, kind, annotation, until, labels };
         self.environment.freezes = vec![Arc::new(freeze)];
     }
 
     fn comply(&mut self, target: u8) {
         let name = name(target);
         let Some(observation) = self.observations.get(&name) else { return };
-        let told = self.states.get(&name).map(|state| state.version.clone());
-        if let Some(version) = told.or(observation.running.clone())
+        let assigned = self.states.get(&name).map(|state| state.version.clone());
+        if let Some(version) = assigned.or(observation.running.clone())
             && observation.contact == PresenceState::Up
         {
             self.runs(&name, &version);

@@ -15,7 +15,7 @@ use crate::world::{World, newcomer};
 enum Move {
     Join,
     Leave,
-    Told,
+    Assigned,
     Forgotten,
 }
 
@@ -26,7 +26,7 @@ fn moves() -> impl Strategy<Value = Vec<(Move, u16, u16)>> {
     let what = prop_oneof![
         2 => Just(Move::Join),
         1 => Just(Move::Leave),
-        1 => Just(Move::Told),
+        1 => Just(Move::Assigned),
         1 => Just(Move::Forgotten),
     ];
     proptest::collection::vec((what, 0..FLEET, 1..FLEET), 1..8)
@@ -49,7 +49,7 @@ fn move_one(world: &mut World, what: &Move, target: u16) {
     match what {
         Move::Join => world.see(&name, Some(newcomer(Some(&version(1)), world.now))),
         Move::Leave => world.see(&name, None),
-        Move::Told => {
+        Move::Assigned => {
             let state = state();
             world.states.insert(name.clone(), state.clone());
             world.board.fold_state(&name, Some(state));

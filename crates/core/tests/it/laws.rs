@@ -46,7 +46,7 @@ impl World {
 }
 
 /// What was assigned between two worlds: targets with a newer assignment in flight.
-fn handed_out<'a>(before: &World, after: &'a World) -> Vec<(&'a TargetName, &'a TargetState, bool)> {
+fn dispatched<'a>(before: &World, after: &'a World) -> Vec<(&'a TargetName, &'a TargetState, bool)> {
     let mut found = Vec::new();
     for (name, state) in &after.states {
         let old = before.states.get(name);
@@ -64,23 +64,23 @@ fn handed_out<'a>(before: &World, after: &'a World) -> Vec<(&'a TargetName, &'a 
 fn check_any(before: &World, after: &World) {
     let policy = &after.entity.policy;
     let targets = after.observations.len() as u64;
-    let told = handed_out(before, after);
-    let fresh = told.iter().any(|(_, state, was_flying)| state.is_in_flight() && !was_flying);
-    let back = told.iter().any(|(_, state, _)| state.purpose == AssignmentPurpose::Rollback);
+    let assigned = dispatched(before, after);
+    let fresh = assigned.iter().any(|(_, state, was_flying)| state.is_in_flight() && !was_flying);
+    let back = assigned.iter().any(|(_, state, _)| state.purpose == AssignmentPurpose::Rollback);
     let batch = policy.batch.of_at_least_one(targets);
     let most = if back { batch.max(policy.rollback.of_at_least_one(targets)) } else { batch };
     assert!(!fresh || after.in_flight() <= most, "{} in flight, {most} at once", after.in_flight());
-    for (name, state, _) in &told {
+    for (name, state, _) in &assigned {
         let version = Some(&state.version);
         let slots = [after.progress.rolling.as_ref(), after.progress.last_known_good.as_ref()];
         let runs = after.observations.get(*name).and_then(|observation| observation.running.as_ref());
         let adopted = !state.is_in_flight() && runs == version;
         assert!(
             adopted || slots.contains(&version),
-            "{name} was told {version:?}, neither rolling nor good: {slots:?}"
+            "{name} was assigned {version:?}, neither rolling nor good: {slots:?}"
         );
     }
-    let in_flight = told.iter().any(|(_, state, _)| state.is_in_flight());
+    let in_flight = assigned.iter().any(|(_, state, _)| state.is_in_flight());
     assert!(!in_flight || after.entity.hold.is_none(), "assigned while a person paused it");
     assert!(!in_flight || after.progress.clock.since.is_none(), "assigned while paused");
 }
@@ -101,8 +101,8 @@ fn unavailable(world: &World) -> u64 {
 
 /// The laws of assigning targets: stages, domains, what may be unavailable, freezes.
 fn check_turns(before: &World, after: &World) {
-    let told = handed_out(before, after);
-    let in_flight = || told.iter().filter(|(_, state, _)| state.is_in_flight());
+    let assigned = dispatched(before, after);
+    let in_flight = || assigned.iter().filter(|(_, state, _)| state.is_in_flight());
     let stop = after.environment.stop(&after.entity.name, after.now).is_some();
     assert!(!stop || in_flight().next().is_none(), "assigned although stopped");
     let turns: Vec<_> =
@@ -137,7 +137,7 @@ fn check_turns(before: &World, after: &World) {
             turn && state.rollout == rollout.number && after.observations.contains_key(*name)
         };
         let turned = after.states.iter().filter(turned).count() as u64;
-        assert!(turned <= cap, "{turned} had their turn, the stage ends at {cap}");
+        assert!(turned <= cap, "{turned} were updated, the stage ends at {cap}");
         assert!(!stage.approve || rollout.stage.approved > rollout.stage.at, "nobody approved the stage");
     }
 }
@@ -162,8 +162,11 @@ fn check_pass(before: &World, after: &World) {
         let turned = |(_, state, _): &(&TargetName, &TargetState, bool)| {
             state.purpose == AssignmentPurpose::Update && state.is_in_flight()
         };
-        let turns = handed_out(before, after).into_iter().filter(turned).count();
-        assert!(failed <= tolerated || turns == 0, "{failed} failed, {tolerated} tolerated, {turns} told");
+        let turns = dispatched(before, after).into_iter().filter(turned).count();
+        assert!(
+            failed <= tolerated || turns == 0,
+            "{failed} failed, {tolerated} tolerated, {turns} assigned"
+        );
     }
     if after.progress.last_known_good != before.progress.last_known_good {
         check_promotion(after);
@@ -264,8 +267,8 @@ fn check_ended(world: &World) {
     let good = world.progress.last_known_good.as_ref();
     if world.progress.activity == RolloutActivity::Settled && good.is_some() {
         for name in world.observations.keys() {
-            let told = world.states.get(name).map(|state| &state.version);
-            assert_eq!(told, good, "{name} was left behind");
+            let assigned = world.states.get(name).map(|state| &state.version);
+            assert_eq!(assigned, good, "{name} was left behind");
         }
     }
 }

@@ -31,7 +31,7 @@ impl Controller {
         self.engine.set_target_version(&self.namespace, &self.entity, version, intent).unwrap();
     }
 
-    /// Reports targets, each as `name=version`, and gives back what they are to run.
+    /// Reports targets, each as `name=version`, and returns the versions they must run.
     fn report(&mut self, targets: &str) -> String {
         let reports: Vec<TargetReport> = targets
             .split(' ')

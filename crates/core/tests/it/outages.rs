@@ -260,8 +260,8 @@ impl Play {
             }
             // The answer carries what is to run.
             Self::accept(machine, self.world.states.get(&name));
-            if machine.external.told != machine.assignment {
-                machine.external.told = machine.assignment;
+            if machine.external.assigned != machine.assignment {
+                machine.external.assigned = machine.assignment;
                 machine.external.contact_since = now;
             }
         } else if !self.servers_were_away {

@@ -1,13 +1,13 @@
 //! Reads and performs a play. Each line is one step:
 //!
 //! ```text
-//! given targets web-1..web-3 on v1        healthy and heard from; "on nothing" when no version is known
+//! given targets web-1..web-3 on v1        healthy and reporting; "on nothing" when no version is known
 //! given policy batch=1 soak=60s           fields of the policy; those not named take their default
 //! given known good v1                     a rollout of v1 that every target already runs
 //! given time 0                            the clock begins at the epoch
 //! when start v2 | retry v2 | retry | undo | abort | pause | resume        by alice; "start v2: why"
-//! when unheard start v2                   by someone who has not heard how things went since the last request
-//! when web-1 runs v2                      healthy, answering what it was told last
+//! when outdated start v2                   by someone who does not know the outcome of the last request
+//! when web-1 runs v2                      healthy, answering its last assignment
 //! when web-1 applies | web-1 waits: text
 //! when web-1 fails: text                  an error report; "fails twice", "fails thrice" for more attempts
 //! when web-1 checks fail: text            a failing check on what it runs
@@ -15,12 +15,12 @@
 //! when web-1 swaps to v2                  runs v2, and its checks noticed nothing
 //! when web-1 is suspect | unreachable | never | up | held: text | released
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
-//! when told ones comply                   everyone in flight runs what it was told
+//! when targets in flight comply           each of them runs its assigned version
 //! when the servers are away for 10m           and allow 20 s to reconnect
 //! when 60s pass | policy changes to batch=2 | the server restarts | the decider dies after 1 write
-//! expect told v2: web-1, web-2            exactly these are told v2; "told v2: nobody"
+//! expect assigned v2: web-1, web-2        exactly these are assigned v2; "assigned v2: nobody"
 //! expect in flight: web-1                 exactly these have no verdict yet
-//! expect number web-1: 2                  it was told something twice
+//! expect number web-1: 2                  it was assigned twice
 //! expect succeeded | failed | unreachable: web-1
 //! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
@@ -152,7 +152,7 @@ impl Stage {
         } else if let Some(rest) = line.strip_prefix("the decider dies after ") {
             let count = rest.split(' ').next().and_then(|count| count.parse().ok());
             self.dies_after = Some(count.ok_or("after how many writes?")?);
-        } else if line == "told ones comply" {
+        } else if line == "targets in flight comply" {
             self.comply();
         } else if let Some(result) = environment::happen(&mut self.world, line) {
             result?;
@@ -168,10 +168,10 @@ impl Stage {
     }
 
     fn comply(&mut self) {
-        let told: Vec<_> = self.world.states.iter().filter(|(_, state)| state.is_in_flight()).collect();
-        let told: Vec<_> =
-            told.into_iter().map(|(name, state)| (name.clone(), state.version.clone())).collect();
-        for (name, version) in told {
+        let in_flight: Vec<_> = self.world.states.iter().filter(|(_, state)| state.is_in_flight()).collect();
+        let in_flight: Vec<_> =
+            in_flight.into_iter().map(|(name, state)| (name.clone(), state.version.clone())).collect();
+        for (name, version) in in_flight {
             if self
                 .world
                 .observations
@@ -196,9 +196,9 @@ impl Stage {
         let (operation, argument) = line.split_once(' ').unwrap_or((line, ""));
         let result = match operation {
             "start" => operations::start(entity, progress, version(argument), intent),
-            "unheard" => {
-                let unheard = Progress { handled: progress.handled, ..Progress::default() };
-                operations::start(entity, &unheard, version(argument.trim_start_matches("start ")), intent)
+            "outdated" => {
+                let outdated = Progress { handled: progress.handled, ..Progress::default() };
+                operations::start(entity, &outdated, version(argument.trim_start_matches("start ")), intent)
             }
             "retry" => {
                 let version = (!argument.is_empty()).then(|| version(argument));
@@ -287,8 +287,8 @@ impl Stage {
     fn expect(&mut self, line: &str) -> Step {
         let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
         match what.trim_end_matches(':') {
-            "told" => {
-                let (version, names) = rest.split_once(':').ok_or("told VERSION: who")?;
+            "assigned" => {
+                let (version, names) = rest.split_once(':').ok_or("assigned VERSION: TARGETS")?;
                 same_names(names, self.named(|state| state.version.as_str() == version))
             }
             "in" => same_names(rest.trim_start_matches("flight:"), self.named(TargetState::is_in_flight)),
@@ -345,12 +345,12 @@ impl Stage {
     }
 
     fn expect_event(&self, line: &str) -> Step {
-        let told: Vec<_> = self.world.events.iter().map(|event| event.kind).collect();
+        let kinds: Vec<_> = self.world.events.iter().map(|event| event.kind).collect();
         let (wanted, kind) = match line.strip_prefix("no event ") {
             Some(kind) => (false, kind),
             None => (true, line.trim_start_matches("event ")),
         };
-        if told.contains(&kind) == wanted { Ok(()) } else { Err(format!("the events were {told:?}")) }
+        if kinds.contains(&kind) == wanted { Ok(()) } else { Err(format!("the events were {kinds:?}")) }
     }
 
     fn named(&self, is: impl Fn(&TargetState) -> bool) -> Vec<String> {
@@ -361,7 +361,7 @@ impl Stage {
 
 fn is_operation(line: &str) -> bool {
     let word = line.split([' ', ':']).next().unwrap_or_default();
-    ["start", "unheard", "approve", "retry", "undo", "abort", "pause", "resume"].contains(&word)
+    ["start", "outdated", "approve", "retry", "undo", "abort", "pause", "resume"].contains(&word)
 }
 
 fn same(wanted: &str, found: &str) -> Step {

@@ -24,11 +24,12 @@ macro_rules! plays {
 plays! {
     a_bad_version_in_the_first_stage_touches_nobody_else
     a_bad_version_that_pauses_never_keeps_the_next_one_waiting
-    a_batch_is_told_when_it_opens
+    a_batch_is_dispatched_when_it_opens
     a_crash_never_leaves_more_in_flight_than_the_batch
     a_deadline_at_the_beginning_of_time
     a_domain_has_its_own_budget_of_unavailable_ones
     a_domain_nobody_carries_is_a_stated_wait
+    a_failed_rollback_has_its_own_state
     a_failed_rollout_does_not_poison_the_next
     a_failure_after_success_counts_until_the_version_is_good
     a_freeze_by_label_holds_those_on_a_replaced_version_too
@@ -41,8 +42,8 @@ plays! {
     a_held_target_is_skipped_and_its_deadline_stands_still
     a_label_that_changes_moves_the_target_to_its_new_domain
     a_late_failure_is_reported_and_never_rolled_back
-    a_monitor_is_heard_again_after_every_batch
-    a_monitor_is_heard_before_a_version_is_good
+    a_monitor_is_called_again_after_every_batch
+    a_monitor_is_called_before_a_version_is_good
     a_monitor_that_cannot_be_reached_pauses
     a_monitor_that_fails_twice_in_a_row_takes_the_version_back
     a_new_version_during_a_rollback_waits_for_its_end
@@ -60,7 +61,6 @@ plays! {
     a_resume_lets_pass_what_was_seen_and_no_more
     a_retry_is_recorded_with_its_author
     a_rollback_does_not_wait_for_a_window
-    a_rollback_that_fails_says_so
     a_rollout_begun_before_anybody_is_there_waits_for_them
     a_second_version_never_exceeds_the_batch
     a_service_that_is_needed_holds_the_next_batch
@@ -69,6 +69,7 @@ plays! {
     a_stage_waits_for_a_persons_approval
     a_stop_by_label_holds_the_way_back_of_its_targets
     a_stop_holds_everything_within_one_pass
+    a_target_reports_the_version_without_an_assignment
     a_target_that_is_lost_again_is_no_progress
     a_target_that_joins_gets_last_known_good_then_its_turn
     a_target_that_leaves_in_flight_lowers_what_is_needed
@@ -79,13 +80,12 @@ plays! {
     abort_leaves_everything_as_it_is
     abort_then_a_third_version
     abort_then_the_same_version_again
-    abort_when_all_were_told
+    abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
     an_approval_is_for_one_rollout
     an_outage_of_the_servers_uses_up_no_deadline
     approval_holds_until_it_agrees
     approval_is_for_those_it_was_asked_about
-    asking_again_for_the_version_under_way_takes_back_what_waited
     blue_and_green_by_hooks
     domains_come_in_the_order_that_was_given
     enough_successes_make_it_good_while_others_are_in_flight
@@ -97,16 +97,16 @@ plays! {
     flapping_does_not_stretch_the_deadline
     healthy_only_by_an_old_report_does_not_count
     healthy_without_checks_means_runs_it_and_reports_no_error
-    late_failures_are_told_only_while_it_settles
+    late_failures_are_reported_only_during_the_settle_time
     monitoring_judges_each_target_after_its_soak
     more_failures_than_tolerated_roll_back_in_the_same_pass
     never_more_unavailable_than_may_be
     newcomers_wait_while_a_freeze_is_in_force
     no_failure_demotes_last_known_good
     no_target_gained_for_too_long_is_a_bad_version
+    no_target_is_assigned_twice_when_the_batch_grows
     no_target_version_ever_set
     nobody_can_be_reached
-    nobody_is_told_twice_when_the_batch_grows
     nobody_takes_a_turn_while_two_domains_are_in_flight
     nothing_more_may_become_unavailable_and_it_says_so
     on_failure_continue_goes_to_the_end_without_a_good_version
@@ -117,8 +117,8 @@ plays! {
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it
     outside_its_windows_it_waits_for_the_next_opening
-    pause_stops_handing_out_and_the_deadlines
-    reports_the_version_without_being_told
+    pause_stops_dispatch_and_deadlines
+    requesting_the_version_under_way_again_drops_the_waiting_request
     retries_are_counted_before_a_target_has_failed
     rollback_goes_at_its_own_pace
     rollback_tells_the_silent_without_waiting_for_them
@@ -142,7 +142,7 @@ plays! {
     turns_go_by_label_then_name
     turns_go_by_name
     undo_after_an_abort
-    undo_takes_back_what_was_moved
+    undo_rolls_back_every_updated_target
     unreachable_before_its_turn_is_skipped_and_comes_after_the_others
     unreachable_in_flight_keeps_its_place_until_its_deadline
     versions_that_differ_by_case_are_different

@@ -22,12 +22,12 @@ use proptest::prelude::*;
 use crate::laws::config;
 
 fn fleet() -> SimulatedFleet {
-    let (entity, by) = ("web".parse().unwrap(), "rehearsal".parse().unwrap());
+    let (entity, by) = ("web".parse().unwrap(), "simulation".parse().unwrap());
     let (good, wanted) = ("v1".parse().unwrap(), "v2".parse().unwrap());
     SimulatedFleet { entity, by, good, wanted, at: Timestamp::EPOCH }
 }
 
-/// A fleet of so many, every `silent`-th of which is not heard from.
+/// A fleet of so many, every `silent`-th of which is silent.
 fn setup(policy: PolicyDraft, targets: u32, silent: Option<u32>) -> SimulationSetup {
     let contact = |n| match silent {
         Some(every) if n % every == 0 => PresenceState::Unreachable,
@@ -55,13 +55,13 @@ struct Mixed {
 }
 
 impl TargetBehaviour for Mixed {
-    fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
+    fn answer(&self, assigned: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
         let apply = Span::from_millis(chance.below(40_000));
-        if told.version.as_str() != "v2" || chance.below(10) >= self.failing {
+        if assigned.version.as_str() != "v2" || chance.below(10) >= self.failing {
             return SimulatedResponse::Succeeds { apply };
         }
         match chance.below(4) {
-            0 => SimulatedResponse::Fails { apply, attempts: told.policy.retries + 1 },
+            0 => SimulatedResponse::Fails { apply, attempts: assigned.policy.retries + 1 },
             1 => SimulatedResponse::BecomesUnhealthy {
                 apply,
                 healthy_for: Span::from_millis(chance.below(30_000)),
@@ -136,7 +136,7 @@ proptest! {
         prop_assert_eq!(&timeline.end, &SimulationEnd::Over(RolloutState::RolledBack));
         let blast = timeline.blast.unwrap();
         prop_assert!(blast.touched <= u64::from(batch + tolerated), "{:?}", blast);
-        prop_assert!(blast.touched >= u64::from(batch.min(targets)), "the first batch is told at once");
+        prop_assert!(blast.touched >= u64::from(batch.min(targets)), "the first batch is dispatched at once");
         let last = timeline.samples.last().unwrap();
         prop_assert_eq!(last.running, 0, "everybody is off it again");
         prop_assert_eq!(blast.longest > Span::ZERO, late, "only who ran it ran it for a while");
@@ -147,9 +147,9 @@ proptest! {
 fn a_check_that_fails_after_the_soak_is_late_and_counted() {
     struct After(u64);
     impl TargetBehaviour for After {
-        fn answer(&self, told: &AssignedVersion<'_>, _: &mut RandomStream) -> SimulatedResponse {
+        fn answer(&self, assigned: &AssignedVersion<'_>, _: &mut RandomStream) -> SimulatedResponse {
             let (apply, healthy_for) = (Span::from_secs(10), Span::from_secs(self.0));
-            match told.version.as_str() {
+            match assigned.version.as_str() {
                 "v2" => SimulatedResponse::BecomesUnhealthy { apply, healthy_for },
                 _ => SimulatedResponse::Succeeds { apply },
             }
@@ -185,14 +185,14 @@ fn what_waits_for_a_person_or_for_nothing_ends_and_says_so() {
 }
 
 #[test]
-fn a_rehearsal_that_is_stopped_says_how_far_it_got() {
+fn a_stopped_simulation_reports_its_progress() {
     let everybody = UniformBehaviour::succeeds(Span::from_secs(10));
-    let mut rehearsal = Simulation::begin(setup(draft(5, 60), 20, None), &everybody);
+    let mut simulation = Simulation::begin(setup(draft(5, 60), 20, None), &everybody);
     for _ in 0..3 {
-        assert!(rehearsal.step(&everybody));
+        assert!(simulation.step(&everybody));
     }
-    assert_eq!((rehearsal.sample().assigned, rehearsal.sample().succeeded), (10, 5));
-    let timeline = rehearsal.timeline();
+    assert_eq!((simulation.sample().assigned, simulation.sample().succeeded), (10, 5));
+    let timeline = simulation.timeline();
     assert_eq!((&timeline.end, lasted(&timeline)), (&SimulationEnd::Horizon(RolloutState::InProgress), 70));
 }
 
@@ -207,7 +207,7 @@ fn a_rollout_that_is_under_way_goes_on_where_it_is() {
     assert_eq!(timeline.samples.last(), whole.samples.last());
 }
 
-/// The board after the first pass: a batch is told and nobody has answered.
+/// The board after the first pass: a batch is dispatched and no target has answered.
 fn begun(board: &Board) -> Board {
     let verdict = decide(board, &RolloutEnvironment::default(), Timestamp::EPOCH);
     let mut board = board.clone();

@@ -105,12 +105,12 @@ impl World {
         self.see(name, Some(observation));
     }
 
-    /// The number of what a target was last told.
+    /// The number of the last assignment of a target.
     pub(crate) fn assignment(&self, name: &TargetName) -> AssignmentNumber {
         self.states.get(name).map(|state| state.assignment).unwrap_or_default()
     }
 
-    /// A target reports that it runs a version well, answering what it was told last.
+    /// A target reports that it runs a version well, answering its last assignment.
     pub(crate) fn runs(&mut self, name: &TargetName, version: &Version) {
         let (now, answering) = (self.now, self.assignment(name));
         self.change(name, |observation| {
@@ -124,7 +124,7 @@ impl World {
         });
     }
 
-    /// A target reports an error about what it was told last.
+    /// A target reports an error of its last assignment.
     pub(crate) fn fails(&mut self, name: &TargetName, attempts: u32, summary: &str) {
         let (answering, evidence) = (self.assignment(name), evidence(summary));
         self.change(name, |observation| {

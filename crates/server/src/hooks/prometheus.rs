@@ -53,7 +53,7 @@ pub(super) fn answer(reply: &HookReply) -> Result<HookAnswer, String> {
     if page.status != "success" {
         return Err(format!("the query failed: {}", page.error));
     }
-    let data = page.data.ok_or_else(|| "the answer lacks \"data\"".to_owned())?;
+    let data = page.data.ok_or_else(|| "the answer has no \"data\"".to_owned())?;
     let garbled = |error: serde_json::Error| format!("the answer is not valid: {error}");
     let samples: Vec<Sample> = match data.kind.as_str() {
         "vector" => serde_json::from_value(data.result).map_err(garbled)?,

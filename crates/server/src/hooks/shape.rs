@@ -78,14 +78,14 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| {
         let text = error.to_string();
         match text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
-            Some(field) => format!("the answer lacks {field:?}"),
+            Some(field) => format!("the answer has no {field:?}"),
             None => format!("the answer is not valid: {text}"),
         }
     })
 }
 
 fn written(shape: &impl Serialize) -> Result<String, String> {
-    serde_json::to_string(shape).map_err(|error| format!("cannot write the question: {error}"))
+    serde_json::to_string(shape).map_err(|error| format!("cannot encode the question: {error}"))
 }
 
 fn texts(names: &[TargetName]) -> Vec<String> {

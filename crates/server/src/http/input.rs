@@ -130,7 +130,7 @@ impl QueryParams {
         let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));
         unknown.map_or(Ok(()), |(name, _)| {
             let list = known.join(", ");
-            Err(ShapeError::at(name, format!("it is not a parameter of this route; known: {list}")).into())
+            Err(ShapeError::at(name, format!("not a parameter of this route; known: {list}")).into())
         })
     }
 
@@ -176,6 +176,6 @@ impl QueryParams {
         if (1..=1_000).contains(&limit) {
             return Ok(limit);
         }
-        Err(ShapeError::at("limit", "it is not between 1 and 1000").into())
+        Err(ShapeError::at("limit", "must be between 1 and 1000").into())
     }
 }

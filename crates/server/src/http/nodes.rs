@@ -74,14 +74,14 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
     let running = report.into_iter().flat_map(|report| &report.entities);
     let running =
         running.filter_map(|(name, entity)| Some((name.to_string(), entity.running.as_ref()?.to_string())));
-    let told = fleet.contents.get(name).into_iter().flat_map(|content| &content.entities);
+    let assigned = fleet.contents.get(name).into_iter().flat_map(|content| &content.entities);
     let statuses = report.into_iter().flat_map(|report| &report.statuses);
     Some(NodeView {
         node: (&**node).into(),
         presence: (&presence).into(),
         pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
         running: running.collect(),
-        assigned: told.map(|(name, told)| (name.to_string(), told.version.to_string())).collect(),
+        assigned: assigned.map(|(name, assigned)| (name.to_string(), assigned.version.to_string())).collect(),
         statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
         agent_version: report.map(|report| report.agent_version.clone()),
         reported_at_ms: report.map(|report| report.received_at.as_millis()),

@@ -44,6 +44,6 @@ fn line(name: &EntityName, board: &Board) -> EntityOverview {
         requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
-        message: why_rollout(board),
+        reason: why_rollout(board),
     }
 }

@@ -87,19 +87,15 @@ impl IntoResponse for Failure {
 
 impl From<ShapeError> for Failure {
     fn from(error: ShapeError) -> Self {
-        Self::new(Code::Invalid, format!("cannot {error}"))
+        Self::new(Code::Invalid, error.to_string())
     }
 }
 
 impl From<Denied> for Failure {
     fn from(denied: Denied) -> Self {
         match denied {
-            Denied::Unknown => {
-                Self::new(Code::Unauthenticated, "authentication failed: no valid token or node certificate")
-            }
-            Denied::Forbidden { who, needed } => {
-                Self::new(Code::Forbidden, format!("forbidden: {who} needs {needed}"))
-            }
+            Denied::Unknown => Self::new(Code::Unauthenticated, denied.to_string()),
+            Denied::Forbidden { .. } => Self::new(Code::Forbidden, denied.to_string()),
         }
     }
 }

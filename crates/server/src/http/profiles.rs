@@ -81,8 +81,8 @@ pub(crate) async fn profile_revision(
 
 /// Whether a version of this profile is assigned to the node.
 fn is_assigned(fleet: &Fleet, node: &NodeName, profile: &ProfileName) -> bool {
-    let told = fleet.contents.get(node).into_iter().flat_map(|content| content.entities.values());
-    told.into_iter().any(|told| ProfileRevision::number_in(profile, &told.version).is_some())
+    let assigned = fleet.contents.get(node).into_iter().flat_map(|content| content.entities.values());
+    assigned.into_iter().any(|assigned| ProfileRevision::number_in(profile, &assigned.version).is_some())
 }
 
 pub(crate) async fn patch(

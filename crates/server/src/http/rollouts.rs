@@ -164,7 +164,7 @@ pub(crate) fn view(
         needed: thresholds.needed,
         tolerated: thresholds.tolerated,
         batch: thresholds.batch,
-        message: why_rollout(board),
+        reason: why_rollout(board),
         now_ms: now.as_millis(),
         revision: fleet.touched.get(name).map_or(0, |revision| revision.get()),
     })
@@ -215,7 +215,7 @@ fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> Target
         running: target.observation.and_then(|observation| Some(observation.running.as_ref()?.to_string())),
         rollout: target.state.map(|state| state.rollout.get()),
         presence: target.observation.map_or(PresenceState::Never, |observation| observation.contact.into()),
-        message: why(board, target.name, now),
+        reason: why(board, target.name, now),
         evidence,
     }
 }

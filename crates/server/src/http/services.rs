@@ -80,7 +80,7 @@ pub(crate) async fn targets(
 ) -> Result<JsonAnswer<Vec<TargetGroup>>, Failure> {
     query.only(&["service", "tag"])?;
     let name: Option<ServiceName> = query.get("service")?;
-    let name = name.ok_or_else(|| ShapeError::at("service", "it is required, like ?service=web"))?;
+    let name = name.ok_or_else(|| ShapeError::at("service", "missing; write ?service=web"))?;
     let (tags, world) = (query.all("tag")?, app.world());
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
@@ -132,8 +132,8 @@ pub(crate) fn update(world: &World, namespace: &Namespace, index: Revision) -> O
     let fleet = world.fleets.get(namespace)?;
     let last = fleet.catalogue_log.last();
     // A later index is of another installation, or from before a backup was restored.
-    let lacks = fleet.catalogue_log.after(index).filter(|_| index <= last);
-    let (whole, changes): (bool, Vec<CatalogueChange>) = match lacks {
+    let missing = fleet.catalogue_log.after(index).filter(|_| index <= last);
+    let (whole, changes): (bool, Vec<CatalogueChange>) = match missing {
         Some(_) if index == last => return None,
         Some(changes) => (false, changes.map(CatalogueChange::from).collect()),
         None => (true, fleet.catalogue.whole().map(|change| CatalogueChange::from(&change)).collect()),

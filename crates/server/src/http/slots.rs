@@ -82,7 +82,7 @@ pub(crate) async fn renew(
     Ok(JsonAnswer((&grant).into()))
 }
 
-pub(crate) async fn give_back(
+pub(crate) async fn release(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
@@ -112,7 +112,7 @@ pub(crate) async fn put(
     Ok(JsonAnswer(ops::slot::set(&app.transactor, scope(&namespace, &name, &caller.actor()), &spec).await?))
 }
 
-pub(crate) async fn release(
+pub(crate) async fn force_release(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),

@@ -40,7 +40,7 @@ pub(crate) async fn sync(
     query.only(&["generation", "catalogue", "servers", "wait"])?;
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
     let seen = query.get("catalogue")?.map(Revision::new);
-    let told: Option<String> = query.get("servers")?;
+    let server_list: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
@@ -81,7 +81,7 @@ pub(crate) async fn sync(
     }
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
     // Included in the next response, whatever its reason: polls are not woken because a server came or went.
-    let servers = told.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
+    let servers = server_list.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
         order,
         report_requested: lacks_report(&world, &namespace, &name),

@@ -103,7 +103,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((PresenceState::Up, _)) => {}
         Some((contact, since)) => lines.push(format!("it is {} since {since}", contact.as_str())),
-        None => lines.push("it has joined, and has not connected yet".to_owned()),
+        None => lines.push("it has joined but not connected yet".to_owned()),
     }
     let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);
     for (category, status) in
@@ -130,7 +130,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         lines.extend(own.flat_map(|wait| wait_cycles_of(fleet, wait)));
     }
     if lines.is_empty() {
-        lines.push("it is up, and no version is assigned to it".to_owned());
+        lines.push("it is up and has no assigned version".to_owned());
     }
     Ok((waiting, lines))
 }
@@ -145,14 +145,14 @@ const fn serves(serving: &CheckStatus) -> bool {
 /// Who holds a slot, and whether it can be acquired now.
 fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
     let Some(slot) = fleet.slots.get(name).map(|kept| &kept.value) else {
-        return (false, vec!["it is not held, and never was".to_owned()]);
+        return (false, vec!["it was never held".to_owned()]);
     };
     let (held, may) = (slot.holders.len() as u64, u64::from(slot.capacity));
     let first = match (held, may) {
-        (_, 0) => "it cannot be acquired: its capacity is 0".to_owned(),
+        (_, 0) => "it cannot be acquired: capacity is 0".to_owned(),
         (0, _) => format!("it is not held; its capacity is {may}"),
-        (_, _) if held < may => format!("held by {held} of {may}; it can be acquired"),
-        (_, _) => format!("held by {held} of {may}; others have to wait"),
+        (_, _) if held < may => format!("{held} of {may} held; it can be acquired"),
+        (_, _) => format!("{held} of {may} held; others must wait"),
     };
     let holders = slot.holders.iter().map(|(holder, held)| {
         let (for_long, left) = (now.since(held.since).brief(), held.ends.since(now).brief());
@@ -169,7 +169,7 @@ fn wait_cycles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
 
 /// The wait cycles that waits of one node are part of.
 fn wait_cycles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
-    named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
+    named(fleet, |member| member.who == wait.who && wait.waits_for.contains(&member.waits_for))
 }
 
 fn named(fleet: &Fleet, is_in: impl Fn(&CycleMember) -> bool) -> Vec<String> {

@@ -66,7 +66,7 @@ pub async fn apply(
 /// The objects of the documents: each there once, in this namespace or in all of them, with the labels to prune by.
 fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, OpError> {
     if request.documents.is_empty() {
-        return Err(ShapeError::at("documents", "there is none").into());
+        return Err(ShapeError::at("documents", "missing").into());
     }
     let mut names = BTreeSet::new();
     let mut objects = Vec::new();
@@ -75,7 +75,7 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
         let at = |field: &str, reason: String| Err(ShapeError::at(&format!("{object}: {field}"), reason));
         match document.namespace() {
             Some(_) if document.is_global() => {
-                let reason = "a freeze has a namespace or all_namespaces; leave one of them out";
+                let reason = "namespace and all_namespaces exclude each other";
                 at("namespace", reason.to_owned())?;
             }
             Some(other) if other != namespace.as_str() => {
@@ -86,12 +86,13 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
         let missing =
             request.prune.iter().flatten().find(|(key, value)| document.labels().get(*key) != Some(*value));
         if let Some((key, value)) = missing {
-            let reason =
-                format!("it lacks {key}={value}, which --prune selects by: it would never be pruned");
+            let reason = format!(
+                "missing {key}={value}, which --prune selects by; without it the object is never pruned"
+            );
             at("labels", reason)?;
         }
         if !names.insert(object.id.clone()) {
-            let (place, reason) = (object.to_string(), "there are two documents of it");
+            let (place, reason) = (object.to_string(), "two documents describe it");
             return Err(ShapeError::at(&place, reason).into());
         }
         objects.push(object);

@@ -84,13 +84,12 @@ impl ParsedReports {
     fn read(actor: &Actor, reports: &TargetReports) -> Result<Self, ShapeError> {
         let said = reports.targets.len().saturating_add(reports.removed.len());
         if said > MAX_REPORTED {
-            let reason =
-                format!("there are {said}, and at most {MAX_REPORTED} are allowed; send several reports");
+            let reason = format!("{said} given, at most {MAX_REPORTED} allowed; send several reports");
             return Err(ShapeError::at("targets", reason));
         }
         let group = reports.group.as_deref();
         if group.is_some_and(|group| group.is_empty() || group.contains('/')) {
-            return Err(ShapeError::at("group", "it is empty or contains '/'"));
+            return Err(ShapeError::at("group", "must not be empty or contain '/'"));
         }
         let mut lines = Vec::with_capacity(said);
         for (at, report) in reports.targets.iter().enumerate() {
@@ -217,10 +216,10 @@ fn claim(
         let before = known.0.get(group).map(|controller| controller.name.to_string());
         if before.as_deref() != Some(parsed.controller.as_str()) {
             let what = if group.is_empty() { "its targets".to_owned() } else { format!("group {group}") };
-            let told =
+            let assigned =
                 event("entity.controller", format!("entity/{}", scope.entity), format!("it reports {what}"));
             let after = Some(parsed.controller.to_string());
-            changeset.events.push(bellwether_core::records::event::EventDraft { before, after, ..told });
+            changeset.events.push(bellwether_core::records::event::EventDraft { before, after, ..assigned });
         }
     }
     if controllers != known {
@@ -253,7 +252,7 @@ pub async fn expected(
     if tokio::time::timeout(DECIDED_WITHIN, decided).await.is_err() {
         tracing::warn!(entity = %scope.entity, "answering a controller before all decisions were made");
     }
-    let mut told = BTreeMap::new();
+    let mut assigned = BTreeMap::new();
     for slice in names.chunks(PER_COMMIT) {
         let answered = transactor
             .change(scope.namespace, scope.actor, |_, fleet, now| {
@@ -261,7 +260,7 @@ pub async fn expected(
                 Ok::<_, OpError>(assign_expected(fleet, scope, slice, now))
             })
             .await?;
-        told.extend(answered);
+        assigned.extend(answered);
     }
     let world = transactor.world();
     let fleet = world.fleets.get(scope.namespace);
@@ -271,7 +270,7 @@ pub async fn expected(
     let last = fleet.rollouts.get(&(scope.entity.clone(), progress.last)).map(|kept| &kept.value);
     let text = |version: Option<&bellwether_core::words::version::Version>| version.map(ToString::to_string);
     let targets = names.iter().map(|name| {
-        let (version, assignment) = told.remove(name).unzip();
+        let (version, assignment) = assigned.remove(name).unzip();
         ExpectedVersion { name: name.to_string(), version, assignment }
     });
     Ok(ExpectedVersions {
@@ -301,15 +300,15 @@ fn assign_expected(
     names: &[TargetName],
     now: Timestamp,
 ) -> (Option<Changeset>, AssignedVersions) {
-    let (mut changeset, mut told) = (Changeset::default(), BTreeMap::new());
-    let Some(board) = fleet.boards.get(scope.entity) else { return (None, told) };
+    let (mut changeset, mut assigned) = (Changeset::default(), BTreeMap::new());
+    let Some(board) = fleet.boards.get(scope.entity) else { return (None, assigned) };
     for name in names {
         let Some((version, assignment)) = board.expected(name) else { continue };
-        told.insert(name.clone(), (version.to_string(), assignment.get()));
+        assigned.insert(name.clone(), (version.to_string(), assignment.get()));
         let known = fleet.externals.get(&(scope.entity.clone(), name.clone()));
-        if let Some(known) = known.filter(|known| known.value.told != assignment) {
+        if let Some(known) = known.filter(|known| known.value.assigned != assignment) {
             let new = ExternalTarget {
-                told: assignment,
+                assigned: assignment,
                 contact_since: now,
                 ..ExternalTarget::clone(&known.value)
             };
@@ -320,5 +319,5 @@ fn assign_expected(
             )));
         }
     }
-    ((!changeset.writes.is_empty()).then_some(changeset), told)
+    ((!changeset.writes.is_empty()).then_some(changeset), assigned)
 }

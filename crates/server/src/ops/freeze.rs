@@ -61,14 +61,14 @@ pub async fn put(
     name: &FreezeName,
     spec: &FreezeSpec,
 ) -> Result<(FreezeView, bool), OpError> {
-    let (scope, strength, lasts) = spec.read()?;
+    let (scope, kind, lasts) = spec.read()?;
     let reason = reason(&spec.reason)?;
     transactor
         .change(&place.home()?, actor, |world, fleet, now| {
             let freeze = Freeze {
                 name: name.clone(),
                 scope: scope.clone(),
-                strength,
+                kind,
                 annotation: Annotation { by: actor.clone(), reason: reason.clone(), at: now },
                 until: lasts.map(|lasts| now.plus(lasts)),
                 labels: Labels::default(),
@@ -144,7 +144,7 @@ pub(super) fn refuse_if_stopped(
     let own = fleet.freezes.values().map(|kept| (&*kept.value, ""));
     let global = world.freezes.values().map(|kept| (&*kept.value, " --all-namespaces"));
     let stop = own.chain(global).find(|(freeze, _)| {
-        freeze.strength == FreezeKind::Stop && freeze.is_in_force(now) && freeze.covers(name)
+        freeze.kind == FreezeKind::Stop && freeze.is_in_force(now) && freeze.covers(name)
     });
     let Some((stop, flag)) = stop else { return Ok(()) };
     let reason = format!(
@@ -163,7 +163,7 @@ fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
         (FreezeScope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
             Some(format!("entity {entity} does not exist, so the freeze has no effect yet"))
         }
-        _ if freeze.strength == FreezeKind::Stop && freeze.annotation.reason.is_empty() => {
+        _ if freeze.kind == FreezeKind::Stop && freeze.annotation.reason.is_empty() => {
             Some("add a reason for others: --reason".to_owned())
         }
         (FreezeScope::Everything | FreezeScope::Entity(_) | FreezeScope::Targets(_), _) => None,
@@ -172,7 +172,7 @@ fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
 
 /// A summary of a freeze.
 fn words(freeze: &Freeze, now: Timestamp) -> String {
-    let strength = match freeze.strength {
+    let kind = match freeze.kind {
         FreezeKind::Freeze => "freeze",
         FreezeKind::Stop => "stop",
     };
@@ -182,8 +182,8 @@ fn words(freeze: &Freeze, now: Timestamp) -> String {
         FreezeScope::Targets(selector) => format!("targets {selector}"),
     };
     match freeze.until {
-        None => format!("{strength} of {scope}"),
-        Some(until) if freeze.is_in_force(now) => format!("{strength} of {scope} for {}", until.since(now)),
-        Some(_) => format!("{strength} of {scope}, ended"),
+        None => format!("{kind} of {scope}"),
+        Some(until) if freeze.is_in_force(now) => format!("{kind} of {scope} for {}", until.since(now)),
+        Some(_) => format!("{kind} of {scope}, ended"),
     }
 }

@@ -114,11 +114,11 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         return Vec::new();
     }
     let target = TargetName::from(name);
-    let told = fleet
+    let targets = fleet
         .entities
         .keys()
         .filter(|entity| fleet.targets.contains_key(&((*entity).clone(), target.clone())));
-    let told = told.map(|entity| Key::Target(entity.clone(), target.clone()));
+    let targets = targets.map(|entity| Key::Target(entity.clone(), target.clone()));
     let kept = [
         fleet.reports.get(name).map(|_| Key::Report(name.clone())),
         fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
@@ -127,7 +127,7 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     ];
     let logs = fleet.logs_of(name).map(|kept| &kept.value);
     let logs = logs.map(|log| Key::Log(name.clone(), log.category.clone(), log.entity.clone()));
-    kept.into_iter().flatten().chain(told).chain(logs).map(Write::delete).collect()
+    kept.into_iter().flatten().chain(targets).chain(logs).map(Write::delete).collect()
 }
 
 /// Issues a new certificate for the key that a node has.

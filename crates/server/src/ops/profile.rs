@@ -32,7 +32,7 @@ pub async fn patch(
 ) -> Result<ProfileRevision, OpError> {
     let intent = ProfileChange { actor, reason: reason(&patch.reason)?, reference: patch.reference };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
-        return Err(ShapeError::at("remove", format!("{key:?} is also to be set")).into());
+        return Err(ShapeError::at("remove", format!("{key:?} is also in set")).into());
     }
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -160,7 +160,7 @@ fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNum
         return Ok(forgotten);
     }
     let reason = format!("change profile {name}: {kept} of its revisions are still in use");
-    let hint = "bring its entities' targets to a newer one: bellwether status".to_owned();
+    let hint = "update its entities' targets to a newer revision: bellwether status".to_owned();
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 

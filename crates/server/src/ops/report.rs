@@ -73,7 +73,7 @@ pub async fn set_status(
             if !known && report.statuses.len() >= MAX_CATEGORIES {
                 return Err(ShapeError::at(
                     "category",
-                    "the node has 64 categories already; use one of them",
+                    "the node has 64 categories already; reuse one of them",
                 )
                 .into());
             }

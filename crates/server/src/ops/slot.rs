@@ -53,7 +53,7 @@ pub async fn acquire(
 /// [`ShapeError`] naming the field.
 pub fn request(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, ShapeError> {
     if acquire.capacity.is_some_and(|capacity| !(1..=MAX_CAPACITY).contains(&capacity)) {
-        return Err(ShapeError::at("capacity", format!("it is not between 1 and {MAX_CAPACITY}")));
+        return Err(ShapeError::at("capacity", format!("must be between 1 and {MAX_CAPACITY}")));
     }
     Ok(SlotRequest {
         holder: read("holder", &acquire.holder)?,
@@ -139,7 +139,7 @@ pub async fn force(
     let holder: HolderName = read("holder", &force.holder)?;
     let reason = reason(&force.reason)?;
     if reason.is_empty() {
-        return Err(ShapeError::at("reason", "a reason is required, which its former holder can read").into());
+        return Err(ShapeError::at("reason", "missing; the former holder reads it").into());
     }
     transactor
         .change(scope.namespace, scope.actor, |_, fleet, _| {

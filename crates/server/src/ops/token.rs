@@ -69,7 +69,7 @@ pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Resul
             let others =
                 world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
             if token.value.role == admin && !others.map(|other| other.value.role).any(|role| role == admin) {
-                let reason = "delete the last admin token: no other could be created".to_owned();
+                let reason = "delete the last admin token: no other token could be created then".to_owned();
                 return Err(OpError::Refused {
                     reason,
                     hint: Some("create another admin token first".to_owned()),
@@ -96,11 +96,7 @@ pub async fn create_join(
     let namespace: Namespace = read("namespace", request.namespace.as_deref().unwrap_or("default"))?;
     let life = read_some("expires_in", request.expires_in.as_deref())?.unwrap_or(JOIN_TOKEN_LIFE);
     if life > JOIN_TOKEN_LIFE || life == Span::ZERO {
-        return Err(ShapeError::at(
-            "expires_in",
-            "the lifetime of a join token is more than 0s and at most 1h",
-        )
-        .into());
+        return Err(ShapeError::at("expires_in", "must be over 0s and at most 1h").into());
     }
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());

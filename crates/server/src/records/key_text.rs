@@ -9,7 +9,7 @@
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
-//! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME  …/waits/circles
+//! /bw/ns/NS/registrations/NODE  …/service/NAME  …/wait-cycles/current
 //! /bw/ns/NS/expected/NAME
 //! /bw/ns/NS/node-log/NODE/CATEGORY/ENTITY
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
@@ -18,7 +18,7 @@
 //! /bw/ns/NS/profile/NAME
 //! /bw/ns/NS/profile-revision/NAME/00000000000000000007
 //! /bw/ns/NS/external/ENTITY/TARGET           …/controllers/ENTITY
-//! /bw/ns/NS/answers/NAME        /bw/ns/NS/freeze/NAME
+//! /bw/ns/NS/hook-answers/NAME   /bw/ns/NS/freeze/NAME
 //! /bw/ns/NS/slot/NAME          …/pause/NAME
 //! /bw/ns/NS/event/00000000000000000042
 //! ```
@@ -78,9 +78,9 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Expected(name) => ns("expected", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
         Key::Order(name) => ns("order", name.as_str()),
-        Key::Registrations(node) => ns("offers", node.as_str()),
+        Key::Registrations(node) => ns("registrations", node.as_str()),
         Key::Service(name) => ns("service", name.as_str()),
-        Key::WaitCycles => ns("waits", "circles"),
+        Key::WaitCycles => ns("wait-cycles", "current"),
         Key::Log(node, category, entity) => ns("node-log", &format!("{node}/{category}/{entity}")),
         Key::Entity(name) => ns("entity", name.as_str()),
         Key::Progress(name) => ns("progress", name.as_str()),
@@ -90,7 +90,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Controllers(entity) => ns("controllers", entity.as_str()),
         Key::Profile(name) => ns("profile", name.as_str()),
         Key::ProfileRevision(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
-        Key::HookAnswers(name) => ns("answers", name.as_str()),
+        Key::HookAnswers(name) => ns("hook-answers", name.as_str()),
         Key::Freeze(name) => ns("freeze", name.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
         Key::Slot(name) => ns("slot", name.as_str()),
@@ -146,7 +146,8 @@ pub fn events(namespace: &Namespace) -> Range {
 }
 
 /// Kinds that may have a record per node, or more, in key order.
-const MANY: [&str; 8] = ["event", "node-log", "node", "offers", "order", "presence", "report", "target"];
+const MANY: [&str; 8] =
+    ["event", "node-log", "node", "order", "presence", "registrations", "report", "target"];
 
 /// All keys as consecutive ranges, so that several can be read at once: split where, in `namespaces` and `default`, the
 /// kinds with many records begin. The events of each namespace are a range of their own.
@@ -192,9 +193,9 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "expected" => Key::Expected(name.parse().ok()?),
         "report" => Key::Report(name.parse().ok()?),
         "order" => Key::Order(name.parse().ok()?),
-        "offers" => Key::Registrations(name.parse().ok()?),
+        "registrations" => Key::Registrations(name.parse().ok()?),
         "service" => Key::Service(name.parse().ok()?),
-        "waits" if name == "circles" => Key::WaitCycles,
+        "wait-cycles" if name == "current" => Key::WaitCycles,
         "entity" => Key::Entity(name.parse().ok()?),
         "progress" => Key::Progress(name.parse().ok()?),
         "controllers" => Key::Controllers(name.parse().ok()?),
@@ -202,7 +203,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
             let (entity, target) = name.split_once('/')?;
             Key::ExternalTarget(EntityName::parse(entity).ok()?, TargetName::parse(target).ok()?)
         }
-        "answers" => Key::HookAnswers(name.parse().ok()?),
+        "hook-answers" => Key::HookAnswers(name.parse().ok()?),
         "freeze" => Key::Freeze(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
         "slot" => Key::Slot(name.parse().ok()?),

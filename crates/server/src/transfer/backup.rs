@@ -155,9 +155,8 @@ pub(super) async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> 
 
 /// Checks that the first line is the header of a backup in a format that this release reads.
 fn format(first: &[u8]) -> Result<(), TransferError> {
-    let format: BackupFormat = serde_json::from_slice(first).map_err(|_| {
-        damaged("it does not begin like one; name a file that `bellwether server backup` wrote")
-    })?;
+    let format: BackupFormat = serde_json::from_slice(first)
+        .map_err(|_| damaged("it is not a backup; use a file written by `bellwether server backup`"))?;
     if format.backup > FORMAT {
         return Err(TransferError::Newer { found: format.backup, known: FORMAT });
     }

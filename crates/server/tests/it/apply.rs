@@ -203,11 +203,14 @@ async fn each_document_needs_the_right_of_its_operation() {
     let installation = Installation::new().await;
     let (viewer, operator) = (installation.token("viewer").await, installation.token("operator").await);
     let (code, detail) = problem(viewer.apply("default", &request(one_of_each())).await);
-    assert!(code == Code::Forbidden && detail.contains("entity/motd: it needs role operator"), "{detail}");
+    assert!(code == Code::Forbidden && detail.contains("entity/motd: this needs role operator"), "{detail}");
     let global = Document::Freeze(FreezeDocument { all_namespaces: true, ..freeze("everywhere") });
     let documents = vec![document(entity("web")), global];
     let (code, detail) = problem(operator.apply("default", &request(documents.clone())).await);
-    assert!(code == Code::Forbidden && detail.contains("freeze/everywhere: it needs role admin"), "{detail}");
+    assert!(
+        code == Code::Forbidden && detail.contains("freeze/everywhere: this needs role admin"),
+        "{detail}"
+    );
     assert!(operator.documents("default").await.unwrap().items.is_empty());
     apply(&operator, one_of_each()).await;
     apply(&installation.admin(), documents).await;
@@ -254,7 +257,7 @@ async fn pruning_deletes_what_an_apply_made_under_the_labels_and_no_document_nam
     // A document without the labels would never be pruned itself.
     let (code, detail) =
         problem(admin.apply("default", &pruning(vec![document(entity("web"))], false)).await);
-    assert!(code == Code::Invalid && detail.contains("entity/web: labels: it lacks app=shop"), "{detail}");
+    assert!(code == Code::Invalid && detail.contains("entity/web: labels: missing app=shop"), "{detail}");
 
     let (code, detail) = problem(operator.apply("default", &pruning(vec![web()], false)).await);
     assert!(code == Code::Forbidden && detail.contains("prune entity/motd"), "{detail}");
@@ -373,16 +376,16 @@ async fn a_known_bad_version_is_refused_and_what_is_there_after_its_rollback_cha
         vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
     };
     apply(&admin, at("v1")).await;
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     apply(&admin, at("v2")).await;
-    let number = node.told("v2").await;
+    let number = node.assigned("v2").await;
     node.runs("v2", number, failing()).await;
     until(&admin, |view| !view.progress.bad.is_empty()).await;
     let (code, detail) = problem(admin.apply("default", &request(at("v2"))).await);
     assert!(
-        code == Code::Refused && detail.contains("entity/web") && detail.contains("found bad"),
+        code == Code::Refused && detail.contains("entity/web") && detail.contains("judged bad"),
         "{detail}"
     );
     let exported = admin.documents("default").await.unwrap().items;

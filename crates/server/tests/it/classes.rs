@@ -106,15 +106,15 @@ async fn a_refused_agent_is_admitted_when_it_retries_and_people_are_admitted_mea
     let installation = Installation::with_lanes(narrow()).await;
     let (admin, node) = (installation.admin(), installation.node("web-1").await);
     let occupant = occupant(&installation, "POST /v1/join HTTP/1.1").await;
-    let mut told = None;
+    let mut problem = None;
     until("a refusal", async || {
-        told = busy(node.client.report("default", &node.empty_report()).await);
-        told.is_some()
+        problem = busy(node.client.report("default", &node.empty_report()).await);
+        problem.is_some()
     })
     .await;
-    let told = told.unwrap();
-    assert_eq!((told.status, told.retry_after_ms), (429, Some(50)));
-    assert_eq!(told.detail, "cannot accept another request of nodes: 1 are in flight and 0 wait");
+    let problem = problem.unwrap();
+    assert_eq!((problem.status, problem.retry_after_ms), (429, Some(50)));
+    assert_eq!(problem.detail, "cannot accept another request of nodes: 1 are in flight and 0 wait");
     admin.nodes("default", None, None, false).await.unwrap();
     assert!(refused(&admin, "machines").await > 0);
     assert_eq!(refused(&admin, "people").await, 0);

@@ -151,7 +151,7 @@ async fn commits_of_other_programs_in_a_shared_store_cause_no_relist() {
     seen.store.commit(thaw).await.unwrap();
     let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"reason": "heat"}"#).await;
     assert!(status.is_success(), "{why}");
-    assert_eq!(seen.reads("").await.0, StatusCode::OK, "it was not told, and goes on");
+    assert_eq!(seen.reads("").await.0, StatusCode::OK, "it was not notified, and goes on");
     let theirs = Op::Put { key: "/theirs".into(), value: "2".into(), lease: None };
     seen.store.commit(Txn { compares: vec![], ops: vec![theirs] }).await.unwrap();
     assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::NOT_FOUND);

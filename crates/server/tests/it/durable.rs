@@ -18,14 +18,14 @@ async fn a_rollout_continues_after_a_restart_of_the_server() {
     let nodes = [installation.node("web-1").await, installation.node("web-2").await];
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = nodes[0].told("v1").await;
+    let number = nodes[0].assigned("v1").await;
     installation.restart().await;
     let admin = installation.admin();
     let nodes = nodes.map(|node| node.name);
     let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
     assert_eq!((view.rollout.unwrap().number, view.counts.in_flight), (1, 1), "no second batch was opened");
-    let told = admin.node("default", &nodes[1]).await.unwrap().assigned;
-    assert!(told.is_empty(), "the second node was told nothing yet");
+    let assigned = admin.node("default", &nodes[1]).await.unwrap().assigned;
+    assert!(assigned.is_empty(), "the second node has no assignment yet");
     assert_eq!(number, 1);
 }
 

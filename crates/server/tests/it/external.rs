@@ -149,8 +149,12 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     until(&admin, |view| view.counts.in_flight == 1).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
-    let told: Vec<&str> = page.items.iter().filter_map(|target| target.assigned.as_deref()).collect();
-    assert_eq!(told.iter().filter(|told| **told == "v2").count(), 1, "one at a time: {told:?}");
+    let assigned: Vec<&str> = page.items.iter().filter_map(|target| target.assigned.as_deref()).collect();
+    assert_eq!(
+        assigned.iter().filter(|assigned| **assigned == "v2").count(),
+        1,
+        "one at a time: {assigned:?}"
+    );
 }
 
 #[tokio::test]
@@ -188,7 +192,7 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
     orchestrate(&admin, &by("one", "a")).await;
     let (code, detail) = problem(admin.orchestrate("default", "web", &by("two", "b")).await);
     assert_eq!(code, Code::Refused);
-    assert!(detail.contains("take reports of these targets from two: one reports them"), "{detail}");
+    assert!(detail.contains("accept reports about these targets from two: one reports them"), "{detail}");
     assert_eq!(targets(&admin, None).await, ["a"], "nothing of it was taken in");
     orchestrate(&admin, &TargetReports { group: text("blue"), ..by("two", "b") }).await;
     orchestrate(&admin, &TargetReports { take_over: true, ..by("two", "b") }).await;
@@ -201,7 +205,7 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
     assert_eq!(
         changes,
         [(None, Some("one")), (None, Some("two")), (Some("one"), Some("two"))],
-        "who reports what is told"
+        "the controller reports the assigned version"
     );
     admin.set_entity("default", "web", &external("1s", "1h", policy("1", "0s"))).await.unwrap();
     let patient = async {
@@ -234,7 +238,7 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(SOON, vanishing).await.expect("b is let go");
+    tokio::time::timeout(SOON, vanishing).await.expect("b is released");
     let one = |name: &str, presence: &str| (name.to_owned(), presence.parse().unwrap());
     assert_eq!(
         seen,
@@ -245,12 +249,12 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
         ]
     );
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
-    let told: Vec<&str> = events
+    let kinds: Vec<&str> = events
         .iter()
         .filter(|event| event.subject == "target/web/b")
         .map(|event| event.kind.as_str())
         .collect();
-    assert_eq!(told, ["target.silent", "target.let_go"]);
+    assert_eq!(kinds, ["target.silent", "target.released"]);
 }
 
 #[tokio::test]
@@ -290,7 +294,7 @@ async fn a_target_that_is_called_like_a_node_is_not_that_node() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
     let sync = node.client.sync("default", "web-1", (0, None), Duration::from_millis(300)).await.unwrap();
-    assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was told something");
+    assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was assigned something");
     node.runs("v9", 1, bellwether_api::v1::report::TargetHealth::Healthy).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
     assert_eq!(page.items.first().unwrap().running.as_deref(), Some("v1"), "the node spoke for the target");
@@ -319,7 +323,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
         ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
         ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
-        ("web", many(1_001), Code::Invalid, "there are 1001, and at most 1000 are allowed"),
+        ("web", many(1_001), Code::Invalid, "1001 given, at most 1000 allowed"),
     ] {
         let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);
         assert_eq!(found, code, "{detail}");
@@ -328,7 +332,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
     assert_eq!(targets(&admin, None).await, Vec::<String>::new());
     assert_eq!(orchestrate(&admin, &many(1_000)).await.targets.len(), 1_000);
     for (spec, reason) in [
-        (nodes, "they are what controllers report"),
+        (nodes, "they are external targets"),
         (EntitySpec { selector: "all".into(), ..external("1m", "1h", Policy::default()) }, "selector"),
         (external("1h", "1h", Policy::default()), "external.remove_after"),
         (external("0s", "1h", Policy::default()), "external.unreachable_after"),

@@ -35,7 +35,7 @@ async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec
     set_entity(&admin, patient).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in &nodes {
-        let number = node.told("v1").await;
+        let number = node.assigned("v1").await;
         node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
@@ -44,9 +44,9 @@ async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec
 }
 
 /// How often each version is assigned.
-async fn told(installation: &Installation, version: &str) -> usize {
+async fn assigned(installation: &Installation, version: &str) -> usize {
     let nodes = installation.admin().nodes("default", None, None, true).await.unwrap().items;
-    nodes.iter().filter(|node| node.assigned.get("web").is_some_and(|told| told == version)).count()
+    nodes.iter().filter(|node| node.assigned.get("web").is_some_and(|assigned| assigned == version)).count()
 }
 
 #[tokio::test]
@@ -57,32 +57,32 @@ async fn a_stop_starts_no_new_updates_and_ending_it_continues() {
     let nodes = fleet(&installation, 60, policy).await;
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     for node in nodes.iter().take(6) {
-        let number = node.told("v2").await;
+        let number = node.assigned("v2").await;
         node.runs("v2", number, TargetHealth::Healthy).await;
     }
-    nodes.get(6).unwrap().told("v2").await;
+    nodes.get(6).unwrap().assigned("v2").await;
     let set = admin.set_freeze(Some("default"), "stop-everything", &stop("smoke")).await.unwrap();
     assert!(!set.global && !set.expired && set.hint.is_none());
     until(&admin, |view| {
         matches!(&view.rollout.as_ref().unwrap().status.paused, Some(RolloutPause::Stopped { freeze, .. }) if freeze == "stop-everything")
     })
     .await;
-    let before = told(&installation, "v2").await;
+    let before = assigned(&installation, "v2").await;
     // Updates in flight finish, and no new one starts.
     for node in nodes.iter().take(before).skip(6) {
-        let number = node.told("v2").await;
+        let number = node.assigned("v2").await;
         node.runs("v2", number, TargetHealth::Healthy).await;
     }
     tokio::time::sleep(PASSES).await;
     assert!(before < 60, "the rollout was over before the stop");
-    assert_eq!(told(&installation, "v2").await, before, "something was handed out after the stop");
+    assert_eq!(assigned(&installation, "v2").await, before, "something was dispatched after the stop");
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "resume", &act()).await);
     assert_eq!(code, Code::Refused);
     assert!(detail.contains("stop-everything") && detail.contains("smoke"), "{detail}");
 
     admin.delete_freeze(Some("default"), "stop-everything").await.unwrap();
     for node in nodes.iter().skip(before) {
-        let number = node.told("v2").await;
+        let number = node.assigned("v2").await;
         node.runs("v2", number, TargetHealth::Healthy).await;
     }
     let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
@@ -99,7 +99,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let mut numbers = Vec::new();
     for node in &nodes {
-        numbers.push(node.told("v2").await);
+        numbers.push(node.assigned("v2").await);
     }
     let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
     let first = nodes.first().unwrap();
@@ -112,10 +112,10 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
         matches!(view.rollout.as_ref().unwrap().status.paused, Some(RolloutPause::Stopped { .. }))
     })
     .await;
-    let before = told(&installation, "v1").await;
+    let before = assigned(&installation, "v1").await;
     assert!(before < 6, "the way back was over before the stop");
     tokio::time::sleep(PASSES).await;
-    assert_eq!(told(&installation, "v1").await, before, "the way back went on under a stop");
+    assert_eq!(assigned(&installation, "v1").await, before, "the way back went on under a stop");
 
     let mere = FreezeSpec { reason: "holidays".to_owned(), ..FreezeSpec::default() };
     admin.set_freeze(None, "halt", &mere).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
         let mut waiting = Vec::new();
         for node in left {
             if admin.node("default", &node.name).await.unwrap().assigned.get("web").unwrap() == "v1" {
-                let number = node.told("v1").await;
+                let number = node.assigned("v1").await;
                 node.runs("v1", number, TargetHealth::Healthy).await;
             } else {
                 waiting.push(node);
@@ -179,8 +179,11 @@ async fn a_freeze_that_makes_no_sense_is_refused_with_its_place() {
     let text = |text: &str| Some(text.to_owned());
     let cases = [
         (FreezeSpec { lasts: text("0s"), ..FreezeSpec::default() }, "lasts"),
-        (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "a year"),
-        (FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() }, "not both"),
+        (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "1 year"),
+        (
+            FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() },
+            "exclude each other",
+        ),
         (FreezeSpec { targets: text("zone="), ..FreezeSpec::default() }, "targets"),
     ];
     for (spec, says) in cases {
@@ -215,7 +218,7 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     assert_eq!(problem(admin.act_on_rollout("default", "web", "approve", &act()).await).0, Code::Refused);
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let first = nodes.first().unwrap();
-    let number = first.told("v2").await;
+    let number = first.assigned("v2").await;
     first.runs("v2", number, TargetHealth::Healthy).await;
     let view = until(&admin, |view| {
         matches!(view.rollout.as_ref().unwrap().status.waiting, Some(RolloutWait::Approval { .. }))
@@ -227,10 +230,10 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "pause", &stage(waits)).await);
     assert!(code == Code::Invalid && detail.contains("only approve takes a stage"), "{detail}");
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "approve", &stage(waits + 7)).await);
-    assert!(code == Code::Refused && detail.contains("that waits for approval"), "{detail}");
+    assert!(code == Code::Refused && detail.contains("waits for approval"), "{detail}");
     admin.act_on_rollout("default", "web", "approve", &stage(waits)).await.unwrap();
     for node in nodes.iter().skip(1) {
-        let number = node.told("v2").await;
+        let number = node.assigned("v2").await;
         node.runs("v2", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;

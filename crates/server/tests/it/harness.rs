@@ -166,7 +166,7 @@ impl Node {
     }
 
     /// Waits for an order with `version` of `web`, and returns its assignment's number.
-    pub(crate) async fn told(&self, version: &str) -> u64 {
+    pub(crate) async fn assigned(&self, version: &str) -> u64 {
         let mut generation = 0;
         tokio::time::timeout(SOON, async {
             loop {
@@ -177,13 +177,15 @@ impl Node {
                     .unwrap();
                 let Some(order) = sync.order else { continue };
                 generation = order.generation;
-                if let Some(told) = order.entities.get("web").filter(|told| told.version == version) {
-                    return told.number;
+                if let Some(assigned) =
+                    order.entities.get("web").filter(|assigned| assigned.version == version)
+                {
+                    return assigned.number;
                 }
             }
         })
         .await
-        .unwrap_or_else(|_| panic!("never told {version}; generation {generation}"))
+        .unwrap_or_else(|_| panic!("never assigned {version}; generation {generation}"))
     }
 
     /// Reports that it runs `version` of `web` for assignment `number`, healthy or not.

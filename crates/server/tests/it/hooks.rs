@@ -39,7 +39,7 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
 fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
     let waiting = view.rollout.as_ref().and_then(|rollout| rollout.status.waiting.as_ref());
     view.counts.in_flight == 0
-        && matches!(waiting, Some(RolloutWait::Hook { hook: asked, message: said })
+        && matches!(waiting, Some(RolloutWait::Hook { hook: asked, reason: said })
             if *asked == hook && said.starts_with(reason))
 }
 
@@ -59,7 +59,7 @@ async fn a_selection_hook_chooses_the_order_and_is_called_once_per_round() {
     set_entity(&admin, selecting(Hook { every: some("1h"), ..controller.hook() })).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for (index, node) in nodes.iter().rev().enumerate() {
-        let number = node.told("v1").await;
+        let number = node.assigned("v1").await;
         let view = until(&admin, |view| view.counts.in_flight == 1).await;
         assert_eq!(view.counts.succeeded, u64::try_from(index).unwrap(), "one after the other");
         node.runs("v1", number, TargetHealth::Healthy).await;
@@ -91,7 +91,7 @@ async fn an_invalid_answer_starts_no_update_and_is_reported() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let nonsense = [
         (Say::Text(200, "hello".to_owned()), "the answer is not JSON"),
-        (Say::Json(json!({ "target": [] })), "the answer lacks \"targets\""),
+        (Say::Json(json!({ "target": [] })), "the answer has no \"targets\""),
         (Say::Json(json!({ "targets": 7 })), "the answer is not valid"),
         (Say::Json(json!({ "targets": ["nobody"] })), "named nobody, which is not in the question"),
         (Say::Json(json!({ "targets": ["web-1", "web-2"] })), "chose 2 targets, at most 1 allowed"),
@@ -104,7 +104,7 @@ async fn an_invalid_answer_starts_no_update_and_is_reported() {
         until(&admin, |view| waits(view, "selection", reason)).await;
     }
     controller.say(Say::Json(json!({ "targets": ["web-2"], "more": true })));
-    nodes.last().unwrap().told("v1").await;
+    nodes.last().unwrap().assigned("v1").await;
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     let kinds: Vec<&str> = kinds.into_iter().filter(|kind| kind.starts_with("hook.")).collect();
@@ -180,7 +180,7 @@ async fn no_version_is_assigned_before_the_approval_hook_agrees_and_it_gets_its_
     eventually("it asks again", async || (controller.heard().len() > asked + 2).then_some(())).await;
     assert_eq!(admin.entities("default").await.unwrap().revision, revision, "the same answer writes nothing");
     controller.say(Say::Json(json!({ "approved": true })));
-    nodes.first().unwrap().told("v1").await;
+    nodes.first().unwrap().assigned("v1").await;
     let heard = controller.heard();
     assert!(heard.iter().all(|heard| heard.bearer.as_deref() == Some("Bearer s3cret")));
     assert_eq!(heard.first().unwrap().body["targets"], json!(["web-1"]));
@@ -244,16 +244,16 @@ async fn a_target_that_the_monitoring_hook_judges_unhealthy_fails_and_is_rolled_
     set_entity(&admin, hooked(Hooks { monitoring, ..Hooks::default() })).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in [one, two] {
-        let number = node.told("v1").await;
+        let number = node.assigned("v1").await;
         node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
 
     controller.say(Say::Judge { well: false, reason: "p99 above 2s".to_owned() });
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    let number = one.told("v2").await;
+    let number = one.assigned("v2").await;
     one.runs("v2", number, TargetHealth::Healthy).await;
-    let number = one.told("v1").await;
+    let number = one.assigned("v1").await;
     one.runs("v1", number, TargetHealth::Healthy).await;
     let ended = |view: &RolloutView| {
         view.rollout.as_ref().is_some_and(|rollout| rollout.version == "v2" && rollout.ended_ms.is_some())
@@ -274,7 +274,7 @@ async fn a_removal_hook_takes_no_node_out_of_the_fleet() {
     let half = Policy { success: some("50%"), ..hooked(Hooks { removal, ..Hooks::default() }) };
     set_entity(&admin, half).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = nodes.first().unwrap().told("v1").await;
+    let number = nodes.first().unwrap().assigned("v1").await;
     nodes.first().unwrap().runs("v1", number, TargetHealth::Healthy).await;
     let reason = "web-2 is a node; cordon it, or change its labels so that the selector no longer matches";
     until(&admin, |view| waits(view, "removal", reason)).await;

@@ -33,7 +33,7 @@ async fn settled(installation: &Installation, admin: &Client) -> (Node, Node) {
 }
 
 async fn runs(node: &Node, version: &str) {
-    let number = node.told(version).await;
+    let number = node.assigned(version).await;
     node.runs(version, number, TargetHealth::Healthy).await;
 }
 
@@ -98,7 +98,7 @@ async fn a_prometheus_query_takes_the_version_back_when_it_finds_something() {
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
 
     admin.start_rollout("default", "web", &version("v3")).await.unwrap();
-    one.told("v3").await;
+    one.assigned("v3").await;
     exporter.say(metric(7));
     runs(&one, "v2").await;
     let view = until(&admin, |view| ended(view, "v3")).await;
@@ -119,7 +119,7 @@ async fn a_monitor_that_is_gone_pauses_the_rollout_until_it_is_back() {
     prometheus.stop();
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let reason = format!("cannot connect to {}: ", prometheus.address);
-    let silent = |view: &RolloutView| matches!(paused(view), Some(RolloutPause::MonitorUnavailable { message: said }) if said.starts_with(&reason));
+    let silent = |view: &RolloutView| matches!(paused(view), Some(RolloutPause::MonitorUnavailable { reason: said }) if said.starts_with(&reason));
     until(&admin, silent).await;
     prometheus.again().await;
     for node in [&one, &two] {
@@ -140,7 +140,7 @@ async fn a_query_that_does_not_judge_is_trouble_and_neither_good_nor_bad() {
         set_entity(&admin, monitored(prometheus.monitor(query))).await;
         let name = format!("v{}", number + 2);
         admin.start_rollout("default", "web", &version(&name)).await.unwrap();
-        let silent = |view: &RolloutView| matches!(paused(view), Some(RolloutPause::MonitorUnavailable { message: said }) if said.starts_with(reason));
+        let silent = |view: &RolloutView| matches!(paused(view), Some(RolloutPause::MonitorUnavailable { reason: said }) if said.starts_with(reason));
         let view = until(&admin, silent).await;
         assert!(view.progress.bad.is_empty());
     }

@@ -35,7 +35,7 @@ async fn told_to_rest(node: &Node, expected: Option<&str>) {
         }
     };
     let seen = tokio::time::timeout(SOON, asking).await;
-    assert!(seen.is_ok(), "{} was never told {expected:?}", node.name);
+    assert!(seen.is_ok(), "{} was never assigned {expected:?}", node.name);
 }
 
 async fn label(admin: &Client, node: &str, key: &str, value: &str) {
@@ -77,13 +77,13 @@ async fn a_pause_by_selector_holds_nodes_that_match_later_and_releases_those_tha
 
     admin.delete_pause("default", "all-web").await.unwrap();
     told_to_rest(&two, None).await;
-    let number = two.told("v1").await;
+    let number = two.assigned("v1").await;
     two.runs("v1", number, TargetHealth::Healthy).await;
     told_to_rest(&one, Some(reason)).await;
     // A node that loses the label is no longer held.
     label(&admin, "web-1", "zone", "a").await;
     told_to_rest(&one, None).await;
-    one.told("v1").await;
+    one.assigned("v1").await;
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ async fn a_plan_predicts_a_rollout_and_is_valid_until_the_state_changes() {
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in [&one, &two] {
-        let number = node.told("v1").await;
+        let number = node.assigned("v1").await;
         node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
@@ -44,7 +44,7 @@ async fn a_plan_predicts_a_rollout_and_is_valid_until_the_state_changes() {
     assert_eq!(code, Code::Refused);
     assert!(reason.contains("the state has changed since it was planned"), "{reason}");
     admin.start_rollout("default", "web", &by(&plan.token)).await.unwrap();
-    one.told("v2").await;
+    one.assigned("v2").await;
     let (code, _) = problem(admin.start_rollout("default", "web", &by(&plan.token)).await);
     assert_eq!(code, Code::Refused);
 }
@@ -56,7 +56,7 @@ async fn a_plan_that_cannot_continue_names_what_it_waits_for() {
     let node = installation.node("web-1").await;
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     let policy = Policy { needs: Some(vec!["2 of db".to_owned()]), ..Policy::default() };

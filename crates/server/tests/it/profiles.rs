@@ -166,8 +166,8 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
     set_entity_of(&installation, "web").await;
     for (asked, says) in [
         ("web@2", "profile web has revisions 1 to 1"),
-        ("other@1", "none of its revisions"),
-        ("v1", "none of its revisions"),
+        ("other@1", "has no such revision"),
+        ("v1", "has no such revision"),
     ] {
         let (code, detail) = problem(admin.start_rollout("default", "web", &version(asked)).await);
         assert!(code == Code::Refused && detail.contains(says), "{asked}: {detail}");
@@ -176,7 +176,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
     assert_eq!(problem(node.client.profile_revision("default", "web", 1).await).0, Code::NotFound);
     let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
     assert_eq!((started.version.as_str(), started.request), ("web@1", 1));
-    let number = node.told("web@1").await;
+    let number = node.assigned("web@1").await;
     assert_eq!(node.client.profile_revision("default", "web", 1).await.unwrap().params, params(&[("a", 1)]));
     assert_eq!(problem(node.client.profile_revision("default", "other", 1).await).0, Code::NotFound);
     node.runs("web@1", number, TargetHealth::Healthy).await;
@@ -248,7 +248,7 @@ async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     let node = installation.node("web-1").await;
     set_entity_of(&installation, "web").await;
     admin.start_rollout("default", "web", &version("web@2")).await.unwrap();
-    let number = node.told("web@2").await;
+    let number = node.assigned("web@2").await;
     node.runs("web@2", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@2")).await;
     for value in 3..=70 {
@@ -286,14 +286,14 @@ async fn an_action_gets_a_number_and_is_neither_rolled_back_nor_retried() {
     admin.set_entity("default", "web", &spec).await.unwrap();
     assert_eq!(admin.entity("default", "web").await.unwrap().policy.on_failure.unwrap().as_str(), "pause");
     let own = problem(admin.start_rollout("default", "web", &version("restart@7")).await);
-    assert!(own.1.contains("each run gets a number of its own"), "{own:?}");
+    assert!(own.1.contains("whose runs are numbered automatically"), "{own:?}");
     let mut last = 0;
     for _ in 0..2 {
         let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
         let number: u64 = started.version.strip_prefix("restart@").unwrap().parse().unwrap();
         assert!(number > last, "{number} after {last}");
         last = number;
-        let number = node.told(&started.version).await;
+        let number = node.assigned(&started.version).await;
         node.runs(&started.version, number, TargetHealth::Healthy).await;
         until(&admin, |view| view.progress.last_known_good.as_deref() == Some(&started.version)).await;
     }
@@ -308,9 +308,9 @@ async fn bad_params_are_refused_with_the_key_and_the_limit() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     for (set, says) in [
-        (json!({"a b": 1}), "\"a b\" is no key"),
-        (json!({"": 1}), "is no key"),
-        (json!({"a": "x".repeat(70_000)}), "a profile has at most 65536"),
+        (json!({"a b": 1}), "\"a b\" is not a valid key"),
+        (json!({"": 1}), "is not a valid key"),
+        (json!({"a": "x".repeat(70_000)}), "at most 65536 allowed"),
     ] {
         let set = serde_json::from_value(set).unwrap();
         let patch = ProfilePatch { set, ..ProfilePatch::default() };

@@ -16,17 +16,17 @@ async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
 
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in [&one, &two] {
-        let number = node.told("v1").await;
+        let number = node.assigned("v1").await;
         node.runs("v1", number, TargetHealth::Healthy).await;
     }
     let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     assert_eq!(view.counts.succeeded, 2);
 
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    let number = one.told("v2").await;
+    let number = one.assigned("v2").await;
     let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
     one.runs("v2", number, TargetHealth::Failing { evidence }).await;
-    let number = one.told("v1").await;
+    let number = one.assigned("v1").await;
     one.runs("v1", number, TargetHealth::Healthy).await;
     let view =
         until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
@@ -34,8 +34,8 @@ async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
     assert_eq!(rollout.status.state, RolloutState::RolledBack);
     assert_eq!(view.progress.bad.last().unwrap().version, "v2");
     assert_eq!(rollout.failures.first().unwrap().evidence.summary, "check http failing: status 500");
-    let told = admin.node("default", "web-2").await.unwrap().assigned;
-    assert_eq!(told.get("web").map(String::as_str), Some("v1"), "the second node was never told v2");
+    let assigned = admin.node("default", "web-2").await.unwrap().assigned;
+    assert_eq!(assigned.get("web").map(String::as_str), Some("v1"), "the second node was never assigned v2");
 
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
@@ -54,7 +54,7 @@ async fn nothing_is_decided_or_written_while_nothing_changes() {
     let node = installation.node("web-1").await;
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     node.runs("v1", number, TargetHealth::Healthy).await;
@@ -95,7 +95,7 @@ async fn removing_an_entity_leaves_no_records_and_no_orders() {
     let node = installation.node("web-1").await;
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     admin.delete_entity("default", "web").await.unwrap();

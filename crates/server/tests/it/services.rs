@@ -98,12 +98,12 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     assert_eq!(code, Code::NotFound);
     assert!(detail.contains("it was never registered"), "{detail}");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
-    let told: Vec<&str> = events
+    let kinds: Vec<&str> = events
         .iter()
         .filter(|event| event.subject == "service/db/web-1/one")
         .map(|event| event.kind.as_str())
         .collect();
-    assert_eq!(told, ["service.registered", "service.deregistered"]);
+    assert_eq!(kinds, ["service.registered", "service.deregistered"]);
 }
 
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
         (first(|registration| registration.reason = "two\nlines".to_owned()), "instances[0].reason"),
         (
             with(|registrations| registrations.instances.extend(registrations.instances.clone())),
-            "instances[1]: web/one is there twice",
+            "instances[1]: web/one is listed twice",
         ),
         (with(|registrations| drop(registrations.addresses.insert("a/b".to_owned(), vec![]))), "addresses"),
     ] {
@@ -230,7 +230,7 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let held = |view: &bellwether_api::v1::rollout::RolloutView| {
-        view.message.contains("cordoned by admin: a noisy disk") || view.message.contains("held")
+        view.reason.contains("cordoned by admin: a noisy disk") || view.reason.contains("held")
     };
     crate::harness::until(&admin, held).await;
     let why = admin.why("default", "node/web-1").await.unwrap().lines.join("\n");
@@ -243,8 +243,8 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
 
     admin.uncordon_node("default", "web-1").await.unwrap();
     until(&admin, "web", 1, 1).await;
-    let told = node.told("v1").await;
-    assert!(told > 0, "it takes its turn");
+    let number = node.assigned("v1").await;
+    assert!(number > 0, "it is updated");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     for kind in ["node.cordoned", "node.drained", "node.uncordoned"] {

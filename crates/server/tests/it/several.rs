@@ -89,7 +89,7 @@ async fn a_stopping_server_hands_over_and_the_next_leader_continues_with_the_sam
     set_entity(&two, policy("1", "0s")).await;
     let node = installation.node("web-1").await;
     two.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     first.stop().await.unwrap();
     let after = leads(&two, "cp-2").await;
     assert!(after > before, "{after} {before}");
@@ -125,7 +125,7 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
         first.stop().await.unwrap();
     };
     let ((_, leader), ()) = tokio::join!(agent, server);
-    assert_eq!(leader, "cp-2", "an agent was let go before there was another leader");
+    assert_eq!(leader, "cp-2", "an agent was released before there was another leader");
 }
 
 #[tokio::test]
@@ -141,8 +141,9 @@ async fn a_node_receives_the_live_servers_only_if_its_list_differs() {
         let known = NodeKnowledge { servers: tag.map(str::to_owned), ..NodeKnowledge::default() };
         node.client.sync("default", "web-1", known, Duration::from_millis(1)).await.unwrap().servers
     };
-    let names =
-        |told: &LiveServers| told.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>();
+    let names = |assigned: &LiveServers| {
+        assigned.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>()
+    };
     let alone = ask(Some("")).await.unwrap();
     assert_eq!(names(&alone), ["cp-1"]);
     assert_eq!(alone.servers[0].address, address);
@@ -154,7 +155,7 @@ async fn a_node_receives_the_live_servers_only_if_its_list_differs() {
         let asking = async {
             loop {
                 match ask(Some(tag)).await {
-                    Some(told) => return told,
+                    Some(assigned) => return assigned,
                     None => tokio::time::sleep(Duration::from_millis(20)).await,
                 }
             }

@@ -18,7 +18,7 @@ async fn at_work(installation: &Installation) -> crate::harness::Node {
     set_entity(&admin, policy("1", "0s")).await;
     let node = installation.node("web-1").await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let number = node.told("v1").await;
+    let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     let spec = ProfileSpec { params: [("a".to_owned(), 1.into())].into(), ..ProfileSpec::default() };
@@ -71,7 +71,7 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     let node = installation.node_again(node);
     installation.admin().start_rollout("default", "web", &version("v2")).await.unwrap();
-    let number = node.told("v2").await;
+    let number = node.assigned("v2").await;
     node.runs("v2", number, TargetHealth::Healthy).await;
     until(&installation.admin(), |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
     let after = node.client.sync("default", "web-1", (0, None), std::time::Duration::ZERO).await.unwrap();
@@ -136,7 +136,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
         (&bytes[..bytes.len() / 2], "its last line is incomplete"),
         (b"", "it is empty"),
         (b"{\"backup\":9}\n", "its format is 9"),
-        (b"something else\n", "it does not begin like one"),
+        (b"something else\n", "it is not a backup"),
     ];
     for (bad, reason) in cases {
         std::fs::write(&damaged, bad).unwrap();

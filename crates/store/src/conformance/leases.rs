@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{StoreUnderTest, commit, commit_if, next, put, told, value};
+use super::{StoreUnderTest, changes_of, commit, commit_if, next, put, value};
 use crate::{CommitOutcome, LeaseId, MAX_TTL, Op, Range, Refusal, Revision, Store, StoreError, Txn};
 
 const SHORT: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub async fn a_lease_that_is_not_kept_alive_deletes_its_keys_at_once(make: impl 
     store.keep_alive(kept).await.unwrap();
     let batch = next(&mut watch).await.unwrap();
     assert_eq!(
-        (batch.revision, told(&batch)),
+        (batch.revision, changes_of(&batch)),
         (Revision(2), vec!["-left/1".to_owned(), "-left/2".to_owned()])
     );
     assert_eq!(store.keep_alive(left).await, Err(StoreError::LeaseGone));

@@ -25,8 +25,8 @@ pub async fn a_page_shows_one_moment(make: impl AsyncFn() -> StoreUnderTest) {
     assert_eq!(dump(&store, Range::all(), Some(Revision(0))).await, pairs(&[]));
     let at_three = dump(&store, Range::all(), None).await;
     assert_eq!(at_three, pairs(&[("a", "2"), ("b", "3"), ("c", "2")]));
-    let past = store.list(Range::one("b"), Some(Revision(2)), 1).await.unwrap();
-    assert_eq!(past, Page { entries: vec![], revision: Revision(2), more: false });
+    let history = store.list(Range::one("b"), Some(Revision(2)), 1).await.unwrap();
+    assert_eq!(history, Page { entries: vec![], revision: Revision(2), more: false });
 }
 
 /// Pages read at one revision join to the whole of that moment, whatever is written between them.
@@ -163,9 +163,9 @@ pub async fn the_present_is_past_every_commit(make: impl AsyncFn() -> StoreUnder
     store.revoke(lease).await.unwrap();
     let now = store.now().await.unwrap();
     assert_eq!((now, store.now().await.unwrap()), (Revision(4), now));
-    let mut told = Revision(0);
-    while told < now {
-        told = next(&mut watch).await.unwrap().revision;
+    let mut seen = Revision(0);
+    while seen < now {
+        seen = next(&mut watch).await.unwrap().revision;
     }
-    assert_eq!(told, now);
+    assert_eq!(seen, now);
 }

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::{StoreUnderTest, commit, delete, next, put, told};
+use super::{StoreUnderTest, changes_of, commit, delete, next, put};
 use crate::{Range, Revision, StoreError, WatchError};
 
 /// Each commit is one batch with all of its changes, revisions ascend, deletes are delivered.
@@ -12,9 +12,12 @@ pub async fn a_watch_sees_each_commit_whole_and_in_order(make: impl AsyncFn() ->
     commit(&store, [put("b", "1"), put("a", "1")]).await;
     commit(&store, [delete("b"), put("c", "2"), delete("never")]).await;
     let first = next(&mut watch).await.unwrap();
-    assert_eq!((first.revision, told(&first)), (Revision(1), vec!["b=1".to_owned(), "a=1".to_owned()]));
+    assert_eq!((first.revision, changes_of(&first)), (Revision(1), vec!["b=1".to_owned(), "a=1".to_owned()]));
     let second = next(&mut watch).await.unwrap();
-    assert_eq!((second.revision, told(&second)), (Revision(2), vec!["-b".to_owned(), "c=2".to_owned()]));
+    assert_eq!(
+        (second.revision, changes_of(&second)),
+        (Revision(2), vec!["-b".to_owned(), "c=2".to_owned()])
+    );
     let stored = store.get("c".into()).await.unwrap();
     assert_eq!(second.changes.last().and_then(|change| change.entry.clone()), stored);
 }
@@ -28,9 +31,9 @@ pub async fn a_watch_sees_only_its_range(make: impl AsyncFn() -> StoreUnderTest)
     commit(&store, [put("a0", "3")]).await;
     commit(&store, [delete("a/1")]).await;
     let first = next(&mut watch).await.unwrap();
-    assert_eq!((first.revision, told(&first)), (Revision(2), vec!["a/1=2".to_owned()]));
+    assert_eq!((first.revision, changes_of(&first)), (Revision(2), vec!["a/1=2".to_owned()]));
     let second = next(&mut watch).await.unwrap();
-    assert_eq!((second.revision, told(&second)), (Revision(4), vec!["-a/1".to_owned()]));
+    assert_eq!((second.revision, changes_of(&second)), (Revision(4), vec!["-a/1".to_owned()]));
 }
 
 /// A watch from any kept revision gives everything behind it, as if it had never stopped.
@@ -43,7 +46,10 @@ pub async fn a_watch_resumes_without_gap(make: impl AsyncFn() -> StoreUnderTest)
         let mut watch = store.watch(Range::one("a"), Revision(after)).await.unwrap();
         for expected in after + 1..=20 {
             let batch = next(&mut watch).await.unwrap();
-            assert_eq!((batch.revision, told(&batch)), (Revision(expected), vec![format!("a={expected}")]));
+            assert_eq!(
+                (batch.revision, changes_of(&batch)),
+                (Revision(expected), vec![format!("a={expected}")])
+            );
         }
     }
     let future = store.watch(Range::all(), Revision(21)).await.unwrap_err();

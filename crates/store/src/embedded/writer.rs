@@ -222,7 +222,7 @@ impl Writer {
                 Ok(())
             }
             Err(error) => {
-                let error = told(&error);
+                let error = store_error(&error);
                 *slot = Err(error.clone());
                 Err(error)
             }
@@ -240,7 +240,7 @@ fn calmly(
 }
 
 /// The error for callers when the file does not reopen.
-fn told(error: &OpenError) -> StoreError {
+fn store_error(error: &OpenError) -> StoreError {
     match error {
         OpenError::Io { path, source } if is_full(source) => FileFault::Full.tell(path),
         OpenError::Io { .. }

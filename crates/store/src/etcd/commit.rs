@@ -12,7 +12,7 @@ use super::api::generated::{
     Compare as Condition, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
 use super::fault::CallFault;
-use super::keyspace::{Keyspace, compared, lease_to_etcd, told};
+use super::keyspace::{Keyspace, compared, lease_to_etcd, revision_of};
 use super::read;
 use super::shared::EtcdClient;
 use crate::entry::{Entry, Revision};
@@ -107,7 +107,7 @@ fn change(keys: &Keyspace, op: &Op) -> RequestOp {
 }
 
 fn outcome(shared: &EtcdClient, txn: &Txn, answer: TxnResponse) -> CommitOutcome {
-    let revision = told(answer.header);
+    let revision = revision_of(answer.header);
     if answer.succeeded {
         shared.made(revision);
         return CommitOutcome::Committed(revision);

@@ -12,7 +12,7 @@ use super::api::generated::{
     CompactionRequest, Compare, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
 use super::fault::CallFault;
-use super::keyspace::{to_etcd, told};
+use super::keyspace::{revision_of, to_etcd};
 use super::read::misread;
 use super::settings::{COMPACTION_KEY, Compaction};
 use super::shared::{EtcdClient, kv};
@@ -102,7 +102,7 @@ async fn take_turn(
         failure: vec![RequestOp { request: Some(look) }],
     };
     let answer = shared.txn(request).await?;
-    let revision = told(answer.header);
+    let revision = revision_of(answer.header);
     let is_ours = answer.succeeded;
     let count = if is_ours { known.saturating_add(1) } else { version(answer) };
     Ok(CompactionTurn { is_ours, count, revision })

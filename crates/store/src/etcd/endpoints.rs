@@ -53,11 +53,15 @@ impl Endpoints {
             let refuse = |reason: String| OpenError::Setting { setting: "endpoints", reason };
             let is_secret = address.starts_with("https://");
             if !is_secret && !address.starts_with("http://") {
-                return Err(refuse(format!("{address:?} is no URL of etcd; use one like https://host:2379")));
+                return Err(refuse(format!(
+                    "{address:?} is not a URL of etcd; use one like https://host:2379"
+                )));
             }
             let mut endpoint = Endpoint::from_shared(address.clone())
                 .map_err(|error| {
-                    refuse(format!("{address:?} is no URL of etcd ({error}); use one like https://host:2379"))
+                    refuse(format!(
+                        "{address:?} is not a URL of etcd ({error}); use one like https://host:2379"
+                    ))
                 })?
                 .connect_timeout(settings.deadline / 2)
                 .http2_keep_alive_interval(PING)

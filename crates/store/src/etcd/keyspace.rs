@@ -56,7 +56,7 @@ pub(super) fn from_etcd(revision: i64) -> Revision {
 }
 
 /// The store's revision in an answer's header.
-pub(super) fn told(header: Option<ResponseHeader>) -> Revision {
+pub(super) fn revision_of(header: Option<ResponseHeader>) -> Revision {
     from_etcd(header.map_or(0, |header| header.revision))
 }
 

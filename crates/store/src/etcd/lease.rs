@@ -8,7 +8,7 @@ use futures_util::stream;
 use super::api::generated::lease_client::LeaseClient;
 use super::api::generated::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest};
 use super::fault::CallFault;
-use super::keyspace::{lease_to_etcd, told};
+use super::keyspace::{lease_to_etcd, revision_of};
 use super::shared::{EtcdClient, led};
 use crate::entry::LeaseId;
 use crate::error::StoreError;
@@ -59,7 +59,7 @@ pub(super) async fn revoke(shared: &EtcdClient, lease: LeaseId) -> Result<(), St
     });
     match answer.await {
         Ok(answer) => {
-            shared.made(told(answer.get_ref().header));
+            shared.made(revision_of(answer.get_ref().header));
             Ok(())
         }
         // An earlier call, whose answer was lost, may have ended it.

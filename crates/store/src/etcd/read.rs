@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::api::generated::{RangeRequest, RangeResponse};
 use super::fault::CallFault;
-use super::keyspace::{to_etcd, told};
+use super::keyspace::{revision_of, to_etcd};
 use super::shared::EtcdClient;
 use super::stream::oldest;
 use crate::entry::{Keys, Page, Revision};
@@ -32,7 +32,7 @@ pub(super) async fn list(
     loop {
         let answer = part(shared, &rest, pinned, limit.saturating_sub(page.entries.len())).await?;
         if pinned.is_none() {
-            page.revision = told(answer.header);
+            page.revision = revision_of(answer.header);
             pinned = Some(page.revision);
         }
         for found in answer.kvs {
@@ -76,7 +76,7 @@ pub(super) async fn keys(
         };
         match shared.range(request).await {
             Ok(answer) => {
-                let revision = at.unwrap_or_else(|| told(answer.header));
+                let revision = at.unwrap_or_else(|| revision_of(answer.header));
                 let found = answer.kvs.into_iter().map(|found| shared.keys.entry(found));
                 let keys = found.map(|entry| (entry.key, entry.modified)).collect();
                 return Ok(Keys { keys, revision, more: answer.more });
@@ -131,7 +131,7 @@ pub(super) async fn check_kept(shared: &EtcdClient, at: Option<Revision>) -> Res
         ..RangeRequest::default()
     };
     match shared.range(request).await {
-        Ok(answer) => Ok(at.unwrap_or_else(|| told(answer.header))),
+        Ok(answer) => Ok(at.unwrap_or_else(|| revision_of(answer.header))),
         Err(fault) => Err(misread(shared, fault).await),
     }
 }
@@ -147,7 +147,7 @@ pub(super) async fn misread(shared: &EtcdClient, fault: CallFault) -> StoreError
             let present =
                 RangeRequest { key: shared.keys.key(&[]), count_only: true, ..RangeRequest::default() };
             match shared.range(present).await {
-                Ok(answer) => StoreError::Future { current: told(answer.header) },
+                Ok(answer) => StoreError::Future { current: revision_of(answer.header) },
                 Err(fault) => fault.unreachable(),
             }
         }

@@ -93,10 +93,10 @@ impl EtcdSettings {
             );
         }
         if self.deadline.is_zero() || self.probe_every.is_zero() {
-            return refuse("deadline and probe", "0 is no time; use some seconds");
+            return refuse("deadline and probe", "must be over 0; use a few seconds");
         }
         if self.compaction.is_some_and(|schedule| schedule.every.is_zero()) {
-            return refuse("compaction", "every 0 seconds is no schedule; use some minutes");
+            return refuse("compaction", "must be over 0; use a few minutes");
         }
         Ok(())
     }

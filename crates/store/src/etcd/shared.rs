@@ -14,7 +14,7 @@ use super::api::generated::kv_client::KvClient;
 use super::api::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 use super::endpoints::Endpoints;
 use super::fault::CallFault;
-use super::keyspace::{Keyspace, told};
+use super::keyspace::{Keyspace, revision_of};
 use super::settings::EtcdSettings;
 use crate::entry::Revision;
 use crate::error::{OpenError, StoreError};
@@ -70,7 +70,7 @@ impl EtcdClient {
             async move { kv(channel).max_decoding_message_size(MAX_ANSWER_BYTES).range(request).await }
         });
         let answer = answer.await?.into_inner();
-        self.saw(told(answer.header));
+        self.saw(revision_of(answer.header));
         Ok(answer)
     }
 

@@ -62,7 +62,7 @@ pub(super) async fn open(
 /// The oldest revision that is kept, which etcd reports only to those who watch from before it.
 pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
     let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
-    let told = async {
+    let answer = async {
         while let Some(answer) = stream.answers.message().await? {
             if answer.compact_revision > 0 {
                 return Ok(from_etcd(answer.compact_revision));
@@ -71,5 +71,5 @@ pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
         Err(CallFault::Lost("etcd did not say what it keeps".to_owned()))
     };
     let most = shared.endpoints.deadline();
-    tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(CallFault::silent(most)))
+    tokio::time::timeout(most, answer).await.unwrap_or_else(|_| Err(CallFault::silent(most)))
 }

@@ -18,7 +18,7 @@ use super::api::generated::event::EventType;
 use super::api::generated::watch_request::RequestUnion;
 use super::api::generated::{Event, WatchProgressRequest, WatchRequest, WatchResponse};
 use super::fault::CallFault;
-use super::keyspace::{from_etcd, told};
+use super::keyspace::{from_etcd, revision_of};
 use super::read::check_kept;
 use super::shared::EtcdClient;
 use super::stream::{WatchStream, open};
@@ -84,7 +84,7 @@ struct WatchFollower {
     /// A commit of which further parts may come.
     partial: Option<Batch>,
     stream: Option<WatchStream>,
-    /// Kept over calls, so that a caller that waits in short steps gets there.
+    /// Persists across calls, so that a caller that waits in short steps makes progress.
     opening: Option<BoxFuture<'static, Result<WatchStream, WatchError>>>,
     over: Option<WatchError>,
     /// When silence has lasted too long.
@@ -217,7 +217,7 @@ impl WatchFollower {
             return;
         }
         // Answers without events overtake those with some, so only these are compared with each other.
-        let header = told(answer.header);
+        let header = revision_of(answer.header);
         if header < self.header {
             self.over = Some(WatchError::WentBack { seen: self.header, found: header });
             return;

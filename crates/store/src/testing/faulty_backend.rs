@@ -24,7 +24,7 @@ use crate::watch::{Batch, Batches, Watch, WatchError};
 const NOTICED: Duration = Duration::from_secs(15);
 
 /// How many batches a watch may go back when it delivers something again.
-const TOLD: usize = 8;
+const MAX_DELIVERED: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct FaultyBackend {
@@ -103,7 +103,7 @@ impl Backend for FaultyBackend {
                 closed,
                 lists,
                 blind_since: None,
-                told: VecDeque::new(),
+                delivered: VecDeque::new(),
             }))
         }
         .boxed()
@@ -166,13 +166,13 @@ struct FaultyWatch {
     /// How often the store had been listed when this watch stopped delivering.
     blind_since: Option<u64>,
     /// What was delivered last, to be delivered again.
-    told: VecDeque<Batch>,
+    delivered: VecDeque<Batch>,
 }
 
 impl FaultyWatch {
     async fn advance(&mut self) -> Result<Batch, WatchError> {
-        let repeats = !self.told.is_empty() && self.line.meets(StoreFault::Repeated);
-        if let Some(again) = repeats.then(|| self.told.pop_front()).flatten() {
+        let repeats = !self.delivered.is_empty() && self.line.meets(StoreFault::Repeated);
+        if let Some(again) = repeats.then(|| self.delivered.pop_front()).flatten() {
             return Ok(again);
         }
         loop {
@@ -199,9 +199,9 @@ impl FaultyWatch {
             if batch.changes.is_empty() {
                 continue;
             }
-            self.told.push_back(batch.clone());
-            if self.told.len() > TOLD {
-                self.told.pop_front();
+            self.delivered.push_back(batch.clone());
+            if self.delivered.len() > MAX_DELIVERED {
+                self.delivered.pop_front();
             }
             return Ok(batch);
         }

@@ -54,14 +54,14 @@ fn write_and_kill(dir: &Path, moment: usize) -> (LeaseId, Vec<Acknowledged>) {
 }
 
 fn hear(lines: impl Iterator<Item = String>, most: usize, heard: &mut Vec<Acknowledged>) {
-    let told = lines.filter_map(|line| {
+    let acknowledged = lines.filter_map(|line| {
         // The last line may be cut short by the kill; it has its end mark only when it is whole.
         let numbers: Vec<u64> =
             line.strip_prefix("ack ")?.strip_suffix(" .")?.split(' ').map(|n| n.parse().unwrap()).collect();
         let [writer, number, revision] = numbers[..] else { return None };
         Some((writer, number, Revision(revision)))
     });
-    heard.extend(told.take(most));
+    heard.extend(acknowledged.take(most));
 }
 
 fn kill(process: &mut Child) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{StoreUnderTest, commit, delete, dump, next, put, told, value};
+use bellwether_store::conformance::{StoreUnderTest, changes_of, commit, delete, dump, next, put, value};
 use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Condition, Op, Range, Revision, Store, StoreError, Txn, WatchError};
 use futures_util::FutureExt;
@@ -36,7 +36,7 @@ async fn a_watch_loses_deletes_and_nothing_else() {
     commit(&store, [delete("c")]).await;
     let mut seen = Vec::new();
     for _ in 0..3 {
-        seen.push(told(&next(&mut watch).await.unwrap()));
+        seen.push(changes_of(&next(&mut watch).await.unwrap()));
     }
     assert_eq!(seen, [vec!["a=1", "b=1"], vec!["c=1"], vec!["-c"]]);
     assert!(dump(&store, Range::all(), None).await.is_empty(), "a list is the truth");
@@ -68,7 +68,7 @@ async fn a_watch_tells_nothing_until_somebody_lists() {
     assert!(watch.next().now_or_never().is_none());
     assert_eq!(value(&store, "a").await.as_deref(), Some("3"));
     commit(&store, [put("a", "4")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=4"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["a=4"]);
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn a_lease_outlives_its_time_and_then_ends() {
     commit(&store, ops).await;
     let mut watch = store.watch(Range::all(), Revision(1)).await.unwrap();
     for expected in ["-shorter", "-outlives", "-longer"] {
-        assert_eq!(told(&next(&mut watch).await.unwrap()), [expected]);
+        assert_eq!(changes_of(&next(&mut watch).await.unwrap()), [expected]);
     }
 }
 
@@ -194,7 +194,7 @@ async fn a_commit_that_no_watch_tells_of_is_there_for_whoever_lists() {
     assert_eq!(value(&store, "a").await.as_deref(), Some("1"));
     line.trouble(FaultInjection::default());
     commit(&store, [put("a", "2")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=2"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["a=2"]);
 }
 
 #[tokio::test]

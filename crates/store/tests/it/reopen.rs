@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{commit, delete, next, put, told, value};
+use bellwether_store::conformance::{changes_of, commit, delete, next, put, value};
 use bellwether_store::{Op, Range, Revision, Store, StoreError};
 
 fn open(dir: &Path) -> Store {
@@ -28,7 +28,7 @@ async fn state_past_and_watches_go_on() {
     let compacted = store.list(Range::all(), Some(Revision(0)), 10).await;
     assert_eq!(compacted, Err(StoreError::Compacted { oldest: Revision(1) }));
     for expected in [vec!["a=2", "-b"], vec!["a=3"], vec!["a=4"]] {
-        assert_eq!(told(&next(&mut watch).await.unwrap()), expected);
+        assert_eq!(changes_of(&next(&mut watch).await.unwrap()), expected);
     }
     store.close().await;
 }
@@ -43,7 +43,7 @@ async fn a_lease_is_still_held_and_still_ends() {
     store.close().await;
     let store = open(dir.path());
     let mut watch = store.watch(Range::all(), Revision(1)).await.unwrap();
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["-held"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["-held"]);
     assert_eq!(value(&store, "free").await.as_deref(), Some("1"));
     assert!(store.grant(Duration::from_secs(1)).await.unwrap() > lease);
     store.close().await;
@@ -63,7 +63,7 @@ async fn a_store_whose_tasks_stop_is_closed_and_free() {
 }
 
 #[tokio::test]
-async fn a_store_that_everyone_let_go_of_is_free() {
+async fn a_closed_store_can_be_opened_again() {
     let dir = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
     let store = Store::embedded(dir.path(), &tasks).unwrap();

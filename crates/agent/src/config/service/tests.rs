@@ -56,10 +56,10 @@ fn a_whole_definition_reads() {
 #[test]
 fn an_invalid_definition_is_refused_with_its_field() {
     for (text, reason) in [
-        ("name = \"Web_1\"", "name: use \"Web_1\" as service name"),
+        ("name = \"Web_1\"", "name: \"Web_1\" is not a valid service name"),
         ("name = \"web\"\nneeds = [\"2 of web\"]", "needs: a service cannot need itself"),
         ("name = \"web\"\nport = 0", "port: not from 1 to 65535"),
-        ("name = \"web\"\ntags = [\"a b\"]", "tags: use \"a b\" as tag"),
+        ("name = \"web\"\ntags = [\"a b\"]", "tags: \"a b\" is not a valid tag"),
         ("name = \"web\"\naddress = \"10.0.0.1\"\ninterface = \"eth0\"", "interface: set address or"),
         ("name = \"web\"\n[[check]]\nname = \"a\"", "check.a: name one of exec, http, tcp or ttl"),
         (

@@ -82,7 +82,13 @@ async fn a_catalogue_update_of_a_newer_server_is_refused_and_not_requested_again
             poll.misread.left(poll.clock.now()).is_some(),
             "and the catalogue is not requested for a while"
         );
-        assert!(contact.borrow().misread.as_ref().is_some_and(|reason| reason.contains("does not know it")));
+        assert!(
+            contact
+                .borrow()
+                .misread
+                .as_ref()
+                .is_some_and(|reason| reason.contains("does not know the value"))
+        );
         let snapshot = poll.snapshot.borrow().clone();
         assert_eq!((snapshot.index, snapshot.catalogue.services().count()), (7, 1), "the copy before stays");
     }
@@ -96,9 +102,9 @@ async fn an_older_order_changes_neither_the_ledger_nor_the_order_in_force() {
     let poll = poll(dir.path(), watch::Sender::new(ServerContact::default()));
     poll.accept(order(5, 3)).await.unwrap();
     for (stale, reason) in [
-        (order(5, 3), "cannot take an order of generation 5: generation 5 is in hand"),
-        (order(4, 4), "cannot take an order of generation 4: generation 5 is in hand"),
-        (order(9, 2), "cannot take an order of term 2: one of term 3 is in hand"),
+        (order(5, 3), "cannot accept an order of generation 5: the stored order has generation 5"),
+        (order(4, 4), "cannot accept an order of generation 4: the stored order has generation 5"),
+        (order(9, 2), "cannot accept an order of term 2: the stored order has term 3"),
     ] {
         assert_eq!(format!("cannot {}", poll.accept(stale).await.unwrap_err()), reason);
     }
@@ -135,7 +141,7 @@ async fn a_refused_order_does_not_stop_polling() {
 
     let older = answer(order(9, 2), Some(heard(7)));
     assert_eq!(poll.handle(older).await, None, "polling goes on");
-    assert_eq!(refused().as_deref(), Some("cannot take an order of term 2: one of term 3 is in hand"));
+    assert_eq!(refused().as_deref(), Some("cannot accept an order of term 2: the stored order has term 3"));
     assert_eq!(poll.snapshot.borrow().index, 7, "the catalogue in the same answer is applied");
     let known = |poll: &OrderPoll| poll.refused.known(Generation::new(5), poll.clock.now());
     assert_eq!(known(&poll), Generation::new(9), "it is not requested again at once");

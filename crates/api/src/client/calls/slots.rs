@@ -75,7 +75,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn give_back_slot(
+    pub async fn release_slot(
         &self,
         namespace: &str,
         name: &str,
@@ -106,7 +106,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn release_slot(
+    pub async fn force_release_slot(
         &self,
         namespace: &str,
         name: &str,

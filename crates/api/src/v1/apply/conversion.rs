@@ -19,8 +19,8 @@ impl FreezeDocument {
     pub fn of(freeze: &FreezeRecord, all_namespaces: bool) -> Self {
         let lasts = freeze.until.map(|until| until.since(freeze.annotation.at).to_string());
         let Freeze { name, entity, targets, kind, reason, labels, .. } = freeze.into();
-        let strength = Some(kind);
-        Self { name, all_namespaces, labels, entity, targets, strength, reason, lasts, ..Self::default() }
+        let freeze_kind = Some(kind);
+        Self { name, all_namespaces, labels, entity, targets, freeze_kind, reason, lasts, ..Self::default() }
     }
 
     /// The freeze specification that the document sets.
@@ -29,7 +29,7 @@ impl FreezeDocument {
         FreezeSpec {
             entity: self.entity.clone(),
             targets: self.targets.clone(),
-            kind: self.strength,
+            kind: self.freeze_kind,
             reason: self.reason.clone(),
             lasts: self.lasts.clone(),
         }

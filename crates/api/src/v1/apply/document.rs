@@ -62,7 +62,7 @@ pub struct FreezeDocument {
     /// freeze.
     #[schema(example = "stop")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strength: Option<FreezeKind>,
+    pub freeze_kind: Option<FreezeKind>,
     /// Reason for the freeze, at most 512 bytes; shown to everyone whose rollout waits.
     #[schema(example = "the shop is on television")]
     #[serde(default, skip_serializing_if = "String::is_empty")]

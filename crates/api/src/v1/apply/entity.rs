@@ -145,7 +145,7 @@ mod tests {
             (document("", "a\tb"), "description", 1_000),
         ];
         for (document, field, longest) in wrong {
-            let reason = format!("write one line of at most {longest} bytes");
+            let reason = format!("must be one line of at most {longest} bytes");
             assert_eq!(refused(&document), Some((field.to_owned(), reason)));
         }
     }

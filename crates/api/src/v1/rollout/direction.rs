@@ -26,7 +26,7 @@ pub struct PersonAction {
     pub by: String,
     /// The reason that was given; may be empty.
     #[serde(default)]
-    pub message: String,
+    pub reason: String,
 }
 
 /// The verdict on the version of a rollout.
@@ -64,7 +64,7 @@ pub(super) fn undone(direction: &core::Direction) -> Option<PersonAction> {
     match direction {
         core::Direction::Forward | core::Direction::RollbackFromBad => None,
         core::Direction::RollbackByUndo { by, reason } => {
-            Some(PersonAction { by: by.to_string(), message: reason.clone() })
+            Some(PersonAction { by: by.to_string(), reason: reason.clone() })
         }
     }
 }
@@ -80,10 +80,10 @@ pub(super) fn read_direction(
     match (direction, undone) {
         (Direction::Forward, _) => Ok(core::Direction::Forward),
         (Direction::RollbackFromBad, _) => Ok(core::Direction::RollbackFromBad),
-        (Direction::RollbackByUndo, Some(PersonAction { by, message })) => {
-            Ok(core::Direction::RollbackByUndo { by: read("undone.by", &by)?, reason: message })
+        (Direction::RollbackByUndo, Some(PersonAction { by, reason })) => {
+            Ok(core::Direction::RollbackByUndo { by: read("undone.by", &by)?, reason })
         }
-        (Direction::RollbackByUndo, None) => Err(ShapeError::at("undone", "it is missing")),
+        (Direction::RollbackByUndo, None) => Err(ShapeError::at("undone", "missing")),
     }
 }
 

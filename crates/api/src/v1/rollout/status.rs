@@ -88,7 +88,7 @@ impl From<&core::RolloutState> for RolloutStatus {
                 Self { failed: Some(*failed), ..plain(RolloutState::RollbackFailed) }
             }
             core::RolloutState::Aborted { by, reason } => {
-                let aborted = Some(PersonAction { by: by.to_string(), message: reason.clone() });
+                let aborted = Some(PersonAction { by: by.to_string(), reason: reason.clone() });
                 Self { aborted, ..plain(RolloutState::Aborted) }
             }
             core::RolloutState::Superseded { by } => {
@@ -113,8 +113,8 @@ impl TryFrom<RolloutStatus> for core::RolloutState {
             RolloutState::RolledBack => Self::RolledBack,
             RolloutState::RollbackFailed => Self::RollbackFailed { failed: detail("failed", from.failed)? },
             RolloutState::Aborted => {
-                let PersonAction { by, message } = detail("aborted", from.aborted)?;
-                Self::Aborted { by: read("status.aborted.by", &by)?, reason: message }
+                let PersonAction { by, reason } = detail("aborted", from.aborted)?;
+                Self::Aborted { by: read("status.aborted.by", &by)?, reason }
             }
             RolloutState::Superseded => {
                 let by = RolloutNumber::new(detail("superseded_by", from.superseded_by)?);
@@ -126,5 +126,5 @@ impl TryFrom<RolloutStatus> for core::RolloutState {
 
 /// The object that belongs to a state.
 fn detail<T>(name: &str, detail: Option<T>) -> Result<T, ShapeError> {
-    detail.ok_or_else(|| ShapeError::at(&format!("status.{name}"), "it is missing"))
+    detail.ok_or_else(|| ShapeError::at(&format!("status.{name}"), "missing"))
 }

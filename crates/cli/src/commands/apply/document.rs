@@ -57,7 +57,7 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
         let before = documents.len();
         of_file(&input, &mut documents)?;
         if input.named && documents.len() == before {
-            return Err(Failure::usage(format!("read {}: there is no document in it", input.name)).hint(HINT));
+            return Err(Failure::usage(format!("read {}: it contains no document", input.name)).hint(HINT));
         }
     }
     let mut places: BTreeMap<(String, bool), &Located> = BTreeMap::new();
@@ -65,11 +65,11 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
         let object = located.object();
         if let Some(first) = places.insert((object.clone(), located.document.is_global()), located) {
             let (one, other) = (first.line_of("name"), located.line_of("name"));
-            return Err(Failure::usage(format!("read {other}: {object} is there twice, first in {one}")));
+            return Err(Failure::usage(format!("read {other}: {object} occurs twice, first in {one}")));
         }
     }
     if documents.is_empty() {
-        return Err(Failure::usage("apply anything: there is no document in the files").hint(HINT));
+        return Err(Failure::usage("apply the files: they contain no document").hint(HINT));
     }
     Ok(documents)
 }
@@ -101,7 +101,7 @@ pub(super) fn namespace<'a>(
     match named {
         Some((namespace, located)) if is_said && namespace != of_command => {
             let place = located.line_of("namespace");
-            let what = format!("read {place}: it is for namespace {namespace}, and -n says {of_command}");
+            let what = format!("read {place}: it is for namespace {namespace}, and -n names {of_command}");
             Err(Failure::usage(what).hint("leave one of them out"))
         }
         Some((namespace, _)) => Ok(namespace),

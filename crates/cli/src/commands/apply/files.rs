@@ -38,7 +38,7 @@ pub(super) struct Input {
 pub(super) fn read(from: &FileFlags) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     if from.file.iter().filter(|path| is_stdin(path)).count() > 1 {
-        return Err(Failure::usage("read stdin twice: -f - is there more than once"));
+        return Err(Failure::usage("read stdin twice: -f - is given more than once"));
     }
     for path in &from.file {
         if !is_stdin(path) && path.is_dir() {

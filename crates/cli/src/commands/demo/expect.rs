@@ -1,6 +1,7 @@
 //! The demo's expectations, checked against the fleet itself rather than against the demo's own script.
 
 use bellwether_api::v1::rollout::{RolloutState, RolloutView};
+use bellwether_core::words::plural::plural;
 
 use super::fleet::Fleet;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -19,7 +20,7 @@ impl Expectations {
     pub(super) fn good(&mut self, view: &RolloutView, version: &str) {
         let good = view.progress.last_known_good.as_deref();
         self.check(format!("{version} became last known good"), good == Some(version), || {
-            view.message.clone()
+            view.reason.clone()
         });
     }
 
@@ -41,15 +42,15 @@ impl Expectations {
     /// The version was found bad after its first batch and rolled back.
     pub(super) fn rolled_back(&mut self, view: &RolloutView, bad: &str, good: &str, batch: u64) {
         let known = view.progress.bad.last().map(|bad| bad.version.as_str());
-        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.message.clone());
+        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.reason.clone());
         let still = view.progress.last_known_good.as_deref();
-        self.check(format!("{good} is still last known good"), still == Some(good), || view.message.clone());
+        self.check(format!("{good} is still last known good"), still == Some(good), || view.reason.clone());
         let state = view.rollout.as_ref().map(|rollout| rollout.status.state);
         let back = matches!(state, Some(RolloutState::RolledBack));
-        self.check(format!("{bad} was rolled back"), back, || view.message.clone());
+        self.check(format!("{bad} was rolled back"), back, || view.reason.clone());
         let touched = view.rollout.as_ref().map_or(0, |rollout| rollout.batches.len());
         let only_first = touched == 1 && view.counts.rolled_back <= batch;
-        let found = || format!("{touched} batches, {} taken back", view.counts.rolled_back);
+        let found = || format!("{touched} batches, {} rolled back", view.counts.rolled_back);
         self.check(format!("only the first batch ever saw {bad}"), only_first, found);
     }
 
@@ -59,7 +60,7 @@ impl Expectations {
         let wrong: Vec<String> = pages
             .iter()
             .filter(|(name, page)| *name != lost && page.as_deref() != Some(version))
-            .map(|(name, page)| format!("{name} says {}", page.as_deref().unwrap_or("nothing")))
+            .map(|(name, page)| format!("{name} reports {}", page.as_deref().unwrap_or("nothing")))
             .collect();
         self.check(format!("every living service serves {version}"), wrong.is_empty(), || wrong.join(", "));
     }
@@ -79,9 +80,6 @@ impl Expectations {
         if broken == 0 && !self.0.is_empty() {
             return Ok(Exit::Yes);
         }
-        Err(Failure::new(
-            Exit::No,
-            format!("see everything go as it should: {broken} expectation(s) did not hold"),
-        ))
+        Err(Failure::new(Exit::No, format!("verify the demo: {} not met", plural(broken, "expectation"))))
     }
 }

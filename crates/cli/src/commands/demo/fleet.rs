@@ -67,7 +67,7 @@ impl Fleet {
 
     /// The connection to the server.
     pub(super) fn context(&self) -> Result<Context, Failure> {
-        self.context.clone().ok_or_else(|| Failure::ours("use the fleet before it is there"))
+        self.context.clone().ok_or_else(|| Failure::ours("use the fleet before it is started"))
     }
 
     /// Starts the server, joins and starts every agent, and waits until all are up.

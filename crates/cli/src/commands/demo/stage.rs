@@ -60,7 +60,7 @@ impl Stage {
         let counts = &view.counts;
         let line = format!(
             "  {}  [{}/{} succeeded, {} failed, {} in flight]",
-            view.message, counts.succeeded, counts.targets, counts.failed, counts.in_flight
+            view.reason, counts.succeeded, counts.targets, counts.failed, counts.in_flight
         );
         if line != self.said {
             print(&line)?;
@@ -94,7 +94,7 @@ impl Stage {
             ));
         }
         lines.push(format!(
-            "  node lost        {}   the rollout of v2 went on within its budget for silent nodes",
+            "  node lost        {}   the rollout of v2 continued within its limit of unreachable nodes",
             paint.text(Tone::Bad, lost)
         ));
         if let Some(rollout) = &last.rollout {

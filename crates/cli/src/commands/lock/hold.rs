@@ -17,13 +17,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::request::{LockRequest, exit_by};
-use super::take::{Taken, give_back};
+use super::take::{Taken, release};
 use super::timing::{LAST_GRACE, Timing};
 use crate::exit::{CommandResult, Exit, Failure, bare};
 use crate::show::tell;
 
 /// Longest time to return the lock; after that its lease ends by itself.
-const GIVING_BACK: Duration = Duration::from_secs(5);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The lease as it is now.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: Forwar
     let lease = lease.subscribe();
     let mut watched = Watched { child, group, lease, timing, stopped: None, signals };
     let status = watched.until_it_ends().await;
-    if tasks.stop(GIVING_BACK).await.is_err() {
+    if tasks.stop(RELEASE_TIMEOUT).await.is_err() {
         tracing::debug!("a renewal was under way when the command ended");
     }
     let status = status.map_err(|error| Failure::ours(format!("wait for the command: {error}")))?;
@@ -66,10 +66,10 @@ pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: Forwar
         watched.kill(Signal::KILL);
         return Err(stopped.failure(&wanted.run.name));
     }
-    let giving = tokio::time::timeout(GIVING_BACK, give_back(wanted, taken.fence)).await;
-    if !matches!(giving, Ok(Ok(()))) {
+    let releasing = tokio::time::timeout(RELEASE_TIMEOUT, release(wanted, taken.fence)).await;
+    if !matches!(releasing, Ok(Ok(()))) {
         let (name, lease) = (&wanted.run.name, wanted.run.lease);
-        tell(&format!("cannot return lock {name}; it ends by itself within {}", lease.brief()));
+        tell(&format!("cannot release lock {name}; it expires within {}", lease.brief()));
     }
     Ok(match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Child(u8::try_from(code).unwrap_or(u8::MAX)),
@@ -91,7 +91,7 @@ async fn start(wanted: &LockRequest<'_>, fence: u64) -> Result<Child, Failure> {
     match command.spawn() {
         Ok(child) => Ok(child),
         Err(error) => {
-            drop(give_back(wanted, fence).await);
+            drop(release(wanted, fence).await);
             Err(Failure::ours(format!("run the command: {error}")))
         }
     }

@@ -118,7 +118,7 @@ fn holders(slot: &Slot) -> String {
         format!("held by {name} since {}{why}", date(holder.since_ms))
     });
     let each: Vec<String> = each.collect();
-    if each.is_empty() { "it was released just now".to_owned() } else { each.join("; ") }
+    if each.is_empty() { "released just now".to_owned() } else { each.join("; ") }
 }
 
 /// Returns a lock that may have been granted after this process stopped waiting for it.
@@ -127,17 +127,19 @@ pub(super) async fn leave(wanted: &LockRequest<'_>) {
     let leaving = async {
         let view = context.client.slot(&context.namespace, name, None, Duration::ZERO).await?;
         let Some(held) = view.slot.holders.get(&wanted.holder) else { return Ok(()) };
-        give_back(wanted, held.fence).await
+        release(wanted, held.fence).await
     };
     let left = tokio::time::timeout(LEAVING, leaving).await;
     if !matches!(left, Ok(Ok(()))) {
-        tell(&format!("cannot reach the server to return lock {name}; if it was granted, it ends by itself"));
+        tell(&format!(
+            "cannot reach the server to release lock {name}; if it was acquired, it expires with its lease"
+        ));
     }
 }
 
 /// Returns the lock.
-pub(super) async fn give_back(wanted: &LockRequest<'_>, fence: u64) -> Result<(), CallError> {
+pub(super) async fn release(wanted: &LockRequest<'_>, fence: u64) -> Result<(), CallError> {
     let (context, name) = (wanted.context, &wanted.run.name);
     let back = ReleaseSlot { holder: wanted.holder.clone(), fence };
-    context.client.give_back_slot(&context.namespace, name, &back).await
+    context.client.release_slot(&context.namespace, name, &back).await
 }

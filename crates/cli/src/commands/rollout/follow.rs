@@ -98,12 +98,12 @@ async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<Rol
 /// known good version turns the rollout under way into a rollback.
 fn rests(view: &RolloutView, after: u64) -> bool {
     let asked = view.entity.requested.as_ref().map_or(0, |wanted| wanted.request);
-    let heeded = view.progress.handled_request >= asked.max(after);
+    let handled = view.progress.handled_request >= asked.max(after);
     let under_way = matches!(
         view.progress.activity,
         RolloutActivity::RollingForward { .. } | RolloutActivity::RollingBack { .. }
     );
-    heeded && (!under_way || exit(view) == Exit::NeedsPerson)
+    handled && (!under_way || exit(view) == Exit::NeedsPerson)
 }
 
 /// All targets of an entity, page by page.
@@ -121,9 +121,5 @@ pub(crate) async fn targets(context: &Context, entity: &str) -> Result<Vec<Targe
 }
 
 fn line(view: &RolloutView) -> String {
-    let counts = &view.counts;
-    format!(
-        "{}: {} ({}/{} succeeded, {} failed, {} in flight)",
-        view.entity.name, view.message, counts.succeeded, counts.targets, counts.failed, counts.in_flight
-    )
+    format!("{}: {}", view.entity.name, view.reason)
 }

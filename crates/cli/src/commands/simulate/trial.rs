@@ -58,7 +58,7 @@ pub(super) struct TrialSetup<'a> {
 
 impl<'a> TrialSetup<'a> {
     pub(super) fn new(args: &'a Simulate) -> Result<Self, Failure> {
-        let ours = |error: &dyn std::fmt::Display| Failure::ours(format!("make up a fleet: {error}"));
+        let ours = |error: &dyn std::fmt::Display| Failure::ours(format!("simulate a fleet: {error}"));
         let width = args.nodes.to_string().len();
         let names = (1..=args.nodes).map(|number| TargetName::parse(&format!("node-{number:0width$}")));
         let names = names.collect::<Result<_, _>>().map_err(|error| ours(&error))?;
@@ -120,15 +120,15 @@ impl<'a> TrialSetup<'a> {
             keep,
             ..SimulationSetup::of(board)
         };
-        let mut rehearsal = Simulation::begin(scene, &self.luck);
-        while rehearsal.step(&self.luck) {
-            let assigned = rehearsal.sample().assigned * 100 / u64::from(self.args.nodes);
+        let mut simulation = Simulation::begin(scene, &self.luck);
+        while simulation.step(&self.luck) {
+            let assigned = simulation.sample().assigned * 100 / u64::from(self.args.nodes);
             self.line.draw(
                 || format!("{}: run {run} of {runs}, {assigned}% assigned", named.name),
                 (run, assigned),
             );
         }
-        rehearsal.timeline()
+        simulation.timeline()
     }
 }
 

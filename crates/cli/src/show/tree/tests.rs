@@ -15,7 +15,7 @@ fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView 
         running: Some("v1".to_owned()),
         rollout: Some(rollout),
         presence: PresenceState::Up,
-        message: format!("{name}: told v2, no answer yet"),
+        reason: format!("{name}: assigned v2, no answer yet"),
         evidence: None,
     }
 }
@@ -62,7 +62,7 @@ fn view() -> RolloutView {
         needed: 4,
         tolerated: 0,
         batch: 1,
-        message: "rollout 2 to v2 is in progress".to_owned(),
+        reason: "rollout 2 to v2 is in progress".to_owned(),
         now_ms: 9_000,
         revision: 1,
     }
@@ -82,13 +82,13 @@ fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
     insta::assert_snapshot!(drawn, @r"
     web  v1 → v2  in progress  rollout 2 by kim, 8s
     │ ██████████▒▒▒▒▒░░░░░ 1/4 succeeded, 4 needed · 1 failed, 0 tolerated
-    │ 1 in flight, 1 at once
+    │ 1 in flight, at most 1 at once
     │ rollout 2 to v2 is in progress
     ├─ batch 1  TIME-1  1 failed, 1 succeeded
-    │  ├ ✗ web-2        failed           8s  v1         told v2, no answer yet
+    │  ├ ✗ web-2        failed           8s  v1         assigned v2, no answer yet
     │  └ ✓ web-1        succeeded        8s  v1
     ├─ batch 2  TIME-2  1 assigned
-    │  └ ◔ web-3        assigned         4s  v1         told v2, no answer yet
+    │  └ ◔ web-3        assigned         4s  v1         assigned v2, no answer yet
     └─ not assigned by this rollout  1 idle
        └ · web-4        idle                 v1
     ");

@@ -19,7 +19,7 @@ const PASSINGS: [u32; 2] = [0, 2];
 const ROLLOUTS: usize = 4;
 
 /// What an action says of itself when its agent died while it ran.
-const CUT_SHORT: &str = "the agent was stopped while it ran; not run again";
+const CUT_SHORT: &str = "the agent stopped while it ran; not run again";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_killed_at_every_named_moment_of_an_apply_goes_on_to_the_version_it_was_told() {
@@ -132,7 +132,7 @@ async fn run_action(bed: &Bed) -> String {
     bed.client(1).start_rollout("default", "web", &new).await.unwrap().version
 }
 
-/// What came of a version on the one target, if anything did yet.
+/// Outcome of a version on the one target, if it has one yet.
 async fn verdict(bed: &Bed, version: &str) -> Option<TargetView> {
     let page = bed.client(1).targets("default", "web", None, None).await.ok()?;
     let target = page.items.into_iter().next()?;
@@ -171,7 +171,7 @@ impl Bed {
         assert!(seen, "{part} neither died nor did what it was told");
     }
 
-    /// Waits for what came of a version on the one target.
+    /// Waits for the outcome of a version on the one target.
     async fn verdict_of(&self, version: &str) -> TargetView {
         let mut found = None;
         self.wait_for(&format!("{version} has a verdict"), async || {

@@ -44,18 +44,18 @@ async fn a_leader_killed_between_two_slices_leaves_a_part_that_the_next_one_comp
     bed.arm(&next, FailPoint::BetweenSlices, 0);
     bed.roll("v1").await;
     bed.killed(&next);
-    let told = told(&bed);
-    assert!((1..BATCH).contains(&told), "{told} were told: that is no part of {BATCH}");
+    let assigned = assigned(&bed);
+    assert!((1..BATCH).contains(&assigned), "{assigned} were told: that is no part of {BATCH}");
     bed.obey(&format!("start {before}"));
     bed.obey(&format!("start {next}"));
-    bed.until("the batch is told", |view| view.counts.in_flight == BATCH).await;
+    bed.until("the batch is dispatched", |view| view.counts.in_flight == BATCH).await;
     bed.wait_for("all targets run it", async || shops.report(&bed).await).await;
     bed.ended("v1").await;
     watch.holds(&bed, BATCH, &["v1"]).await;
 }
 
 /// How many targets were told something, as etcd has it.
-fn told(bed: &Bed) -> u64 {
+fn assigned(bed: &Bed) -> u64 {
     let key = "/bellwether/bw/ns/default/target/web/";
     let asked = ["get", "--prefix", "--keys-only", key];
     let said = tokio::task::block_in_place(|| bed.inner.etcdctl(1, &asked)).unwrap();

@@ -36,7 +36,7 @@ fn reported(target: &str, seconds: u64) -> Record {
     let (entity, target) = name(target);
     let external = ExternalTarget {
         reported_at: at(seconds),
-        well_since: Some(at(seconds)),
+        healthy_since: Some(at(seconds)),
         ..ExternalTarget::default()
     };
     Record::ExternalTarget(entity, target, external)
@@ -68,7 +68,7 @@ fn targets(world: &World) -> usize {
 }
 
 #[test]
-fn a_target_that_is_not_reported_falls_silent_and_is_let_go() {
+fn a_target_that_is_not_reported_falls_silent_and_is_released() {
     let mut world = World::default();
     put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("blue/1", 0));
@@ -78,11 +78,11 @@ fn a_target_that_is_not_reported_falls_silent_and_is_let_go() {
     assert_eq!(step(&mut world, at(300)), ["target.silent"]);
     assert_eq!(step(&mut world, at(400)), ["target.silent"]);
     put(&mut world, reported("blue/2", 500));
-    assert_eq!(step(&mut world, at(3_600)), ["target.silent", "target.let_go"]);
+    assert_eq!(step(&mut world, at(3_600)), ["target.silent", "target.released"]);
     assert_eq!(targets(&world), 1);
     // Nobody looked at it from 500 on: it must be seen silent for as long as any other before it is removed.
     assert_eq!(step(&mut world, at(6_899)), Vec::<&str>::new());
-    assert_eq!(step(&mut world, at(6_900)), ["target.let_go"]);
+    assert_eq!(step(&mut world, at(6_900)), ["target.released"]);
     let fleet = world.fleets.get(&namespace()).unwrap();
     assert_eq!((targets(&world), decide(fleet, at(0), at(9_000)).wake), (0, None));
 }
@@ -95,7 +95,7 @@ fn shorter_patience_counts_at_once() {
     assert_eq!(step(&mut world, at(60)), Vec::<&str>::new());
     put(&mut world, entity(staleness(30, 60)));
     assert_eq!(step(&mut world, at(60)), ["target.silent"]);
-    assert_eq!(step(&mut world, at(90)), ["target.let_go"]);
+    assert_eq!(step(&mut world, at(90)), ["target.released"]);
     assert_eq!(targets(&world), 0);
 }
 

@@ -15,7 +15,7 @@ pub struct Contacts {
     pub(super) started: Timestamp,
     pub(super) open: BTreeMap<NodeName, u32>,
     /// Nodes whose newest session is not stored yet: the server that a node connected to last holds it.
-    pub(super) untold: BTreeSet<NodeName>,
+    pub(super) unrecorded: BTreeSet<NodeName>,
     pub(super) ended: BTreeMap<NodeName, Timestamp>,
     /// Nodes held by a server that is gone, with the time at which this one, as the leader, noticed.
     pub(super) orphans: BTreeMap<NodeName, Timestamp>,
@@ -34,7 +34,7 @@ impl Contacts {
         Self {
             started: now,
             open: BTreeMap::new(),
-            untold: BTreeSet::new(),
+            unrecorded: BTreeSet::new(),
             ended: BTreeMap::new(),
             orphans: BTreeMap::new(),
             unsettled: BTreeSet::new(),
@@ -50,7 +50,7 @@ impl Contacts {
         *count = count.saturating_add(1);
         let first = *count == 1;
         if first {
-            self.untold.insert(node.clone());
+            self.unrecorded.insert(node.clone());
             self.unsettle(node);
         }
         first
@@ -63,7 +63,7 @@ impl Contacts {
         let last = *count == 0;
         if last {
             self.open.remove(node);
-            self.untold.remove(node);
+            self.unrecorded.remove(node);
             self.ended.insert(node.clone(), now);
             self.unsettle(node);
         }
@@ -75,7 +75,7 @@ impl Contacts {
     pub fn begin(&mut self, fleet: &Fleet, me: &ServerName, now: Timestamp) {
         self.started = now;
         self.ended.clear();
-        self.untold.extend(self.open.keys().cloned());
+        self.unrecorded.extend(self.open.keys().cloned());
         self.due.clear();
         self.unsettled.extend(core::mem::take(&mut self.waiting).into_keys());
         self.unsettled.extend(self.open.keys().cloned());
@@ -122,8 +122,8 @@ impl Contacts {
 
     /// Whether the node opened a session that its stored presence does not reflect yet.
     #[must_use]
-    pub(super) fn is_untold(&self, node: &NodeName) -> bool {
-        self.untold.contains(node)
+    pub(super) fn is_unrecorded(&self, node: &NodeName) -> bool {
+        self.unrecorded.contains(node)
     }
 
     /// Whether a node has a session.

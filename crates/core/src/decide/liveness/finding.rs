@@ -35,9 +35,9 @@ pub(super) fn look<'a>(
     let lost = held_by.is_none_or(|server| !watch.lives(server));
     // The server that a node connected to last takes it over, once: two servers that both have a session do
     // not take it from each other for ever.
-    let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
+    let takes = connected && (!up || (!mine && (lost || contacts.is_unrecorded(node))));
     if takes || (heard.is_some() && !up) {
-        return PresenceFinding::Changes(PresenceState::Up, watch.me, "it holds a session".to_string());
+        return PresenceFinding::Changes(PresenceState::Up, watch.me, "connected".to_string());
     }
     let orphan = watch.leads && lost;
     let present = kept.filter(|presence| match presence.contact {
@@ -78,5 +78,5 @@ fn quiet<'a>(
 }
 
 fn silent(quiet: Span) -> String {
-    alloc::format!("nothing was heard from it for {}", Span::from_secs(quiet.as_millis() / 1_000))
+    alloc::format!("no report for {}", Span::from_secs(quiet.as_millis() / 1_000))
 }

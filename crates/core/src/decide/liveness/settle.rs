@@ -52,13 +52,13 @@ impl Contacts {
         let kept = fleet.presences.get(node);
         let mine = kept.is_some_and(|kept| kept.value.server.as_ref() == Some(watch.me));
         if mine && kept.is_some_and(|kept| kept.value.contact == PresenceState::Up) {
-            self.untold.remove(node);
+            self.unrecorded.remove(node);
         }
         let orphan = self.orphans.contains_key(node);
         let elsewhere = !mine && !orphan && !connected && !heard;
         let open = !elsewhere
             && match kept.map(|kept| kept.value.contact) {
-                Some(PresenceState::Up) => !connected || self.untold.contains(node) || orphan,
+                Some(PresenceState::Up) => !connected || self.unrecorded.contains(node) || orphan,
                 Some(PresenceState::Suspect) => true,
                 Some(PresenceState::Unreachable | PresenceState::Never) | None => connected || heard,
             };

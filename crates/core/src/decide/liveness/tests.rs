@@ -32,7 +32,7 @@ fn node() -> NodeName {
 }
 
 /// One server's view of the one node.
-struct Scene {
+struct Setup {
     world: World,
     contacts: Contacts,
     namespace: Namespace,
@@ -40,7 +40,7 @@ struct Scene {
     leads: bool,
 }
 
-impl Scene {
+impl Setup {
     /// Of one server, which leads.
     fn new() -> Self {
         let namespace = Namespace::parse("default").unwrap();
@@ -110,13 +110,13 @@ impl Scene {
 
 #[test]
 fn a_node_that_never_connected_is_not_declared_lost() {
-    let mut setup = Scene::new();
+    let mut setup = Setup::new();
     assert_eq!(setup.decide(1_000), None);
 }
 
 #[test]
 fn a_silent_node_is_suspect_and_then_unreachable_and_up_when_it_returns() {
-    let mut setup = Scene::new();
+    let mut setup = Setup::new();
     setup.contacts.opened(&node());
     assert_eq!(setup.decide(1), Some(PresenceState::Up));
     setup.contacts.closed(&node(), at(10));
@@ -130,7 +130,7 @@ fn a_silent_node_is_suspect_and_then_unreachable_and_up_when_it_returns() {
 
 #[test]
 fn a_session_too_short_to_be_seen_open_still_counts() {
-    let mut setup = Scene::new();
+    let mut setup = Setup::new();
     setup.contacts.opened(&node());
     setup.contacts.closed(&node(), at(1));
     assert_eq!(setup.decide(2), Some(PresenceState::Up));
@@ -142,7 +142,7 @@ fn a_session_too_short_to_be_seen_open_still_counts() {
 
 #[test]
 fn a_restarted_server_gives_everybody_the_full_time_to_come_back() {
-    let mut setup = Scene::new();
+    let mut setup = Setup::new();
     setup.contacts.opened(&node());
     setup.decide(1);
     setup.contacts = Contacts::new(at(1_000));
@@ -154,7 +154,7 @@ fn a_restarted_server_gives_everybody_the_full_time_to_come_back() {
 
 #[test]
 fn the_server_that_was_called_last_holds_a_node() {
-    let mut first = Scene::new();
+    let mut first = Setup::new();
     first.begins("b");
     first.contacts.opened(&node());
     assert_eq!(first.decide(1), Some(PresenceState::Up));
@@ -172,7 +172,7 @@ fn the_server_that_was_called_last_holds_a_node() {
 
 #[test]
 fn changing_the_server_is_no_news_of_the_node() {
-    let mut setup = Scene::new();
+    let mut setup = Setup::new();
     setup.begins("b");
     setup.contacts.opened(&node());
     setup.decide(1);
@@ -190,7 +190,7 @@ fn changing_the_server_is_no_news_of_the_node() {
 
 #[test]
 fn only_the_leader_finds_the_nodes_of_a_server_that_went_silent_after_time_to_come_back() {
-    let mut gone = Scene::new();
+    let mut gone = Setup::new();
     gone.begins("b");
     gone.contacts.opened(&node());
     gone.decide(1);
@@ -206,7 +206,7 @@ fn only_the_leader_finds_the_nodes_of_a_server_that_went_silent_after_time_to_co
 
 #[test]
 fn an_orphan_that_calls_another_server_in_time_was_never_away() {
-    let mut gone = Scene::new();
+    let mut gone = Setup::new();
     gone.begins("b");
     gone.contacts.opened(&node());
     gone.decide(1);
@@ -221,7 +221,7 @@ fn an_orphan_that_calls_another_server_in_time_was_never_away() {
 
 #[test]
 fn a_node_of_a_server_that_lives_is_not_the_leaders_to_judge() {
-    let mut other = Scene::new();
+    let mut other = Setup::new();
     other.begins("b");
     other.contacts.opened(&node());
     other.decide(1);
@@ -234,7 +234,7 @@ fn a_node_of_a_server_that_lives_is_not_the_leaders_to_judge() {
 
 #[test]
 fn a_second_session_keeps_a_node_up_when_the_first_ends() {
-    let mut setup = Scene::new();
+    let mut setup = Setup::new();
     assert!(setup.contacts.opened(&node()));
     assert!(!setup.contacts.opened(&node()));
     assert!(!setup.contacts.closed(&node(), at(1)));
@@ -274,7 +274,7 @@ fn numbered(number: usize) -> NodeName {
 proptest! {
     #[test]
     fn nobody_who_was_put_aside_has_anything_to_be_told(happenings in vec(happening(), 1..60)) {
-        let mut setup = Scene::new();
+        let mut setup = Setup::new();
         for number in 0..NODES {
             let mut record = setup.world.fleets.get(&setup.namespace).unwrap().nodes.get(&node()).unwrap().value.as_ref().clone();
             record.name = numbered(number);

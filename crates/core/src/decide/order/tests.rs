@@ -34,7 +34,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
     })
 }
 
-fn told(entity: &str, target: &str, version: &str, number: u64) -> Record {
+fn assigned(entity: &str, target: &str, version: &str, number: u64) -> Record {
     let state = TargetState {
         version: Version::parse(version).unwrap(),
         rollout: RolloutNumber::new(1),
@@ -78,15 +78,15 @@ fn order(world: &World, name: &str) -> Option<Order> {
 fn an_order_grows_only_when_it_says_something_else() {
     let (mut world, mut at) = (World::default(), 0);
     assert_eq!(step(&mut world, Ok(node("web-1", false, false)), &mut at), 0, "nothing was ever said");
-    assert_eq!(step(&mut world, Ok(told("web", "web-1", "v1", 1)), &mut at), 1);
-    assert_eq!(step(&mut world, Ok(told("web", "web-1", "v1", 1)), &mut at), 0);
+    assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 1);
+    assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 0);
     assert_eq!(step(&mut world, Ok(node("web-1", true, false)), &mut at), 1);
     let written = order(&world, "web-1").unwrap();
     assert_eq!(
         (written.generation.get(), written.content.paused.as_deref()),
         (2, Some("paused by kim: disk"))
     );
-    assert_eq!(written.content.entities.len(), 1, "an entity that was told stays told");
+    assert_eq!(written.content.entities.len(), 1, "an assigned entity stays assigned");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     );
     assert_eq!(step(&mut world, Ok(node("web-2", true, false)), &mut at), 1);
     assert_eq!(paused(&world, "web-2").as_deref(), Some("paused by kim: disk"));
-    assert_eq!(step(&mut world, Ok(pause("some", "name=db-1")), &mut at), 2, "one is let go, one is held");
+    assert_eq!(step(&mut world, Ok(pause("some", "name=db-1")), &mut at), 2, "one is released, one is held");
     assert_eq!((paused(&world, "web-1"), paused(&world, "db-1").is_some()), (None, true));
     // Read from the store at once, the world says the same as one that was told piece by piece.
     let fleet = world.fleets.get(&namespace()).unwrap();
@@ -135,7 +135,9 @@ fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
     let (name, selector) = (EntityName::parse("web").unwrap(), Selector::all());
     let entity = Entity { kind, ..Entity::new(name.clone(), selector, Policy::DEFAULT) };
     step(&mut world, Ok(Record::Entity(entity)), &mut at);
-    let Record::Target(_, target, turn) = told("web", "web-1", "restart@7", 1) else { panic!("a target") };
+    let Record::Target(_, target, turn) = assigned("web", "web-1", "restart@7", 1) else {
+        panic!("a target")
+    };
     let done = AssignmentOutcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
     let away = AssignmentOutcome::Unreachable { at: Timestamp::EPOCH };
     for (purpose, outcome, method) in [
@@ -156,7 +158,7 @@ fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
 fn a_decommissioned_node_gets_no_order() {
     let (mut world, mut at) = (World::default(), 0);
     step(&mut world, Ok(node("web-1", false, true)), &mut at);
-    assert_eq!(step(&mut world, Ok(told("web", "web-1", "v1", 1)), &mut at), 0);
+    assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 0);
 }
 
 proptest! {
@@ -173,7 +175,7 @@ proptest! {
             let change = match kind {
                 0 => Ok(node(name, version % 2 == 0, false)),
                 1 => Err(Key::Target(EntityName::parse(entity).unwrap(), TargetName::parse(name).unwrap())),
-                _ => Ok(told(entity, name, ["v1", "v2", "v3", "v4"][usize::from(version)], number)),
+                _ => Ok(assigned(entity, name, ["v1", "v2", "v3", "v4"][usize::from(version)], number)),
             };
             step(&mut world, change, &mut at);
             for (index, name) in names.iter().enumerate() {

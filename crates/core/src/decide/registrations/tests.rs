@@ -49,7 +49,7 @@ fn registrations(node: &str, instances: &[(&str, CheckStatus)]) -> ServiceRegist
         tags: BTreeSet::new(),
         meta: BTreeMap::new(),
         entity: None,
-        lacks: BTreeSet::new(),
+        waits_for: BTreeSet::new(),
         serving: serving.clone(),
         since: at(0),
     };

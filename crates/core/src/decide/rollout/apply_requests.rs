@@ -66,7 +66,7 @@ fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
         }
         RequestOutcome::Replace => {
             let by = draft.progress.last.next();
-            let cause = wanted.annotation.describe(&format!("{} asked for", wanted.version));
+            let cause = wanted.annotation.describe(&format!("{} requested", wanted.version));
             draft.turn_to(RolloutState::Superseded { by }, cause);
             begin(draft, wanted, entity);
         }
@@ -115,7 +115,8 @@ fn is_refused(draft: &RolloutDraft, wanted: &VersionRequest) -> bool {
 
 fn begin(draft: &mut RolloutDraft, wanted: &VersionRequest, entity: &Entity) {
     if let Some(bad) = draft.progress.bad(&wanted.version).filter(|_| wanted.how != RequestKind::Retry) {
-        let cause = format!("{} was found bad meanwhile: {}; use 'rollout retry'", bad.version, bad.reason);
+        let cause =
+            format!("{} was judged bad in the meantime: {}; use 'rollout retry'", bad.version, bad.reason);
         draft.tell_refused(wanted, cause);
         done(draft, wanted);
     } else {
@@ -158,7 +159,7 @@ fn apply_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
             });
         }
     }
-    draft.turn_to(moving(&rollout), format!("a person let it pass: {pause}"));
+    draft.turn_to(moving(&rollout), format!("pause waived: paused {pause}"));
 }
 
 /// Applies a person's approval of a stage.

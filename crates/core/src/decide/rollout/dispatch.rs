@@ -16,6 +16,7 @@ use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
+use crate::words::plural::plural;
 use crate::words::version::Version;
 
 /// Dispatches as many targets as the capacity allows; returns whether there were any.
@@ -154,7 +155,7 @@ fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
     if after <= full {
         return;
     }
-    let cause = format!("batch {}: {} told, {first} to {last}", number + 1, names.len());
+    let cause = format!("batch {}: {}, {first} to {last}", number + 1, plural(names.len(), "target"));
     let counts = pass.board.counts();
     let opened = RolloutBatch { number: number + 1, opened: pass.now, upto: full.max(before) + size, counts };
     let mut draft = pass.draft();

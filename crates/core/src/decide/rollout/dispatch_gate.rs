@@ -68,7 +68,7 @@ impl<'a> DispatchGate<'a> {
     /// The gate for rollbacks.
     pub(super) fn for_returns(pass: &Pass<'a>) -> Self {
         let mut gate = Self::for_known_good(pass);
-        gate.freezes.retain(|freeze| freeze.strength == FreezeKind::Stop);
+        gate.freezes.retain(|freeze| freeze.kind == FreezeKind::Stop);
         gate
     }
 

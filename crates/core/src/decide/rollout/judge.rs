@@ -229,7 +229,7 @@ fn end_forward(draft: &mut RolloutDraft, rollout: &Rollout, counts: &TargetCount
     }
     let TargetCounts { targets, succeeded, failed, unreachable, held, .. } = *counts;
     let mut cause = format!("{succeeded} of {targets} succeeded");
-    for (count, what) in [(failed, "failed"), (unreachable, "not reached"), (held, "held")] {
+    for (count, what) in [(failed, "failed"), (unreachable, "unreachable"), (held, "held")] {
         if count > 0 {
             cause.push_str(&format!(", {count} {what}"));
         }
@@ -251,9 +251,9 @@ fn judge_back(draft: &mut RolloutDraft, board: &Board) {
     }
     let failed = tally.of(TargetPhase::Failed);
     let (back, silent) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Lost));
-    let mut cause = format!("{back} back on last known good");
+    let mut cause = format!("{back} rolled back");
     for (count, what) in
-        [(failed, "failed"), (silent, "not reached"), (tally.of(TargetPhase::HeldFlight), "held")]
+        [(failed, "failed"), (silent, "unreachable"), (tally.of(TargetPhase::HeldFlight), "held")]
     {
         if count > 0 {
             cause.push_str(&format!(", {count} {what}"));

@@ -53,7 +53,7 @@ fn stalled(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
     let clock = pass.board.progress().clock;
     let due = peak.at.max(clock.floor).plus(limit);
     if clock.at(pass.now) >= due {
-        return Some(MonitorObjection::Wrong(format!("no target was gained within {limit}")));
+        return Some(MonitorObjection::Wrong(format!("no further target succeeded within {limit}")));
     }
     pass.look_again(clock.when(due));
     None

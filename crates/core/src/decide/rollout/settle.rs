@@ -16,6 +16,7 @@ use crate::rollout::board::phase::TargetPhase;
 use crate::rollout::board::tally::NEVER;
 use crate::rollout::observation::Observation;
 use crate::words::name::TargetName;
+use crate::words::plural::Plural;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
@@ -249,7 +250,7 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
         TargetActivity::Applying { attempt } => format!("is still applying, attempt {attempt}"),
         TargetActivity::Waiting { reason } => format!("waits: {reason}"),
         TargetActivity::Failed { attempts, evidence } => {
-            format!("failed {attempts} times: {}", evidence.summary)
+            format!("failed {}: {}", Plural(u64::from(*attempts), "attempt"), evidence.summary)
         }
     };
     format!("not on {} within its deadline of {deadline}: {running}, {activity}", state.version)
@@ -259,7 +260,7 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
 fn adopt(pass: &mut Pass<'_>, member: &BoardMember) {
     let Some(version) = pass.board.frame().rolling.clone() else { return };
     let told = member.state.as_ref().is_some_and(|state| state.version == version);
-    let cause = "runs the version without being told".into();
+    let cause = "runs the version without an assignment".into();
     let event = (!told).then(|| event(pass, "target.adopted", &member.name, &version, cause));
     let mut state = pass.assignment(member, version, AssignmentPurpose::Adopted);
     state.outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };

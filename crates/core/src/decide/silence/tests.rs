@@ -13,9 +13,9 @@ use crate::words::time::Span;
 use crate::world::World;
 
 /// A namespace with two nodes, everything that was told of it, and how often what was written.
-struct Place {
+struct Setup {
     world: World,
-    told: Vec<EventDraft>,
+    events: Vec<EventDraft>,
     revision: u64,
 }
 
@@ -31,9 +31,9 @@ fn at(secs: u64) -> Timestamp {
     Timestamp::from_millis(secs * 1_000)
 }
 
-impl Place {
+impl Setup {
     fn new() -> Self {
-        let mut place = Self { world: World::default(), told: Vec::new(), revision: 0 };
+        let mut place = Self { world: World::default(), events: Vec::new(), revision: 0 };
         for index in 0..2 {
             let node = Node {
                 name: node(index),
@@ -54,7 +54,7 @@ impl Place {
         for write in changeset.writes {
             write.apply_to(&mut self.world, &ns(), Revision::new(self.revision));
         }
-        self.told.extend(changeset.events);
+        self.events.extend(changeset.events);
     }
 
     fn fleet(&self) -> &Fleet {
@@ -106,14 +106,15 @@ impl Place {
         let mine = |text: &Option<String>| {
             text.as_ref().and_then(|text| text.strip_prefix(&prefix)).map(String::from)
         };
-        let told = self.told.iter().filter(|event| event.subject == subject && mine(&event.after).is_some());
-        told.map(|event| (mine(&event.before), mine(&event.after))).collect()
+        let events =
+            self.events.iter().filter(|event| event.subject == subject && mine(&event.after).is_some());
+        events.map(|event| (mine(&event.before), mine(&event.after))).collect()
     }
 }
 
 #[test]
 fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.says(0, ("backup", StatusState::Success), Some(600), (10, 1));
     assert_eq!(place.pass(10), Some(at(610)), "it looks again when the time is over");
     assert_eq!(place.shown(0, "backup"), "success");
@@ -129,13 +130,13 @@ fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
     let story =
         [(None, word("success")), (word("success"), word("unknown")), (word("unknown"), word("success"))];
     assert_eq!(place.story(0, "backup"), story);
-    let cause = &place.told.get(1).unwrap().cause;
-    assert_eq!(cause, "it was not refreshed within 10m");
+    let cause = &place.events.get(1).unwrap().cause;
+    assert_eq!(cause, "not renewed within 10m");
 }
 
 #[test]
 fn a_status_without_a_lifetime_never_falls_silent() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.says(0, ("backup", StatusState::Failed), None, (10, 1));
     assert_eq!(place.pass(1_000_000), None);
     assert_eq!(place.shown(0, "backup"), "failed");
@@ -146,7 +147,7 @@ proptest! {
     fn deciding_again_changes_nothing_and_every_change_is_told_once(
         acts in prop::collection::vec((0_usize..2, 0_usize..2, 0_usize..4, prop::option::of(1_u64..40), 0_u64..30, any::<bool>()), 1..40)
     ) {
-        let mut place = Place::new();
+        let mut place = Setup::new();
         let mut now = 0;
         for (update, (index, category, state, lasts, pause, look)) in (1_u64..).zip(acts) {
             now += pause;

@@ -9,9 +9,9 @@ use crate::words::name::Namespace;
 use crate::world::World;
 
 /// A namespace, everything that was told of it, and what time it is.
-struct Place {
+struct Setup {
     world: World,
-    told: Vec<EventDraft>,
+    events: Vec<EventDraft>,
     revision: u64,
     now: Timestamp,
 }
@@ -33,9 +33,9 @@ fn wish(index: u8) -> SlotRequest {
     SlotRequest { holder: machine(index), by, reason, lease: None, capacity: None }
 }
 
-impl Place {
+impl Setup {
     fn new() -> Self {
-        Self { world: World::default(), told: vec![], revision: 0, now: Timestamp::from_millis(1_000) }
+        Self { world: World::default(), events: vec![], revision: 0, now: Timestamp::from_millis(1_000) }
     }
 
     fn fleet(&self) -> Fleet {
@@ -47,7 +47,7 @@ impl Place {
             self.revision += 1;
             write.apply_to(&mut self.world, &ns(), Revision::new(self.revision));
         }
-        self.told.extend(changeset.events);
+        self.events.extend(changeset.events);
     }
 
     fn acquire(&mut self, index: u8) -> Result<SlotGrant, SlotRefusal> {
@@ -90,18 +90,18 @@ impl Place {
     }
 
     fn kinds(&self) -> Vec<&'static str> {
-        self.told.iter().map(|draft| draft.kind).collect()
+        self.events.iter().map(|draft| draft.kind).collect()
     }
 }
 
 #[test]
-fn the_second_machine_waits_until_the_first_gives_back() {
-    let mut place = Place::new();
+fn the_second_machine_waits_until_the_first_releases() {
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let full = place.acquire(2).unwrap_err();
-    assert_eq!(full.to_string(), "1 of 1 held: by machine-1");
+    assert_eq!(full.to_string(), "1 of 1 held, by machine-1");
     place.release(2);
-    assert_eq!(place.holders(), BTreeSet::from([machine(1)]), "only who holds it gives it back");
+    assert_eq!(place.holders(), BTreeSet::from([machine(1)]), "only a holder can release it");
     place.release(1);
     place.acquire(2).unwrap();
     assert_eq!(place.kinds(), ["slot.acquired", "slot.released", "slot.acquired"]);
@@ -109,7 +109,7 @@ fn the_second_machine_waits_until_the_first_gives_back() {
 
 #[test]
 fn asking_again_is_holding_longer_and_no_news() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let since = place.now;
     place.now = place.now.plus(Span::from_secs(60));
@@ -121,7 +121,7 @@ fn asking_again_is_holding_longer_and_no_news() {
 
 #[test]
 fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_says_nothing() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let wake = place.decide().unwrap();
     assert_eq!(wake, place.now.plus(LEASE));
@@ -136,7 +136,7 @@ fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_sa
 
 #[test]
 fn a_holding_that_is_over_is_never_one_again() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     let first = place.acquire(1).unwrap();
     place.now = place.now.plus(Span::from_secs(60));
     let renewed = place.renew(1, first.fence).unwrap();
@@ -144,8 +144,11 @@ fn a_holding_that_is_over_is_never_one_again() {
     assert_eq!(place.renew(2, first.fence), Err(SlotLost { fence: first.fence }), "it is somebody else's");
     // Over in time, before anybody looked.
     place.now = renewed.ends;
-    assert_eq!(place.renew(1, first.fence).unwrap_err().to_string(), "number 1 is over");
-    // The same name takes it anew, and another number; what the old one gives back is not its own.
+    assert_eq!(
+        place.renew(1, first.fence).unwrap_err().to_string(),
+        "the hold with fencing number 1 has ended"
+    );
+    // The same name takes it anew, and another number; a release with the old number does not affect it.
     let second = place.acquire(1).unwrap();
     assert_eq!(second.fence, first.fence.next());
     assert_eq!(place.renew(1, first.fence), Err(SlotLost { fence: first.fence }));
@@ -156,7 +159,7 @@ fn a_holding_that_is_over_is_never_one_again() {
 
 #[test]
 fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     let of = |index, capacity| SlotRequest {
         capacity: Some(capacity),
         lease: Some(Span::from_secs(5)),
@@ -164,15 +167,15 @@ fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
     };
     let grant = place.acquire_as(of(1, 2)).unwrap();
     assert_eq!(grant.ends, place.now.plus(Span::from_secs(5)));
-    assert_eq!(place.acquire_as(of(2, 3)).unwrap_err().to_string(), "2 may hold it, not 3");
+    assert_eq!(place.acquire_as(of(2, 3)).unwrap_err().to_string(), "capacity is 2, not 3");
     place.acquire_as(of(2, 2)).unwrap();
-    assert_eq!(place.acquire(3).unwrap_err().to_string(), "2 of 2 held: by machine-1 and 1 more");
+    assert_eq!(place.acquire(3).unwrap_err().to_string(), "2 of 2 held, by machine-1 and 1 more");
     assert_eq!(place.kinds(), ["slot.changed", "slot.acquired", "slot.acquired"]);
 }
 
 #[test]
 fn whoever_asks_need_not_wait_for_the_decider() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     place.now = place.now.plus(LEASE);
     place.acquire(2).unwrap();
@@ -182,14 +185,14 @@ fn whoever_asks_need_not_wait_for_the_decider() {
 
 #[test]
 fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
-    let mut place = Place::new();
+    let mut place = Setup::new();
     place.acquire(1).unwrap();
     let changeset = set(&place.fleet(), &reboot(), (0, LEASE)).unwrap();
     place.write(changeset);
     assert_eq!(set(&place.fleet(), &reboot(), (0, LEASE)), None);
     assert_eq!(place.holders().len(), 1);
     place.release(1);
-    assert_eq!(place.acquire(1).unwrap_err().to_string(), "nobody may hold it: its capacity is 0");
+    assert_eq!(place.acquire(1).unwrap_err().to_string(), "capacity is 0");
 }
 
 #[derive(Debug, Clone)]
@@ -219,10 +222,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn never_do_more_hold_a_slot_than_may_and_every_change_of_holders_is_told(steps in steps()) {
-        let mut place = Place::new();
+        let mut place = Setup::new();
         let mut newest = FenceNumber::ZERO;
         for step in steps {
-            let (before, told) = (place.holders(), place.told.len());
+            let (before, events) = (place.holders(), place.events.len());
             match &step {
                 Step::Acquire(index) => {
                     let held = place.slot().holders.get(&machine(*index)).is_some_and(|held| held.ends > place.now);
@@ -267,7 +270,7 @@ proptest! {
             let numbers: BTreeSet<FenceNumber> = slot.holders.values().map(|holder| holder.fence).collect();
             prop_assert_eq!(numbers.len(), slot.holders.len(), "no two holdings have one number");
             // What is told adds up to what is there.
-            let news = place.told.get(told..).unwrap();
+            let news = place.events.get(events..).unwrap();
             let taken = news.iter().filter(|draft| draft.kind == "slot.acquired").count();
             let ended = news.iter().filter(|draft| !["slot.acquired", "slot.changed"].contains(&draft.kind)).count();
             prop_assert_eq!(before.len() + taken, after.len() + ended);

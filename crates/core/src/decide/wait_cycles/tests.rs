@@ -24,7 +24,7 @@ struct Instance<'a> {
     service: &'a str,
     entity: Option<&'a str>,
     serves: bool,
-    lacks: &'a [&'a str],
+    waits_for: &'a [&'a str],
 }
 
 fn machine(node: &str) -> Record {
@@ -48,7 +48,7 @@ fn registrations(node: &str, instances: &[Instance<'_>]) -> Record {
             tags: BTreeSet::new(),
             meta: BTreeMap::new(),
             entity: instance.entity.map(|entity| entity.parse().unwrap()),
-            lacks: names(instance.lacks),
+            waits_for: names(instance.waits_for),
             serving: if instance.serves { CheckStatus::Passing } else { failing },
             since: Timestamp::EPOCH,
         };
@@ -63,14 +63,14 @@ fn registrations(node: &str, instances: &[Instance<'_>]) -> Record {
 }
 
 fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
-    let entity = |(name, lacks): &(&str, &[&str])| {
+    let entity = |(name, waits_for): &(&str, &[&str])| {
         let report = EntityReport {
             running: None,
             answering: AssignmentNumber::ZERO,
             activity: TargetActivity::Nothing,
             health: TargetHealth::NoChecks,
             healthy_since: None,
-            lacks: names(lacks),
+            waits_for: names(waits_for),
         };
         (name.parse().unwrap(), report)
     };
@@ -97,14 +97,14 @@ impl Play {
     }
 
     /// A node that runs `entity`, offers the service of the same name, and lacks these.
-    fn node(&mut self, node: &str, entity: &str, serves: bool, lacks: &[&str]) {
-        let instance = Instance { service: entity, entity: Some(entity), serves, lacks: &[] };
-        self.machine(node, &[instance], &[(entity, lacks)]);
+    fn node(&mut self, node: &str, entity: &str, serves: bool, waits_for: &[&str]) {
+        let instance = Instance { service: entity, entity: Some(entity), serves, waits_for: &[] };
+        self.machine(node, &[instance], &[(entity, waits_for)]);
     }
 
     /// A node that offers a service which belongs to no entity and lacks these.
-    fn service(&mut self, node: &str, service: &str, lacks: &[&str]) {
-        let instance = Instance { service, entity: None, serves: lacks.is_empty(), lacks };
+    fn service(&mut self, node: &str, service: &str, waits_for: &[&str]) {
+        let instance = Instance { service, entity: None, serves: waits_for.is_empty(), waits_for };
         self.machine(node, &[instance], &[]);
     }
 
@@ -124,15 +124,15 @@ impl Play {
     /// Decides, takes it in, and makes sure that deciding again writes nothing; answers what was told.
     fn step(&mut self) -> Vec<(&'static str, alloc::string::String)> {
         let verdict = decide(self.fleet(), Timestamp::EPOCH);
-        let told = verdict.changesets.iter().flat_map(|changeset| &changeset.events);
-        let told = told.map(|event| (event.kind, event.after.clone().unwrap_or_default())).collect();
+        let events = verdict.changesets.iter().flat_map(|changeset| &changeset.events);
+        let events = events.map(|event| (event.kind, event.after.clone().unwrap_or_default())).collect();
         for write in verdict.changesets.into_iter().flat_map(|changeset| changeset.writes) {
             let revision = self.0.revision.next();
             write.apply_to(&mut self.0, &namespace(), revision);
         }
         let again = decide(self.fleet(), Timestamp::EPOCH);
         assert!(again.changesets.is_empty(), "deciding again wrote {:?}", again.changesets);
-        told
+        events
     }
 }
 
@@ -143,11 +143,11 @@ fn two_that_wait_for_each_other_are_told_once_and_once_again_when_it_is_over() {
     assert_eq!(play.step(), []);
     play.node("db-1", "db", false, &["app"]);
     let wait_cycle = "app (on web-1) waits for db, db (on db-1) waits for app";
-    assert_eq!(play.step(), [("wait.circular", wait_cycle.into())]);
+    assert_eq!(play.step(), [("wait.cycle_started", wait_cycle.into())]);
     play.node("web-2", "app", false, &["db"]);
     assert_eq!(play.step(), [], "one more in the same circle is no news");
     play.node("db-1", "db", false, &[]);
-    assert_eq!(play.step(), [("wait.circle_ended", wait_cycle.into())]);
+    assert_eq!(play.step(), [("wait.cycle_ended", wait_cycle.into())]);
 }
 
 #[test]
@@ -158,9 +158,9 @@ fn a_longer_circle_is_found_once_and_a_chain_is_none() {
     play.node("c", "c", false, &["d"]);
     assert_eq!(play.step(), []);
     play.node("c", "c", false, &["a", "d"]);
-    let told = play.step();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].1.starts_with("a (on a) waits for b, b (on b) waits for c, c (on c) waits for a"));
+    let events = play.step();
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].1.starts_with("a (on a) waits for b, b (on b) waits for c, c (on c) waits for a"));
 }
 
 #[test]
@@ -178,19 +178,19 @@ fn while_somebody_else_may_come_to_serve_nobody_is_stuck() {
 fn one_that_waits_for_itself_is_a_circle_too() {
     let mut play = Play(World::default());
     play.node("db-1", "db", false, &["db"]);
-    assert_eq!(play.step(), [("wait.circular", "db (on db-1) waits for db".into())]);
+    assert_eq!(play.step(), [("wait.cycle_started", "db (on db-1) waits for db".into())]);
 }
 
 #[test]
 fn services_without_an_entity_are_told_by_their_own_name() {
     let mut play = Play(World::default());
     play.service("shop-1", "shop", &["bank"]);
-    assert_eq!(play.step(), [], "nobody offers bank yet");
+    assert_eq!(play.step(), [], "no node registers bank yet");
     play.service("bank-1", "bank", &["shop"]);
     let wait_cycle = "service bank (on bank-1) waits for shop, service shop (on shop-1) waits for bank";
-    assert_eq!(play.step(), [("wait.circular", wait_cycle.into())]);
+    assert_eq!(play.step(), [("wait.cycle_started", wait_cycle.into())]);
     play.service("bank-1", "bank", &[]);
-    assert_eq!(play.step(), [("wait.circle_ended", wait_cycle.into())]);
+    assert_eq!(play.step(), [("wait.cycle_ended", wait_cycle.into())]);
 }
 
 #[test]
@@ -202,12 +202,12 @@ fn a_circle_may_go_through_entities_and_services() {
     play.node("db-1", "db", false, &["app"]);
     let wait_cycle =
         "app (on app-1) waits for cache, service cache (on cache-1) waits for db, db (on db-1) waits for app";
-    assert_eq!(play.step(), [("wait.circular", wait_cycle.into())]);
+    assert_eq!(play.step(), [("wait.cycle_started", wait_cycle.into())]);
     // An instance with needs of its own, of an entity that waits as well, is behind both.
-    let both = Instance { service: "cache", entity: Some("mem"), serves: false, lacks: &["db"] };
+    let both = Instance { service: "cache", entity: Some("mem"), serves: false, waits_for: &["db"] };
     play.machine("cache-1", &[both], &[("mem", &["disk"])]);
     assert_eq!(play.step(), [], "that mem may go on helps nobody");
-    let free = Instance { lacks: &[], ..both };
+    let free = Instance { waits_for: &[], ..both };
     play.machine("cache-1", &[free], &[("mem", &["disk"])]);
     assert_eq!(play.step().len(), 1, "now cache may come to serve");
 }
@@ -220,10 +220,10 @@ fn everyone_who_is_in_a_circle_is_named_in_one() {
         play.service(spoke, spoke, &["hub"]);
     }
     play.service("outside", "outside", &["hub"]);
-    let told: Vec<_> = play.step().into_iter().map(|(_, wait_cycle)| wait_cycle).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
+    let events: Vec<_> = play.step().into_iter().map(|(_, wait_cycle)| wait_cycle).collect();
+    assert_eq!(events.len(), 3, "{events:?}");
     assert!(
-        !told.iter().any(|wait_cycle| wait_cycle.contains("outside")),
+        !events.iter().any(|wait_cycle| wait_cycle.contains("outside")),
         "it waits for a circle, and is in none"
     );
 }
@@ -242,12 +242,12 @@ fn a_machine_that_waits_like_others_has_nothing_looked_for_anew() {
     }
     play.service("else-1", "else", &[]);
     assert!(is_same(&play), "what serves and lacks nothing has nothing to do with it");
-    let app = Instance { service: "app", entity: Some("app"), serves: true, lacks: &[] };
+    let app = Instance { service: "app", entity: Some("app"), serves: true, waits_for: &[] };
     play.put(registrations("web-42", &[app]));
     play.put(report("web-42", &[("app", &[])]));
     assert!(is_same(&play), "others still wait");
     play.node("web-1", "app", true, &[]);
-    assert_eq!(play.step(), [], "the circle is the same, and nothing is told");
+    assert_eq!(play.step(), [], "the cycle is the same, and there is no event");
     let wait_cycle = play.fleet().wait_cycles.as_ref().unwrap().value.0.first().unwrap().to_string();
     assert_eq!(wait_cycle, "app (on web-10) waits for db, db (on db-1) waits for app", "where it waits now");
 }
@@ -264,10 +264,10 @@ struct Random {
 }
 
 fn random() -> impl Strategy<Value = Random> {
-    let lacks = || proptest::collection::btree_set(0..NAMES.len(), 0..3);
-    let instance = (proptest::option::of(0..NAMES.len()), proptest::bool::weighted(0.1), lacks());
+    let waits_for = || proptest::collection::btree_set(0..NAMES.len(), 0..3);
+    let instance = (proptest::option::of(0..NAMES.len()), proptest::bool::weighted(0.1), waits_for());
     let instances = proptest::collection::btree_map(0..NAMES.len(), instance, 0..3);
-    let entities = proptest::collection::btree_map(0..NAMES.len(), lacks(), 0..3);
+    let entities = proptest::collection::btree_map(0..NAMES.len(), waits_for(), 0..3);
     (0..6_usize, instances, entities).prop_map(|(node, instances, entities)| Random {
         node,
         instances,
@@ -281,17 +281,19 @@ fn texts(numbers: &BTreeSet<usize>) -> Vec<&'static str> {
 
 fn records(of: &Random) -> [Record; 2] {
     let node = alloc::format!("node-{}", of.node);
-    let lacks: Vec<_> = of.instances.values().map(|(_, _, lacks)| texts(lacks)).collect();
+    let waits_for: Vec<_> = of.instances.values().map(|(_, _, waits_for)| texts(waits_for)).collect();
     let instance =
-        |((service, (entity, serves, _)), lacks): ((&usize, &(Option<usize>, bool, _)), _)| Instance {
+        |((service, (entity, serves, _)), waits_for): ((&usize, &(Option<usize>, bool, _)), _)| Instance {
             service: NAMES[*service],
             entity: entity.map(|entity| NAMES[entity]),
             serves: *serves,
-            lacks,
+            waits_for,
         };
-    let instances: Vec<_> = of.instances.iter().zip(lacks.iter().map(Vec::as_slice)).map(instance).collect();
-    let entities: Vec<_> = of.entities.iter().map(|(name, lacks)| (NAMES[*name], texts(lacks))).collect();
-    let entities: Vec<_> = entities.iter().map(|(name, lacks)| (*name, lacks.as_slice())).collect();
+    let instances: Vec<_> =
+        of.instances.iter().zip(waits_for.iter().map(Vec::as_slice)).map(instance).collect();
+    let entities: Vec<_> =
+        of.entities.iter().map(|(name, waits_for)| (NAMES[*name], texts(waits_for))).collect();
+    let entities: Vec<_> = entities.iter().map(|(name, waits_for)| (*name, waits_for.as_slice())).collect();
     [report(&node, &entities), registrations(&node, &instances)]
 }
 
@@ -306,10 +308,10 @@ fn is_anybody_left(machines: &BTreeMap<usize, Random>) -> bool {
         // Somebody who can come to serve does; all that wait for it are served then.
         let mut served = BTreeSet::new();
         for of in machines.values() {
-            for (service, (entity, serves, lacks)) in &of.instances {
+            for (service, (entity, serves, waits_for)) in &of.instances {
                 let waits =
                     entity.and_then(|entity| of.entities.get(&entity)).is_some_and(|all| !all.is_empty());
-                if !serves && lacks.is_empty() && !waits {
+                if !serves && waits_for.is_empty() && !waits {
                     served.insert(*service);
                 }
             }
@@ -317,17 +319,17 @@ fn is_anybody_left(machines: &BTreeMap<usize, Random>) -> bool {
         let mut turned = false;
         for of in machines.values_mut() {
             let instances = of.instances.values_mut().filter(|(_, serves, _)| !serves);
-            for lacks in of.entities.values_mut().chain(instances.map(|(_, _, lacks)| lacks)) {
-                let before = lacks.len();
-                lacks.retain(|service| down.contains(service) && !served.contains(service));
-                turned |= lacks.len() != before;
+            for waits_for in of.entities.values_mut().chain(instances.map(|(_, _, waits_for)| waits_for)) {
+                let before = waits_for.len();
+                waits_for.retain(|service| down.contains(service) && !served.contains(service));
+                turned |= waits_for.len() != before;
             }
         }
         if !turned {
             return machines.values().any(|of| {
                 let own =
                     of.instances.values().filter(|(_, serves, _)| !serves).any(|(_, _, all)| !all.is_empty());
-                own || of.entities.values().any(|lacks| !lacks.is_empty())
+                own || of.entities.values().any(|waits_for| !waits_for.is_empty())
             });
         }
     }
@@ -341,15 +343,15 @@ fn check(wait_cycle: &WaitCycle, machines: &BTreeMap<usize, Random>) {
         let lacked = number(member.waits_for.as_str());
         let of =
             machines.values().find(|of| alloc::format!("node-{}", of.node) == member.node.as_str()).unwrap();
-        let lacks = match &member.who {
+        let waits_for = match &member.who {
             Waiter::Entity(name) => &of.entities[&number(name.as_str())],
             Waiter::Service(name) => &of.instances[&number(name.as_str())].2,
         };
-        assert!(lacks.contains(&lacked), "{wait_cycle}");
+        assert!(waits_for.contains(&lacked), "{wait_cycle}");
         let is_behind = |of: &Random| match (&next.who, of.instances.get(&lacked)) {
             (Waiter::Entity(name), Some((Some(entity), false, _))) => *entity == number(name.as_str()),
-            (Waiter::Service(name), Some((_, false, lacks))) => {
-                *name == member.waits_for && !lacks.is_empty()
+            (Waiter::Service(name), Some((_, false, waits_for))) => {
+                *name == member.waits_for && !waits_for.is_empty()
             }
             (_, _) => false,
         };
@@ -371,8 +373,8 @@ proptest! {
             }
             machines.insert(random.node, random);
             play.step();
-            let told = play.fleet().wait_cycles.iter().flat_map(|kept| &kept.value.0);
-            told.for_each(|wait_cycle| check(wait_cycle, &machines));
+            let events = play.fleet().wait_cycles.iter().flat_map(|kept| &kept.value.0);
+            events.for_each(|wait_cycle| check(wait_cycle, &machines));
             let found = play.fleet().waits.wait_cycles();
             prop_assert_eq!(!found.is_empty(), is_anybody_left(&machines));
             // Loaded at once it is as it was folded one by one.

@@ -11,9 +11,9 @@ fn evidence(summary: &str) -> Evidence {
     Evidence { summary: summary.into(), ..Evidence::default() }
 }
 
-fn told(text: &str) -> EntityMemory {
+fn assigned(text: &str) -> EntityMemory {
     let mut memory = EntityMemory::default();
-    memory.told(Assignment {
+    memory.assign(Assignment {
         version: version(text),
         number: AssignmentNumber::new(4),
         method: ApplyMethod::Apply,
@@ -27,7 +27,7 @@ fn account(memory: &EntityMemory, busy: &AgentActivity) -> EntityAccount {
 
 #[test]
 fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
-    let mut memory = told("v1");
+    let mut memory = assigned("v1");
     memory.begins(&version("v1"));
     memory.ended(
         ApplyProgress::Static,
@@ -49,7 +49,7 @@ fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
 
 #[test]
 fn a_failed_category_points_at_its_own_run_and_says_which_attempt_it_was() {
-    let mut memory = told("v1");
+    let mut memory = assigned("v1");
     memory.begins(&version("v1"));
     for _ in 0..2 {
         memory.ended(
@@ -71,7 +71,7 @@ fn a_failed_category_points_at_its_own_run_and_says_which_attempt_it_was() {
 
 #[test]
 fn a_wait_stays_a_wait_while_it_is_tried_again() {
-    let mut memory = told("v1");
+    let mut memory = assigned("v1");
     memory.begins(&version("v1"));
     memory.ended(ApplyProgress::Dynamic, StepOutcome::NotYet(evidence("needs mysql")), Timestamp::EPOCH, 1);
     for busy in [AgentActivity::Idle, AgentActivity::Step(ApplyProgress::Dynamic)] {
@@ -82,8 +82,8 @@ fn a_wait_stays_a_wait_while_it_is_tried_again() {
 }
 
 #[test]
-fn a_paused_node_that_turns_unwell_says_so() {
-    let mut memory = told("v1");
+fn a_paused_node_reports_that_it_is_unhealthy() {
+    let mut memory = assigned("v1");
     memory.begins(&version("v1"));
     memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);
     let unhealthy = CheckSummary::Unhealthy(evidence("validate: exit code 1"));
@@ -96,7 +96,7 @@ fn a_paused_node_that_turns_unwell_says_so() {
 
 #[test]
 fn a_validated_version_is_a_success_in_both_categories() {
-    let mut memory = told("v1");
+    let mut memory = assigned("v1");
     memory.begins(&version("v1"));
     memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);
     let account = account(&memory, &AgentActivity::Idle);

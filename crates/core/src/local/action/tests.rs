@@ -10,8 +10,8 @@ fn run(number: u64) -> Version {
     Version::numbered("restart", number).unwrap()
 }
 
-fn told(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMethod) {
-    memory.told(Assignment { version: run(version), number: AssignmentNumber::new(number), method });
+fn assign(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMethod) {
+    memory.assign(Assignment { version: run(version), number: AssignmentNumber::new(number), method });
 }
 
 fn done(memory: &mut EntityMemory) {
@@ -22,7 +22,7 @@ fn done(memory: &mut EntityMemory) {
 fn a_run_is_begun_once_and_counts_when_it_is_done() {
     let mut memory = EntityMemory::default();
     assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::NoAssignment));
-    told(&mut memory, 5, 1, ApplyMethod::Run);
+    assign(&mut memory, 5, 1, ApplyMethod::Run);
     assert_eq!(next(&memory, true), ActionStep::Rest(IdleReason::Paused));
     assert_eq!(next(&memory, false), ActionStep::Run(run(5)));
     memory.runs(&run(5));
@@ -31,14 +31,14 @@ fn a_run_is_begun_once_and_counts_when_it_is_done() {
         (next(&memory, false), &memory.running),
         (ActionStep::Rest(IdleReason::UpToDate), &Some(run(5)))
     );
-    told(&mut memory, 5, 2, ApplyMethod::Run);
+    assign(&mut memory, 5, 2, ApplyMethod::Run);
     assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::UpToDate));
 }
 
 #[test]
 fn who_joins_later_takes_the_last_run_as_done() {
     let mut memory = EntityMemory::default();
-    told(&mut memory, 5, 1, ApplyMethod::Acknowledge);
+    assign(&mut memory, 5, 1, ApplyMethod::Acknowledge);
     assert_eq!(next(&memory, true), ActionStep::Acknowledge(run(5)));
     memory.acknowledges(&run(5));
     assert_eq!(
@@ -50,22 +50,22 @@ fn who_joins_later_takes_the_last_run_as_done() {
 #[test]
 fn an_older_run_is_never_begun_whatever_is_told() {
     let mut memory = EntityMemory::default();
-    told(&mut memory, 9, 1, ApplyMethod::Run);
+    assign(&mut memory, 9, 1, ApplyMethod::Run);
     memory.runs(&run(9));
     done(&mut memory);
-    told(&mut memory, 5, 2, ApplyMethod::Run);
+    assign(&mut memory, 5, 2, ApplyMethod::Run);
     assert_eq!(next(&memory, false), ActionStep::Acknowledge(run(5)));
     memory.acknowledges(&run(5));
-    told(&mut memory, 7, 3, ApplyMethod::Run);
+    assign(&mut memory, 7, 3, ApplyMethod::Run);
     assert_eq!(next(&memory, false), ActionStep::Acknowledge(run(7)));
-    told(&mut memory, 10, 4, ApplyMethod::Run);
+    assign(&mut memory, 10, 4, ApplyMethod::Run);
     assert_eq!(next(&memory, false), ActionStep::Run(run(10)));
 }
 
 #[test]
 fn a_run_that_failed_or_was_cut_short_is_not_begun_again_unless_it_may_be() {
     let mut memory = EntityMemory::default();
-    told(&mut memory, 5, 1, ApplyMethod::Run);
+    assign(&mut memory, 5, 1, ApplyMethod::Run);
     memory.runs(&run(5));
     let mut cut = memory.clone();
     cut.cut_short(true, Timestamp::EPOCH, 7);
@@ -76,7 +76,7 @@ fn a_run_that_failed_or_was_cut_short_is_not_begun_again_unless_it_may_be() {
         (ActionStep::Rest(IdleReason::AttemptsExhausted), 1)
     );
     for method in [ApplyMethod::Run, ApplyMethod::Acknowledge] {
-        told(&mut memory, 5, 2, method);
+        assign(&mut memory, 5, 2, method);
         assert_eq!(
             (next(&memory, false), &memory.running),
             (ActionStep::Rest(IdleReason::AttemptsExhausted), &None)
@@ -87,15 +87,15 @@ fn a_run_that_failed_or_was_cut_short_is_not_begun_again_unless_it_may_be() {
 #[test]
 fn a_run_that_failed_stays_failed_though_others_were_told_meanwhile() {
     let mut memory = EntityMemory::default();
-    told(&mut memory, 5, 1, ApplyMethod::Run);
+    assign(&mut memory, 5, 1, ApplyMethod::Run);
     memory.runs(&run(5));
     memory.finished(StepOutcome::Failed(Evidence::default()), Timestamp::EPOCH, 7);
-    told(&mut memory, 6, 2, ApplyMethod::Run);
+    assign(&mut memory, 6, 2, ApplyMethod::Run);
     assert_eq!(next(&memory, true), ActionStep::Rest(IdleReason::Paused));
-    told(&mut memory, 5, 3, ApplyMethod::Run);
+    assign(&mut memory, 5, 3, ApplyMethod::Run);
     assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::AttemptsExhausted));
     let summary = memory.line();
-    assert!(summary.contains("it ran here before and did not go well"), "{summary}");
+    assert!(summary.contains("it ran here before and failed"), "{summary}");
 }
 
 proptest! {
@@ -106,7 +106,7 @@ proptest! {
         let (mut memory, mut begun) = (EntityMemory::default(), BTreeMap::new());
         for (index, (version, turn, outcome)) in history.into_iter().enumerate() {
             let method = if turn { ApplyMethod::Run } else { ApplyMethod::Acknowledge };
-            told(&mut memory, version, index as u64 + 1, method);
+            assign(&mut memory, version, index as u64 + 1, method);
             let failed = memory.ran.as_ref().filter(|ran| ran.outcome == super::RunOutcome::Failed).cloned();
             match next(&memory, outcome == 3) {
                 ActionStep::Run(version) => {

@@ -9,7 +9,7 @@ fn version(text: &str) -> Version {
 
 fn validated(text: &str) -> EntityMemory {
     let mut memory = EntityMemory::default();
-    memory.told(Assignment {
+    memory.assign(Assignment {
         version: version(text),
         number: AssignmentNumber::new(1),
         method: ApplyMethod::Apply,
@@ -19,22 +19,22 @@ fn validated(text: &str) -> EntityMemory {
     memory
 }
 
-const UNWELL: LocalObservation =
+const UNHEALTHY: LocalObservation =
     LocalObservation { paused: false, unhealthy: true, validate_at: None, follow_at: None };
 
 #[test]
-fn a_version_that_keeps_turning_unwell_is_tried_ever_more_slowly() {
+fn a_version_that_keeps_failing_its_checks_is_retried_ever_more_slowly() {
     let mut memory = validated("v1");
     let mut now = Timestamp::EPOCH;
     let mut delays = alloc::vec::Vec::new();
     for _ in 0..5 {
         memory.relapsed(Evidence::default(), Span::from_secs(2), now, 7);
-        let ApplyStep::Rest(IdleReason::BackingOff, Some(at)) = plan::next(&memory, UNWELL, now) else {
+        let ApplyStep::Rest(IdleReason::BackingOff, Some(at)) = plan::next(&memory, UNHEALTHY, now) else {
             panic!("it waits first")
         };
         delays.push(at.since(now).as_millis());
         now = at;
-        assert_eq!(plan::next(&memory, UNWELL, now), ApplyStep::Static(version("v1")));
+        assert_eq!(plan::next(&memory, UNHEALTHY, now), ApplyStep::Static(version("v1")));
         memory.begins(&version("v1"));
         memory.ended(ApplyProgress::Validated, StepOutcome::Done, now, 7);
     }
@@ -54,16 +54,16 @@ fn a_version_that_recovers_by_itself_is_left_alone() {
 }
 
 #[test]
-fn being_told_an_unwell_version_again_tries_it_afresh_at_once() {
+fn an_unhealthy_version_assigned_again_is_retried_at_once() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
-    memory.told(Assignment {
+    memory.assign(Assignment {
         version: version("v1"),
         number: AssignmentNumber::new(2),
         method: ApplyMethod::Apply,
     });
     assert_eq!(memory.failed_attempts, 0);
-    assert_eq!(plan::next(&memory, UNWELL, Timestamp::EPOCH), ApplyStep::Static(version("v1")));
+    assert_eq!(plan::next(&memory, UNHEALTHY, Timestamp::EPOCH), ApplyStep::Static(version("v1")));
 }
 
 #[test]

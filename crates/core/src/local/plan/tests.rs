@@ -13,8 +13,8 @@ fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
 
-fn told(memory: &mut EntityMemory, text: &str, number: u64) {
-    memory.told(Assignment {
+fn assign(memory: &mut EntityMemory, text: &str, number: u64) {
+    memory.assign(Assignment {
         version: version(text),
         number: AssignmentNumber::new(number),
         method: ApplyMethod::Apply,
@@ -51,7 +51,7 @@ fn settle(
 }
 
 #[test]
-fn a_node_told_nothing_does_nothing() {
+fn a_node_without_an_assignment_does_nothing() {
     assert_eq!(
         next(&EntityMemory::default(), WELL, Timestamp::EPOCH),
         ApplyStep::Rest(IdleReason::NoAssignment, None)
@@ -61,11 +61,11 @@ fn a_node_told_nothing_does_nothing() {
 #[test]
 fn a_version_counts_as_running_only_after_validation() {
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     assert_eq!(settle(&mut memory, &mut now, |_| false), 1);
     assert_eq!(memory.running, Some(version("v1")));
 
-    told(&mut memory, "v2", 2);
+    assign(&mut memory, "v2", 2);
     memory.begins(&version("v2"));
     memory.ended(ApplyProgress::Static, StepOutcome::Done, now, 7);
     memory.ended(ApplyProgress::Dynamic, StepOutcome::Done, now, 7);
@@ -77,28 +77,28 @@ fn a_version_counts_as_running_only_after_validation() {
 #[test]
 fn going_back_to_what_was_running_is_still_an_apply_when_something_else_was_touched() {
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     settle(&mut memory, &mut now, |_| false);
-    told(&mut memory, "v2", 2);
+    assign(&mut memory, "v2", 2);
     memory.begins(&version("v2"));
     memory.ended(ApplyProgress::Static, StepOutcome::Failed(Evidence::default()), now, 7);
-    told(&mut memory, "v1", 3);
+    assign(&mut memory, "v1", 3);
     assert_eq!(next(&memory, WELL, now), ApplyStep::Static(version("v1")));
 }
 
 #[test]
 fn being_told_the_same_version_again_runs_nothing() {
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     settle(&mut memory, &mut now, |_| false);
-    told(&mut memory, "v1", 2);
+    assign(&mut memory, "v1", 2);
     assert_eq!(next(&memory, WELL, now), ApplyStep::Rest(IdleReason::UpToDate, None));
 }
 
 #[test]
-fn a_paused_node_starts_nothing_and_an_unwell_one_is_configured_again() {
+fn a_paused_node_starts_nothing_and_an_unhealthy_one_is_configured_again() {
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     assert_eq!(
         next(&memory, LocalObservation { paused: true, ..WELL }, now),
         ApplyStep::Rest(IdleReason::Paused, None)
@@ -115,7 +115,7 @@ fn the_dynamic_part_runs_again_when_what_it_follows_changed_and_nothing_else_is_
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     let at = Timestamp::from_millis(60_000);
     let due = LocalObservation { follow_at: Some(at), ..WELL };
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v1")), "nothing was validated yet");
     settle(&mut memory, &mut now, |_| false);
     assert_eq!(next(&memory, due, now), ApplyStep::Rest(IdleReason::UpToDate, Some(at)));
@@ -128,7 +128,7 @@ fn the_dynamic_part_runs_again_when_what_it_follows_changed_and_nothing_else_is_
         next(&memory, LocalObservation { unhealthy: true, ..due }, at),
         ApplyStep::Static(version("v1"))
     );
-    told(&mut memory, "v2", 2);
+    assign(&mut memory, "v2", 2);
     assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v2")));
 }
 
@@ -137,7 +137,7 @@ fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_pause
     let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     let at = Timestamp::from_millis(60_000);
     let due = LocalObservation { validate_at: Some(at), ..WELL };
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v1")), "nothing was validated yet");
     settle(&mut memory, &mut now, |_| false);
     assert_eq!(next(&memory, due, now), ApplyStep::Rest(IdleReason::UpToDate, Some(at)));
@@ -145,13 +145,13 @@ fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_pause
     let paused = LocalObservation { paused: true, unhealthy: true, ..due };
     assert_eq!(next(&memory, paused, now), ApplyStep::Rest(IdleReason::Paused, Some(at)));
     assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
-    // What is found unwell is configured again rather than looked at once more.
+    // An unhealthy version is configured again, not only validated again.
     assert_eq!(
         next(&memory, LocalObservation { unhealthy: true, ..due }, at),
         ApplyStep::Static(version("v1"))
     );
     // While paused, what runs is validated, not what is to come.
-    told(&mut memory, "v2", 2);
+    assign(&mut memory, "v2", 2);
     assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
     assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v2")));
 }
@@ -159,7 +159,7 @@ fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_pause
 #[test]
 fn not_yet_repeats_the_part_without_counting_a_failure() {
     let mut memory = EntityMemory::default();
-    told(&mut memory, "v1", 1);
+    assign(&mut memory, "v1", 1);
     memory.begins(&version("v1"));
     memory.ended(ApplyProgress::Static, StepOutcome::Done, Timestamp::EPOCH, 7);
     memory.ended(ApplyProgress::Dynamic, StepOutcome::NotYet(Evidence::default()), Timestamp::EPOCH, 7);
@@ -177,7 +177,7 @@ proptest! {
         let mut number = 0;
         for (which, broken) in script {
             number += 1;
-            told(&mut memory, ["a", "b", "c", "d"][usize::from(which)], number);
+            assign(&mut memory, ["a", "b", "c", "d"][usize::from(which)], number);
             let mut left = 3;
             let step = next(&memory, WELL, now);
             if let (ApplyStep::Static(version), true) = (&step, broken) {
@@ -188,7 +188,7 @@ proptest! {
                 }
             }
         }
-        told(&mut memory, "final", number + 1);
+        assign(&mut memory, "final", number + 1);
         settle(&mut memory, &mut now, |_| false);
         prop_assert_eq!(memory.running.clone(), Some(version("final")));
         prop_assert_eq!(next(&memory, WELL, now), ApplyStep::Rest(IdleReason::UpToDate, None));

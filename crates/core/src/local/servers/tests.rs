@@ -15,16 +15,16 @@ fn address(name: &str) -> String {
 }
 
 /// Servers that have had their place for a while.
-fn in_place(names: &[&str], lasts: Span) -> Vec<LiveServer> {
+fn live(names: &[&str], lasts: Span) -> Vec<LiveServer> {
     let server =
         |name: &&str| LiveServer { name: ServerName::parse(name).unwrap(), address: address(name), lasts };
     names.iter().map(server).collect()
 }
 
 /// A machine that was configured with `a` alone and told of three.
-fn told(me: &str) -> KnownServers {
+fn advertised(me: &str) -> KnownServers {
     let mut servers = KnownServers::new(me, 7, (vec![address("a")], vec![]), at(0));
-    servers.tell(in_place(&["a", "b", "c"], Span::ZERO), at(0));
+    servers.update(live(&["a", "b", "c"], Span::ZERO), at(0));
     servers
 }
 
@@ -44,13 +44,13 @@ fn spread(machines: &[KnownServers]) -> BTreeMap<String, usize> {
 }
 
 fn thousand() -> Vec<KnownServers> {
-    (0..1_000).map(|number| told(&format!("default/node-{number}"))).collect()
+    (0..1_000).map(|number| advertised(&format!("default/node-{number}"))).collect()
 }
 
 #[test]
 fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own() {
     let machines = thousand();
-    assert_eq!(spread(&machines), BTreeMap::from([(address("a"), 1_000)]), "they were told of one");
+    assert_eq!(spread(&machines), BTreeMap::from([(address("a"), 1_000)]), "only one was advertised");
     let machines: Vec<KnownServers> = machines.into_iter().map(settled).collect();
     let level = spread(&machines);
     assert_eq!(level.len(), 3);
@@ -60,7 +60,7 @@ fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own(
     let mut away = machines.clone();
     for servers in away.iter_mut().filter(|servers| servers.current() == address("b")) {
         servers.failed(at(MINUTE));
-        servers.tell(in_place(&["a", "c"], Span::from_secs(60)), at(MINUTE + 1));
+        servers.update(live(&["a", "c"], Span::from_secs(60)), at(MINUTE + 1));
     }
     let fewer = spread(&away);
     assert!(fewer.len() == 2 && fewer.values().all(|count| (430..=570).contains(count)), "{fewer:?}");
@@ -68,7 +68,7 @@ fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own(
         assert!(before.current() == address("b") || before.current() == after.current());
     }
     for servers in &mut away {
-        servers.tell(in_place(&["a", "b", "c"], Span::ZERO), at(10 * MINUTE));
+        servers.update(live(&["a", "b", "c"], Span::ZERO), at(10 * MINUTE));
     }
     let back: Vec<KnownServers> = away.into_iter().map(settled).collect();
     assert_eq!(spread(&back), level, "and all of them go back");
@@ -79,7 +79,7 @@ fn a_better_server_is_gone_to_after_a_minute_in_place_and_not_by_all_at_once() {
     let mut moments: Vec<u64> = Vec::new();
     for seed in 0..1_000 {
         let mut servers = KnownServers::new("default/n", seed, (vec![address("x")], vec![]), at(0));
-        servers.tell(in_place(&["a"], Span::from_secs(10)), at(5 * MINUTE));
+        servers.update(live(&["a"], Span::from_secs(10)), at(5 * MINUTE));
         let (better, due) = servers.better(at(0)).unwrap();
         assert_eq!(better, address("a"));
         moments.push(due.as_millis());
@@ -96,9 +96,9 @@ fn of_several_that_were_always_there_the_best_is_gone_to_and_not_the_oldest() {
     for number in 0..50 {
         let mut servers =
             KnownServers::new(&format!("default/{number}"), number, (vec![address("x")], vec![]), at(0));
-        let mut all = in_place(&["a", "b", "c"], Span::from_secs(3_600));
+        let mut all = live(&["a", "b", "c"], Span::from_secs(3_600));
         all[1].lasts = Span::from_secs(7_200);
-        servers.tell(all, at(5 * MINUTE));
+        servers.update(all, at(5 * MINUTE));
         let (better, due) = servers.better(at(200 * MINUTE)).unwrap();
         assert_eq!(due, at(200 * MINUTE));
         servers.move_to(&better);
@@ -109,7 +109,7 @@ fn of_several_that_were_always_there_the_best_is_gone_to_and_not_the_oldest() {
 #[test]
 fn one_that_does_not_answer_is_tried_later_each_time_until_it_was_away_and_is_back() {
     let mut servers = KnownServers::new("default/n", 7, (vec![address("x")], vec![]), at(0));
-    servers.tell(in_place(&["a"], Span::ZERO), at(0));
+    servers.update(live(&["a"], Span::ZERO), at(0));
     let mut waits = Vec::new();
     for _ in 0..8 {
         let (better, due) = servers.better(at(0)).unwrap();
@@ -118,18 +118,18 @@ fn one_that_does_not_answer_is_tried_later_each_time_until_it_was_away_and_is_ba
     }
     assert!(waits[0] >= MINUTE && waits[4] > 10 * MINUTE && waits[7] <= 30 * MINUTE, "{waits:?}");
     assert_eq!(servers.current(), address("x"), "nothing was left for it");
-    servers.tell(vec![], at(100 * MINUTE));
+    servers.update(vec![], at(100 * MINUTE));
     assert_eq!(servers.better(at(0)), None, "it is gone");
-    servers.tell(in_place(&["a"], Span::ZERO), at(101 * MINUTE));
+    servers.update(live(&["a"], Span::ZERO), at(101 * MINUTE));
     assert!(servers.better(at(0)).unwrap().1 <= at(103 * MINUTE));
 }
 
 #[test]
 fn who_is_gone_is_called_when_nobody_else_answers_and_the_configured_ones_before() {
-    let mut servers = told("default/n");
-    servers.tell(in_place(&["b"], Span::ZERO), at(MINUTE));
-    let kept = servers.told().to_vec();
-    assert_eq!(kept.iter().map(|told| told.in_place).collect::<Vec<_>>(), [true, false, false]);
+    let mut servers = advertised("default/n");
+    servers.update(live(&["b"], Span::ZERO), at(MINUTE));
+    let kept = servers.advertised().to_vec();
+    assert_eq!(kept.iter().map(|advertised| advertised.live).collect::<Vec<_>>(), [true, false, false]);
     let mut again = KnownServers::new("default/n", 9, (vec![address("a")], kept), at(2 * MINUTE));
     let mut called = vec![again.current().to_owned()];
     for _ in 0..3 {
@@ -160,11 +160,11 @@ fn an_address_that_means_this_machine_is_no_news_on_another_one() {
         };
         let mut far =
             KnownServers::new("default/n", 7, (vec!["https://10.0.0.9:7420".to_string()], vec![]), at(0));
-        far.tell(one(), at(0));
+        far.update(one(), at(0));
         assert_eq!(far.better(at(0)).is_some(), !here, "{address}");
         let mut near =
             KnownServers::new("default/n", 7, (vec!["https://127.0.0.1:1".to_string()], vec![]), at(0));
-        near.tell(one(), at(0));
+        near.update(one(), at(0));
         assert!(near.better(at(0)).is_some(), "{address}");
     }
 }
@@ -173,15 +173,15 @@ fn an_address_that_means_this_machine_is_no_news_on_another_one() {
 fn what_is_not_tls_is_never_called_on_hearsay_and_no_crowd_is_remembered() {
     let mut servers = KnownServers::new("default/n", 7, (vec![address("a")], vec![]), at(0));
     let name = |number: u32| ServerName::parse(&format!("s{number}")).unwrap();
-    servers.tell(
+    servers.update(
         vec![LiveServer { name: name(0), address: "http://10.0.0.1:1".to_string(), lasts: Span::ZERO }],
         at(0),
     );
     assert_eq!(servers.better(at(0)), None);
     for round in 0..40 {
         let one = LiveServer { name: name(round), address: address(&format!("s{round}")), lasts: Span::ZERO };
-        servers.tell(vec![one], at(0));
+        servers.update(vec![one], at(0));
     }
-    assert_eq!(servers.told().len(), MOST);
-    assert_eq!(servers.told()[1].name, name(38), "who went last is remembered");
+    assert_eq!(servers.advertised().len(), MOST);
+    assert_eq!(servers.advertised()[1].name, name(38), "who went last is remembered");
 }

@@ -23,8 +23,8 @@ pub(super) fn of(values: &PolicyFields) -> Contradiction {
         .or_else(|| in_lists(values))
         .or_else(|| in_stages(&values.stages))
         .or_else(|| in_windows(values))
-        .or_else(|| values.monitor.as_ref().and_then(|monitor| Some(("monitor", monitor.trouble()?))))
-        .or_else(|| Some(("hooks", values.hooks.trouble()?)))
+        .or_else(|| values.monitor.as_ref().and_then(|monitor| Some(("monitor", monitor.invalid_reason()?))))
+        .or_else(|| Some(("hooks", values.hooks.invalid_reason()?)))
 }
 
 fn in_thresholds(values: &PolicyFields) -> Contradiction {
@@ -33,19 +33,22 @@ fn in_thresholds(values: &PolicyFields) -> Contradiction {
         Some(Amount::Count(_)) | None => 0,
     };
     if values.success == Percent::NONE {
-        Some(("success", "a version that nobody must run cannot be good; use 1% or more".to_string()))
+        Some(("success", "0% would judge every version good; use 1% or more".to_string()))
     } else if shares > 100 {
         let left = 100_u8.saturating_sub(values.success.get());
-        Some(("failures", format!("success {} leaves at most {left}% to fail", values.success)))
+        Some(("failures", format!("success {} tolerates at most {left}% failures", values.success)))
     } else if values.success == Percent::ALL && values.failures.is_some_and(|failures| !failures.is_zero()) {
-        let reason = "success 100% leaves nothing to fail; ask for less success, or leave failures out";
+        let reason = "success 100% tolerates no failures; lower success, or omit failures";
         Some(("failures", reason.to_string()))
     } else if values.retries > MAX_RETRIES {
         Some(("retries", format!("{} is over {MAX_RETRIES}", values.retries)))
     } else if values.rollback.is_zero() {
-        Some(("rollback", "a rollback cannot hold; use 1 or more".to_string()))
+        Some(("rollback", "0 would stop rollbacks; use 1 or more".to_string()))
     } else if values.max_unavailable.is_some_and(Amount::is_zero) {
-        Some(("max_unavailable", "nothing could ever change; use 1 or more, or batch 0 to hold".to_string()))
+        Some((
+            "max_unavailable",
+            "0 would stop every rollout; use 1 or more, or batch 0 to start no targets".to_string(),
+        ))
     } else {
         None
     }
@@ -63,10 +66,12 @@ fn in_times(values: &PolicyFields) -> Contradiction {
     }
     let (soak, deadline) = (values.soak, values.deadline);
     match values.progress {
-        _ if deadline <= soak => Some(("deadline", format!("{deadline} does not exceed the soak of {soak}"))),
+        _ if deadline <= soak => {
+            Some(("deadline", format!("{deadline} is not longer than the soak of {soak}")))
+        }
         Some(progress) if progress <= soak => Some((
             "progress",
-            format!("{progress} does not exceed the soak of {soak}: no target could be gained"),
+            format!("{progress} is not longer than the soak of {soak}, so no target could succeed in time"),
         )),
         Some(_) | None => None,
     }
@@ -88,12 +93,12 @@ fn in_stages(stages: &[PolicyStage]) -> Contradiction {
             Amount::Share(upto) => core::mem::replace(&mut share, upto.get()) < upto.get(),
         };
         if !grows {
-            return wrong(format!("{} does not go further than the stage before it", stage.upto));
+            return wrong(format!("{} is not more than the stage before it", stage.upto));
         }
     }
     match stages.last() {
         Some(last) if last.upto != Amount::Share(Percent::ALL) => {
-            wrong(format!("the last one is {}, where the rollout would stop; end with 100%", last.upto))
+            wrong(format!("the last stage is {}, so the rollout would end there; end with 100%", last.upto))
         }
         Some(_) | None => None,
     }
@@ -109,5 +114,5 @@ fn in_windows(values: &PolicyFields) -> Contradiction {
     }
     let never = |own: &&&Window| !general.iter().any(|general| own.ever_meets(general, COMPARED_FROM));
     let shut = own.iter().find(never)?;
-    Some(("windows", format!("\"{shut}\" is never open together with one of those for every target")))
+    Some(("windows", format!("\"{shut}\" never overlaps with a window for every target")))
 }

@@ -86,7 +86,7 @@ impl Hook {
     }
 
     /// Why the hook is not valid; `None` if it is.
-    fn trouble(&self) -> Option<String> {
+    fn invalid_reason(&self) -> Option<String> {
         let rest = self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"));
         let fits = |span: Span| (SHORTEST..=LONGEST).contains(&span);
         if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
@@ -110,20 +110,22 @@ impl Hooks {
     pub const NONE: Self = Self { selection: None, approval: None, monitoring: None, removal: None };
 
     /// Why the first of the hooks that are not valid is not; `None` if all are valid.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn invalid_reason(&self) -> Option<String> {
         let named = [
             ("selection", &self.selection),
             ("approval", &self.approval),
             ("monitoring", &self.monitoring),
             ("removal", &self.removal),
         ];
-        named.into_iter().find_map(|(name, hook)| Some(format!("{name}: {}", hook.as_ref()?.trouble()?)))
+        named
+            .into_iter()
+            .find_map(|(name, hook)| Some(format!("{name}: {}", hook.as_ref()?.invalid_reason()?)))
     }
 }
 
 impl Monitor {
     /// Why the monitor is not valid; `None` if it is.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn invalid_reason(&self) -> Option<String> {
         let bad_query = match &self.source {
             MonitorSource::Hook => false,
             MonitorSource::Prometheus { query } => query.trim().is_empty() || query.len() > MAX_TEXT_BYTES,
@@ -133,7 +135,7 @@ impl Monitor {
         } else if self.failures == 0 || self.failures > MAX_FAILURES {
             Some(format!("failures {} is not between 1 and {MAX_FAILURES}", self.failures).to_string())
         } else {
-            self.hook.trouble()
+            self.hook.invalid_reason()
         }
     }
 

@@ -54,7 +54,7 @@ pub struct ServiceNeed {
 
 /// Why a text is not a valid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("read {text:?} as {what}: {reason}")]
+#[error("{text:?} is not a valid {what}: {reason}")]
 pub struct PolicyFieldError {
     /// The text, cut to a readable length.
     pub text: String,
@@ -81,8 +81,8 @@ impl FromStr for PolicyStage {
             Some((amount, "approve")) => (amount.trim(), true),
             Some(_) | None => (text.trim(), false),
         };
-        let upto: Amount = amount.parse().map_err(|error| refuse(text, "a stage", error))?;
-        let zero = || refuse(text, "a stage", "a stage of nobody; use batch 0 to hold");
+        let upto: Amount = amount.parse().map_err(|error| refuse(text, "stage", error))?;
+        let zero = || refuse(text, "stage", "it has no targets; use batch 0 to start none");
         if upto.is_zero() { Err(zero()) } else { Ok(Self { upto, approve }) }
     }
 }
@@ -98,12 +98,12 @@ impl FromStr for Domain {
     /// Reads `zone`, or `zone:b,a` for a label whose values `b` and `a` come first.
     fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
         let (name, first) = text.split_once(':').map_or((text, None), |(name, first)| (name, Some(first)));
-        let key = key(name.trim(), "a domain")?;
+        let key = key(name.trim(), "domain")?;
         let mut values: Vec<Arc<str>> = Vec::new();
         for value in first.into_iter().flat_map(|first| first.split(',')).map(str::trim) {
-            let label = Label::new(&key, value).map_err(|error| refuse(text, "a domain", error.reason))?;
+            let label = Label::new(&key, value).map_err(|error| refuse(text, "domain", error.reason))?;
             if value.is_empty() || values.contains(&label.value) {
-                return Err(refuse(text, "a domain", format!("{value:?} is empty or there twice")));
+                return Err(refuse(text, "domain", format!("{value:?} is empty or listed twice")));
             }
             values.push(label.value);
         }
@@ -130,13 +130,12 @@ impl FromStr for TargetOrder {
         match text.split_once(':') {
             None if text == "name" => Ok(Self::Name),
             None if text == "shuffle" => Ok(Self::Shuffle(0)),
-            Some(("label", name)) => Ok(Self::Label(key(name, "an order")?)),
+            Some(("label", name)) => Ok(Self::Label(key(name, "order")?)),
             Some(("shuffle", seed)) => {
                 let seed = seed.parse();
-                seed.map(Self::Shuffle)
-                    .map_err(|_| refuse(text, "an order", "the seed is not a whole number"))
+                seed.map(Self::Shuffle).map_err(|_| refuse(text, "order", "the seed is not a whole number"))
             }
-            Some(_) | None => Err(refuse(text, "an order", "write name, label:KEY, shuffle or shuffle:SEED")),
+            Some(_) | None => Err(refuse(text, "order", "write name, label:KEY, shuffle or shuffle:SEED")),
         }
     }
 }
@@ -156,14 +155,11 @@ impl FromStr for ServiceNeed {
     /// Reads `db`, or `2 of db`.
     fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
         let read = counted(text);
-        let (count, service) =
-            read.ok_or_else(|| refuse(text, "a need", "write a service, or a count of it like \"2 of db\""))?;
-        let service = EntityName::parse(service).map_err(|error| refuse(text, "a need", error.reason))?;
-        if count == 0 {
-            Err(refuse(text, "a need", "nothing of it is needed"))
-        } else {
-            Ok(Self { service, count })
-        }
+        let (count, service) = read.ok_or_else(|| {
+            refuse(text, "need", "write a service, or a count and a service, like \"2 of db\"")
+        })?;
+        let service = EntityName::parse(service).map_err(|error| refuse(text, "need", error.reason))?;
+        if count == 0 { Err(refuse(text, "need", "the count is 0")) } else { Ok(Self { service, count }) }
     }
 }
 

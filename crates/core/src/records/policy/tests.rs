@@ -32,7 +32,7 @@ fn a_contradiction_is_refused_with_its_field() {
     let cases = [
         (
             PolicyDraft { soak, deadline: soak, ..PolicyDraft::default() },
-            "deadline: 30s does not exceed the soak of 30s",
+            "deadline: 30s is not longer than the soak of 30s",
         ),
         (PolicyDraft { retries: Some(101), ..PolicyDraft::default() }, "retries: 101 is over 100"),
         (
@@ -41,19 +41,19 @@ fn a_contradiction_is_refused_with_its_field() {
                 failures: "11%".parse().ok(),
                 ..PolicyDraft::default()
             },
-            "failures: success 90% leaves at most 10% to fail",
+            "failures: success 90% tolerates at most 10% failures",
         ),
         (
             PolicyDraft { success: Some(Percent::NONE), ..PolicyDraft::default() },
-            "success: a version that nobody must run cannot be good; use 1% or more",
+            "success: 0% would judge every version good; use 1% or more",
         ),
         (
             PolicyDraft { rollback: Some(Amount::Count(0)), ..PolicyDraft::default() },
-            "rollback: a rollback cannot hold; use 1 or more",
+            "rollback: 0 would stop rollbacks; use 1 or more",
         ),
     ];
     for (draft, expected) in cases {
-        assert_eq!(refused(draft), alloc::format!("use the policy: {expected}"));
+        assert_eq!(refused(draft), alloc::format!("policy.{expected}"));
     }
 }
 
@@ -78,12 +78,12 @@ fn windows(texts: &[&str]) -> PolicyDraft {
 fn stages_grow_and_end_with_everybody() {
     assert!(Policy::new(stages(&["1", "5%", "25% approve", "100%"])).is_ok());
     let cases: [(&[&str], &str); 3] = [
-        (&["1", "5%"], "stages: the last one is 5%, where the rollout would stop; end with 100%"),
-        (&["5%", "5%", "100%"], "stages: 5% does not go further than the stage before it"),
-        (&["3", "2", "100%"], "stages: 2 does not go further than the stage before it"),
+        (&["1", "5%"], "stages: the last stage is 5%, so the rollout would end there; end with 100%"),
+        (&["5%", "5%", "100%"], "stages: 5% is not more than the stage before it"),
+        (&["3", "2", "100%"], "stages: 2 is not more than the stage before it"),
     ];
     for (texts, expected) in cases {
-        assert_eq!(refused(stages(texts)), alloc::format!("use the policy: {expected}"));
+        assert_eq!(refused(stages(texts)), alloc::format!("policy.{expected}"));
     }
 }
 
@@ -94,17 +94,17 @@ fn windows_that_never_meet_are_refused() {
     assert!(Policy::new(windows(&[general, meeting])).is_ok());
     let never = "daily 22:00-04:00 UTC for window=night";
     assert!(Policy::new(windows(&[never])).is_ok(), "alone it is open every night");
-    let expected = "use the policy: windows: \"daily 22:00-04:00 UTC for window=night\" is never open together with one \
-                    of those for every target";
+    let expected = "policy.windows: \"daily 22:00-04:00 UTC for window=night\" never overlaps with a window \
+                    for every target";
     assert_eq!(refused(windows(&[general, never])), expected);
 }
 
 #[test]
 fn times_and_limits_that_nothing_could_meet_are_refused() {
     let progress = PolicyDraft { progress: Some(Span::from_secs(60)), ..PolicyDraft::default() };
-    assert!(refused(progress).contains("progress: 1m does not exceed the soak of 1m"));
+    assert!(refused(progress).contains("progress: 1m is not longer than the soak of 1m"));
     let nothing = PolicyDraft { max_unavailable: Some(Amount::Count(0)), ..PolicyDraft::default() };
-    assert!(refused(nothing).contains("max_unavailable: nothing could ever change"));
+    assert!(refused(nothing).contains("max_unavailable: 0 would stop every rollout"));
     let settle = PolicyDraft { settle: "400d".parse().ok(), ..PolicyDraft::default() };
     assert!(refused(settle).contains("settle: 400d is over a year"));
 }

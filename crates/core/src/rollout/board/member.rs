@@ -175,7 +175,7 @@ fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState)
     let needs_word = frame.monitored && state.purpose == AssignmentPurpose::Update;
     let word = word_on(frame, observation, state);
     if let Some(MonitorReport { well: false, reason, .. }) = word {
-        return UpcomingChange::Failure(Arc::new(Evidence::of(format!("the monitoring hook: {reason}"))));
+        return UpcomingChange::Failure(Arc::new(Evidence::of(format!("monitoring hook: {reason}"))));
     }
     let success = observation.healthy_since.and_then(|since| {
         let done = is_well(observation, &state.version) && (!needs_word || word.is_some());

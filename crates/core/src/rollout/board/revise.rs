@@ -14,7 +14,7 @@ use crate::words::name::TargetName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TargetUpdate {
     /// A new observation.
-    Sighting(Observation),
+    Observation(Observation),
     /// A changed assignment.
     State(TargetState),
 }
@@ -39,7 +39,7 @@ impl Board {
         let frame = &self.frame;
         self.tree.change_some(in_line, |member, with| {
             match revision(with, BoardTarget::from(&*member)) {
-                Some(TargetUpdate::Sighting(observation)) => member.observation = Some(observation),
+                Some(TargetUpdate::Observation(observation)) => member.observation = Some(observation),
                 Some(TargetUpdate::State(state)) => member.state = Some(state),
                 None => return,
             }
@@ -84,13 +84,13 @@ mod tests {
                 let state = TargetState { assigned_at: Timestamp::from_millis(7), ..target.state?.clone() };
                 let observation =
                     Observation { contact: PresenceState::Unreachable, ..target.observation?.clone() };
-                Some(if lost { TargetUpdate::Sighting(observation) } else { TargetUpdate::State(state) })
+                Some(if lost { TargetUpdate::Observation(observation) } else { TargetUpdate::State(state) })
             };
             let (mut one, mut many) = (whole.clone(), whole.clone());
             many.revise(changes.clone().into_iter(), change);
             for (name, lost) in &changes {
                 match one.target(name).and_then(|target| change(*lost, target)) {
-                    Some(TargetUpdate::Sighting(observation)) => {
+                    Some(TargetUpdate::Observation(observation)) => {
                         one.fold_observation(name, Some(observation))
                     }
                     Some(TargetUpdate::State(state)) => one.fold_state(name, Some(state)),

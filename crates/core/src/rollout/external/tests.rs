@@ -28,22 +28,22 @@ fn take(
 #[test]
 fn it_is_well_for_as_long_as_it_runs_the_same_version_without_an_error() {
     let first = take(None, &says(Some("v1"), None), None, at(0));
-    assert_eq!(first.well_since, Some(at(0)));
+    assert_eq!(first.healthy_since, Some(at(0)));
     let later = take(Some(&first), &says(Some("v1"), None), None, at(9));
-    assert_eq!(later.well_since, Some(at(0)));
+    assert_eq!(later.healthy_since, Some(at(0)));
     for breaks in [says(Some("v2"), None), says(Some("v1"), Some("down")), says(None, None)] {
         let broken = take(Some(&later), &breaks, None, at(10));
         let again = take(Some(&broken), &says(Some("v1"), None), None, at(11));
-        assert_eq!(again.well_since, Some(at(11)), "after {breaks:?}");
+        assert_eq!(again.healthy_since, Some(at(11)), "after {breaks:?}");
     }
     let silent = ExternalTarget { silent: true, ..later };
     let back = take(Some(&silent), &says(Some("v1"), None), None, at(12));
-    assert_eq!((back.well_since, back.silent), (Some(at(12)), false), "nobody saw it meanwhile");
+    assert_eq!((back.healthy_since, back.silent), (Some(at(12)), false), "nobody saw it meanwhile");
 }
 
 #[test]
 fn it_answers_what_its_controller_was_last_told_unless_the_controller_knows_better() {
-    let known = ExternalTarget { told: AssignmentNumber::new(7), ..ExternalTarget::default() };
+    let known = ExternalTarget { assigned: AssignmentNumber::new(7), ..ExternalTarget::default() };
     assert_eq!(take(Some(&known), &says(None, None), None, at(0)).answering.get(), 7);
     let six = Some(AssignmentNumber::new(6));
     assert_eq!(take(Some(&known), &says(None, None), six, at(0)).answering.get(), 6);
@@ -54,7 +54,7 @@ fn it_answers_what_its_controller_was_last_told_unless_the_controller_knows_bett
 fn without_a_number_it_is_judged_by_what_it_says_it_runs() {
     let known = ExternalTarget {
         answering: AssignmentNumber::new(6),
-        told: AssignmentNumber::new(7),
+        assigned: AssignmentNumber::new(7),
         ..ExternalTarget::default()
     };
     let version = "v2".parse().unwrap();
@@ -87,7 +87,7 @@ fn an_error_is_kept_as_one_short_line() {
     let kept = |error: &str| take(None, &says(None, Some(error)), None, at(0)).error.unwrap().to_string();
     assert_eq!(kept("exit code 1\nand a trace"), "exit code 1");
     assert_eq!(kept(&"é".repeat(500)).chars().count(), MAX_ERROR);
-    assert_eq!(kept(""), "it reports an error and does not say which");
+    assert_eq!(kept(""), "it reports an error without a description");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_group_belongs_to_one_controller_until_it_falls_silent() {
     let known = claims(&Controllers::default(), &one, false, 0).unwrap().unwrap();
     assert_eq!(claims(&known, &one, false, 1), Ok(None), "nothing to remember");
     let refused = claims(&known, &two, false, 10).unwrap_err().to_string();
-    assert_eq!(refused, "take reports of group blue from two: one reports them, last 10s ago");
+    assert_eq!(refused, "accept reports about group blue from two: one reports them, last 10s ago");
     let other = claim(&known, ("green", &two), false, staleness, at(10)).unwrap().unwrap();
     assert_eq!(other.0.len(), 2, "another group is another's");
     for (take_over, seconds) in [(true, 10), (false, 300)] {

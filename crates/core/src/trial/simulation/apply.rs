@@ -67,7 +67,7 @@ impl Simulation {
                     (true, true, Some(_)) | (true, false, None) | (false, _, _) => {}
                 }
             }
-            Some(TargetUpdate::Sighting(observation))
+            Some(TargetUpdate::Observation(observation))
         });
     }
 

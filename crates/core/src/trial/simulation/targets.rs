@@ -64,7 +64,7 @@ pub(super) enum SimulatedReport {
 impl SimulatedTargets {
     /// The targets of a board.
     pub(super) fn of(board: &Board) -> Self {
-        let (could_not, sick) = (said("could not apply it"), said("a check fails"));
+        let (could_not, sick) = (said("apply failed"), said("a check fails"));
         let actors = board.targets().map(SimulatedTarget::of).collect();
         Self { actors, pending: BTreeMap::new(), could_not, sick }
     }

@@ -70,7 +70,7 @@ impl Predicate {
 
 /// Why a text is not a valid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("read the selector at position {position}: {reason}")]
+#[error("invalid selector at position {position}: {reason}")]
 pub struct SelectorError {
     /// Byte position in the text, from 0.
     pub position: usize,

@@ -33,10 +33,10 @@ pub(super) fn read(text: &str) -> Result<Expression, SelectorError> {
     let mut rest = LocatingSlice::new(text);
     blank(&mut rest);
     if rest.is_empty() {
-        return Err(SelectorError { position: 0, reason: "it is empty; say 'all' for every node" });
+        return Err(SelectorError { position: 0, reason: "it is empty; write 'all' for every node" });
     }
     let tree = either(&mut rest, 0)?;
-    if rest.is_empty() { Ok(tree) } else { refuse(&rest, "expected 'and', 'or' or the end") }
+    if rest.is_empty() { Ok(tree) } else { refuse(&rest, "expected 'and', 'or' or the end of the selector") }
 }
 
 fn either(rest: &mut Text<'_>, depth: usize) -> Result<Expression, SelectorError> {

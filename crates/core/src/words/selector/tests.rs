@@ -34,15 +34,18 @@ fn a_selector_reads_like_a_sentence() {
 #[test]
 fn a_broken_selector_is_refused_with_its_place() {
     let cases = [
-        ("", "read the selector at position 0: it is empty; say 'all' for every node"),
-        ("role=", "read the selector at position 5: expected a value"),
-        ("role=web zone=a", "read the selector at position 9: expected 'and', 'or' or the end"),
-        ("(role=web", "read the selector at position 9: expected ')'"),
-        ("zone in a", "read the selector at position 8: expected '(' after 'in'"),
-        ("=web", "read the selector at position 0: expected a label key, 'name', 'not', 'all' or '('"),
+        ("", "invalid selector at position 0: it is empty; write 'all' for every node"),
+        ("role=", "invalid selector at position 5: expected a value"),
+        (
+            "role=web zone=a",
+            "invalid selector at position 9: expected 'and', 'or' or the end of the selector",
+        ),
+        ("(role=web", "invalid selector at position 9: expected ')'"),
+        ("zone in a", "invalid selector at position 8: expected '(' after 'in'"),
+        ("=web", "invalid selector at position 0: expected a label key, 'name', 'not', 'all' or '('"),
         (
             "role=web and",
-            "read the selector at position 12: expected a label key, 'name', 'not', 'all' or '('",
+            "invalid selector at position 12: expected a label key, 'name', 'not', 'all' or '('",
         ),
     ];
     for (text, message) in cases {

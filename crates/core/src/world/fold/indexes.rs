@@ -35,7 +35,7 @@ impl Fleet {
             return;
         }
         if let Some(before) = before {
-            self.let_go(&before.value.server, name);
+            self.release_node(&before.value.server, name);
         }
         let Some(kept) = self.presences.get(name).cloned() else { return };
         let present = match kept.value.contact {
@@ -54,7 +54,7 @@ impl Fleet {
     }
 
     /// A server no longer holds a node.
-    fn let_go(&mut self, server: &Option<ServerName>, name: &NodeName) {
+    fn release_node(&mut self, server: &Option<ServerName>, name: &NodeName) {
         let Some(held) = self.held.get_mut(server) else { return };
         held.remove_mut(name);
         if held.is_empty() {

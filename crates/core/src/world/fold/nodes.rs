@@ -50,7 +50,7 @@ impl Fleet {
 
     pub(super) fn put_report(&mut self, report: Report, revision: Revision) {
         let name = report.node.clone();
-        let waits = |report: &Report| report.entities.values().any(|entity| !entity.lacks.is_empty());
+        let waits = |report: &Report| report.entities.values().any(|entity| !entity.waits_for.is_empty());
         let waited = self.reports.get(&name).is_some_and(|before| waits(&before.value)) || waits(&report);
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {

@@ -41,8 +41,11 @@ impl Fleet {
             if instance.is_none_or(|instance| instance.level.serves()) {
                 continue;
             }
-            let own = WaitEntry { who: Waiter::Service(service.clone()), lacks: registration.lacks.clone() };
-            let own = Some(own).filter(|own| !own.lacks.is_empty());
+            let own = WaitEntry {
+                who: Waiter::Service(service.clone()),
+                waits_for: registration.waits_for.clone(),
+            };
+            let own = Some(own).filter(|own| !own.waits_for.is_empty());
             facts.extend(own.clone().map(WaitCause::Waits));
             let entity = registration.entity.as_ref().and_then(|entity| entity_waits(report, entity));
             facts.insert(WaitCause::Down {
@@ -56,6 +59,6 @@ impl Fleet {
 
 /// The services that an entity waits for on a node with this report; `None` if there are none.
 fn entity_waits(report: Option<&Report>, entity: &EntityName) -> Option<WaitEntry> {
-    let report = report?.entities.get(entity).filter(|report| !report.lacks.is_empty())?;
-    Some(WaitEntry { who: Waiter::Entity(entity.clone()), lacks: report.lacks.clone() })
+    let report = report?.entities.get(entity).filter(|report| !report.waits_for.is_empty())?;
+    Some(WaitEntry { who: Waiter::Entity(entity.clone()), waits_for: report.waits_for.clone() })
 }

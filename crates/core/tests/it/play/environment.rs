@@ -29,8 +29,8 @@ pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
     let (head, text) = line.split_once(": ").unwrap_or((line, ""));
     let words: Vec<&str> = head.split(' ').collect();
     Some(match words[..] {
-        ["a", strength @ ("freeze" | "stop"), name, "of", ref scope @ ..] => {
-            begin(world, strength, name, scope, text)
+        ["a", kind @ ("freeze" | "stop"), name, "of", ref scope @ ..] => {
+            begin(world, kind, name, scope, text)
         }
         ["the", "freeze" | "stop", name, "ends"] => {
             world.environment.freezes.retain(|freeze| freeze.name.as_str() != name);
@@ -47,7 +47,7 @@ pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
     })
 }
 
-fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], reason: &str) -> Step {
+fn begin(world: &mut World, kind: &str, name: &str, scope: &[&str], reason: &str) -> Step {
     let (scope, until) = match scope {
         [scope @ .., "for", span] if span.parse::<Span>().is_ok() => (scope, Some(span.parse().unwrap())),
         scope => (scope, None),
@@ -61,13 +61,13 @@ fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], reason: 
         }
         _ => return Err("of everything, web, db, or targets SELECTOR".into()),
     };
-    let strength = if strength == "stop" { FreezeKind::Stop } else { FreezeKind::Freeze };
+    let kind = if kind == "stop" { FreezeKind::Stop } else { FreezeKind::Freeze };
     let (name, by, reason) = (name.parse().unwrap(), "alice".parse().unwrap(), reason.into());
     let (at, until) = (world.now, until.map(|span| world.now.plus(span)));
     world.environment.freezes.push(Arc::new(Freeze {
         name,
         scope,
-        strength,
+        kind,
         annotation: Annotation { by, reason, at },
         until,
         labels: Labels::default(),

@@ -45,11 +45,11 @@ pub(super) fn slots(routes: Routes) -> Routes {
         )
         .add::<ReleaseSlot, Empty, _, _>(
             route(Post, paths::SLOT_RELEASE, RequiredAccess::Operate, "Release a slot"),
-            slots::give_back,
+            slots::release,
         )
         .add::<ForceRelease, Empty, _, _>(
             route(Post, paths::SLOT_FORCE_RELEASE, RequiredAccess::Operate, "Take a slot from its holder"),
-            slots::release,
+            slots::force_release,
         )
 }
 

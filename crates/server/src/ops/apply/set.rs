@@ -11,6 +11,7 @@ use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
+use bellwether_core::words::plural::plural;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution;
@@ -130,7 +131,9 @@ impl Session {
                 slot::set(transactor, scope, &document.spec()).await?;
             }
             (id, document) => {
-                return Err(ShapeError::at(&id.to_string(), format!("it is no {}", document.kind())).into());
+                return Err(
+                    ShapeError::at(&id.to_string(), format!("not a valid {}", document.kind())).into()
+                );
             }
         }
         self.label(object, events);
@@ -159,7 +162,7 @@ impl Session {
         let pause = &fleet.pauses.get(name)?.value;
         let active = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
         let held = active.filter(|node| pause.holds(&node.value)).count();
-        Some(format!("it holds {held} node(s) now, and those that {} picks later", pause.nodes))
+        Some(format!("covers {} now, and those that {} matches later", plural(held, "node"), pause.nodes))
     }
 
     /// Gives an object its labels. That is an event of its own if nothing else was said about it, after `events`.
@@ -169,8 +172,8 @@ impl Session {
         let labels: Vec<String> = object.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let cause =
             format!("its labels are {}", if labels.is_empty() { "none".into() } else { labels.join(", ") });
-        let told = event(object.id.labelled_event(), object.to_string(), cause);
-        let events = if self.draft.events() == events { vec![told] } else { Vec::new() };
+        let change_event = event(object.id.labelled_event(), object.to_string(), cause);
+        let events = if self.draft.events() == events { vec![change_event] } else { Vec::new() };
         self.draft.collect(&self.namespace, Changeset { writes: vec![Write::put(record)], events });
     }
 
@@ -237,7 +240,7 @@ fn in_object(object: &Object, error: OpError) -> OpError {
             OpError::Refused { reason: format!("apply {object}: {reason}"), hint: Some(hint) }
         }
         OpError::NotFound(what) => {
-            OpError::Refused { reason: format!("apply {object}: there is no {what}"), hint: None }
+            OpError::Refused { reason: format!("apply {object}: {what} does not exist"), hint: None }
         }
         other @ (OpError::Exists { .. }
         | OpError::Forbidden { .. }

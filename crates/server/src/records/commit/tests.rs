@@ -203,13 +203,13 @@ async fn deciders_and_people_take_precedence_over_reports_of_a_fleet_which_are_n
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
     let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
-    let told = |name: String| Proposal {
+    let proposal = |name: String| Proposal {
         actor: Actor::parse("node/web-1").unwrap(),
         ..presence(&name, Revision::ZERO, 1)
     };
     // All proposals are queued before the writer first runs.
     let fleet =
-        unconstrained(join_all((0..2_000).map(|number| committer.propose(told(format!("n-{number}"))))))
+        unconstrained(join_all((0..2_000).map(|number| committer.propose(proposal(format!("n-{number}"))))))
             .await;
     let people = unconstrained(join_all(
         (0..2_000).map(|number| committer.propose(presence(&format!("o-{number}"), Revision::ZERO, 1))),

@@ -103,13 +103,13 @@ fn objects() -> impl Strategy<Value = Document> {
     });
     let freezes =
         (labels(), texts(), some(word(&["freeze", "stop"])), some(word(&["4h", "90m", "30d"])), 0..3)
-            .prop_map(|(labels, reason, strength, lasts, scope)| {
+            .prop_map(|(labels, reason, kind, lasts, scope)| {
                 let entity = (scope == 1).then(|| "web".to_owned());
                 let targets = (scope == 2).then(|| "zone in (a,b) and not name=x".to_owned());
                 Document::Freeze(FreezeDocument {
                     labels,
                     reason,
-                    strength: strength.and_then(|word| word.parse().ok()),
+                    freeze_kind: kind.and_then(|word| word.parse().ok()),
                     lasts,
                     entity,
                     targets,

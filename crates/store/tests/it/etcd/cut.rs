@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{commit, next, put, soon, told, value};
+use bellwether_store::conformance::{changes_of, commit, next, put, soon, value};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{CommitOutcome, EtcdSettings, Range, Revision, Store, StoreError, Txn};
 use bellwether_testbed::proxy::{LinkFaults, Proxy};
@@ -18,7 +18,7 @@ async fn calls_and_watches_move_on_from_a_paused_member() {
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     let lease = store.grant(Duration::from_secs(600)).await.unwrap();
     commit(&store, [put("before", "1")]).await;
-    assert_eq!(told(&soon(watch.next()).await.unwrap()), ["before=1"]);
+    assert_eq!(changes_of(&soon(watch.next()).await.unwrap()), ["before=1"]);
     etcd.pause(0);
     // The member may lead; then the others find a new leader first, and a commit meanwhile may be lost.
     let moved_on = async {
@@ -55,13 +55,13 @@ async fn a_watch_on_a_connection_that_is_cut_goes_on_with_another_member() {
     let direct = direct.await.unwrap();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&direct, [put("a", "1")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=1"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["a=1"]);
     proxy.set(LinkFaults { open: false, ..LinkFaults::FAIR });
     for number in 2..=5 {
         commit(&direct, [put("a", &number.to_string())]).await;
     }
     for number in 2..=5 {
-        assert_eq!(told(&next(&mut watch).await.unwrap()), [format!("a={number}")]);
+        assert_eq!(changes_of(&next(&mut watch).await.unwrap()), [format!("a={number}")]);
     }
     assert_eq!(value(&store, "a").await.as_deref(), Some("5"));
     proxy.set(LinkFaults::FAIR);

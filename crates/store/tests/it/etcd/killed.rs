@@ -46,11 +46,11 @@ fn step(writer: u64, number: u64) -> Txn {
 /// Counts up until told to stop, and gives the number and revision of each acknowledged commit. A commit of unknown
 /// outcome is looked after, as the contract says; it may also be made later, and then a compare fails.
 async fn count_up(store: Store, writer: u64, load: Arc<Load>) -> Vec<(u64, Revision)> {
-    let (mut number, mut told) = (1, Vec::new());
+    let (mut number, mut committed) = (1, Vec::new());
     while !load.is_over.load(Ordering::SeqCst) {
         match store.commit(step(writer, number)).await {
             Ok(CommitOutcome::Committed(revision)) => {
-                told.push((number, revision));
+                committed.push((number, revision));
                 load.acknowledged.fetch_add(1, Ordering::SeqCst);
                 number += 1;
             }
@@ -63,7 +63,7 @@ async fn count_up(store: Store, writer: u64, load: Arc<Load>) -> Vec<(u64, Revis
             Err(error) => panic!("cannot {error}"),
         }
     }
-    told
+    committed
 }
 
 async fn count_of(store: &Store, writer: u64) -> u64 {
@@ -112,15 +112,15 @@ async fn killing_the_leader_loses_no_acknowledged_commit_makes_none_twice_and_le
         etcd.restart(leader);
     }
     load.is_over.store(true, Ordering::SeqCst);
-    let mut told = Vec::new();
+    let mut committed = Vec::new();
     for writer in writers {
-        told.push(soon(writer).await.unwrap().unwrap());
+        committed.push(soon(writer).await.unwrap().unwrap());
     }
     let (revision, present) = state(&store, None).await.unwrap();
     let last = present.values().map(|entry| entry.modified).max().unwrap();
     assert!(last <= revision);
     let seen = soon(follow(store.clone(), last, watch)).await;
-    for (writer, told) in (0..).zip(&told) {
+    for (writer, committed) in (0..).zip(&committed) {
         let count: u64 = value(&store, &format!("count/{writer}")).await.unwrap().parse().unwrap();
         let log = present.keys().filter(|key| key.starts_with(format!("log/{writer}/").as_bytes())).count();
         assert_eq!(u64::try_from(log).unwrap(), count, "as many keys in the log as were counted");
@@ -128,7 +128,7 @@ async fn killing_the_leader_loses_no_acknowledged_commit_makes_none_twice_and_le
         let logged = seen.values().flatten().filter(|key| key.starts_with(&own));
         let expected: Vec<_> = (1..=count).map(|number| format!("{own}{number:06}")).collect();
         assert!(logged.eq(&expected), "the watch told each commit once, in order");
-        for (number, revision) in told {
+        for (number, revision) in committed {
             assert!(seen[revision].contains(&format!("{own}{number:06}")), "an acknowledged commit is there");
         }
     }

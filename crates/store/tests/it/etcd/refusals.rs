@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{commit, next, put, soon, told};
+use bellwether_store::conformance::{changes_of, commit, next, put, soon};
 use bellwether_store::testing::certificates::Certificates;
 use bellwether_store::testing::etcd::{Options, TestEtcd};
 use bellwether_store::{EtcdSettings, OpenError, Range, Revision, Store};
@@ -108,7 +108,7 @@ async fn certificates_that_do_not_fit_are_told_apart_and_those_that_do_are_let_i
     assert_eq!(store.list(Range::all(), None, 1).await.unwrap().revision, Revision(0), "nothing was written");
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=1"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["a=1"]);
     store.close().await;
 }
 

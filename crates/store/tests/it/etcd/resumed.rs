@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{commit, next, put, soon, told};
+use bellwether_store::conformance::{changes_of, commit, next, put, soon};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Range, Revision, Store, WatchError};
 
@@ -24,12 +24,12 @@ async fn a_watch_goes_on_behind_a_restart_of_the_only_member() {
     let store = open(&etcd, &tasks).await;
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=1"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["a=1"]);
     etcd.kill(0);
     etcd.restart(0);
     ready(&store).await;
     commit(&store, [put("a", "2")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=2"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["a=2"]);
     store.close().await;
 }
 

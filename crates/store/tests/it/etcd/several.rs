@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{commit, dump, next, put, soon, told};
+use bellwether_store::conformance::{changes_of, commit, dump, next, put, soon};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Compaction, EtcdSettings, Range, Revision, Store, StoreError};
 
@@ -18,7 +18,7 @@ async fn stores_with_different_prefixes_do_not_see_each_other() {
     let mut watch = right.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&left, [put("k", "left"), put("\u{7f}", "left")]).await;
     commit(&right, [put("k", "right")]).await;
-    assert_eq!(told(&next(&mut watch).await.unwrap()), ["k=right"]);
+    assert_eq!(changes_of(&next(&mut watch).await.unwrap()), ["k=right"]);
     assert_eq!(dump(&right, Range::all(), None).await, [("k".to_owned(), "right".to_owned())]);
     assert_eq!(dump(&same, Range::all(), None).await, dump(&left, Range::all(), None).await);
     assert_eq!(dump(&left, Range::all(), None).await.len(), 2);
@@ -41,7 +41,7 @@ async fn of_two_stores_each_turn_one_cuts_history_and_who_keeps_up_loses_nothing
         while cuts < 2 {
             count += 1;
             commit(&second, [put("k", &count.to_string())]).await;
-            assert_eq!(told(&next(&mut watch).await.unwrap()), [format!("k={count}")]);
+            assert_eq!(changes_of(&next(&mut watch).await.unwrap()), [format!("k={count}")]);
             match first.list(Range::all(), Some(oldest), 1).await {
                 Ok(_) => {}
                 Err(StoreError::Compacted { oldest: now }) => (oldest, cuts) = (now, cuts + 1),

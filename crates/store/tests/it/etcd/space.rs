@@ -39,10 +39,10 @@ async fn an_etcd_without_space_is_read_only_keeps_leases_alive_and_recovers_by_i
     let lease = store.grant(Duration::from_secs(600)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
     let count = fill(&store).await;
-    let is_told =
+    let is_full =
         |health: &bellwether_store::Health| health.alarms.iter().any(|alarm| alarm.contains("NOSPACE"));
-    let told = soon(health.wait_for(is_told)).await.unwrap().clone();
-    let Condition::ReadOnly { reason, .. } = told.condition else { panic!("{told:?}") };
+    let observed = soon(health.wait_for(is_full)).await.unwrap().clone();
+    let Condition::ReadOnly { reason, .. } = observed.condition else { panic!("{observed:?}") };
     assert!(reason.contains("disarm the alarm with etcdctl"), "{reason}");
     for _ in 0..3 {
         let refused = store.commit(Txn { compares: vec![], ops: vec![put("refused", "1")] }).await;

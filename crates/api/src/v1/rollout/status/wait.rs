@@ -9,7 +9,7 @@ use crate::v1::hook::HookPurpose;
 
 /// What a rollout waits for. It continues by itself once the reason is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "reason", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RolloutWait {
     /// No target matches the selector.
     NoTargets,
@@ -33,7 +33,7 @@ pub enum RolloutWait {
         /// Name of the token that set it.
         by: String,
         /// The reason that was given; may be empty.
-        message: String,
+        reason: String,
         /// Time at which it ends by itself, in milliseconds since the Unix epoch; absent if a person has to
         /// delete it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,20 +72,20 @@ pub enum RolloutWait {
         /// The purpose of the hook.
         hook: HookPurpose,
         /// Its answer, or the error of the call; empty before the first answer.
-        message: String,
+        reason: String,
     },
 }
 
 /// Why a rollout is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "reason", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RolloutPause {
     /// A person paused it.
     Person {
         /// Name of the token of the person or program.
         by: String,
         /// The reason that was given; may be empty.
-        message: String,
+        reason: String,
     },
     /// A stop is in force.
     Stopped {
@@ -94,17 +94,17 @@ pub enum RolloutPause {
         /// Name of the token that set it.
         by: String,
         /// The reason that was given; may be empty.
-        message: String,
+        reason: String,
     },
     /// The monitor does not answer.
     MonitorUnavailable {
         /// The error of the last call.
-        message: String,
+        reason: String,
     },
     /// The version is bad for another reason than failed targets.
     BadVersion {
         /// The reason, one line.
-        message: String,
+        reason: String,
     },
     /// More targets failed than the policy tolerates, and its `on_failure` is `pause`.
     TooManyFailed {
@@ -141,7 +141,7 @@ impl From<&core::RolloutWait> for RolloutWait {
             core::RolloutWait::Frozen { freeze, by, reason, until } => Self::Frozen {
                 freeze: freeze.to_string(),
                 by: by.to_string(),
-                message: reason.clone(),
+                reason: reason.clone(),
                 until_ms: until.map(Timestamp::as_millis),
             },
             core::RolloutWait::Window { opens } => Self::Window { opens_ms: opens.as_millis() },
@@ -154,7 +154,7 @@ impl From<&core::RolloutWait> for RolloutWait {
                 Self::Unavailable { domain: domain.as_ref().map(ToString::to_string) }
             }
             core::RolloutWait::Hook { asked, reason } => {
-                Self::Hook { hook: (*asked).into(), message: reason.clone() }
+                Self::Hook { hook: (*asked).into(), reason: reason.clone() }
             }
         }
     }
@@ -170,10 +170,10 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
             RolloutWait::OnlySuspect => Self::OnlyQuiet,
             RolloutWait::OnlyUnreachable => Self::OnlyUnreachable,
             RolloutWait::NoDomain { key } => Self::NoDomain { key: key.into() },
-            RolloutWait::Frozen { freeze, by, message, until_ms } => Self::Frozen {
+            RolloutWait::Frozen { freeze, by, reason, until_ms } => Self::Frozen {
                 freeze: read("status.waiting.freeze", &freeze)?,
                 by: read("status.waiting.by", &by)?,
-                reason: message,
+                reason,
                 until: until_ms.map(Timestamp::from_millis),
             },
             RolloutWait::Window { opens_ms } => Self::Window { opens: Timestamp::from_millis(opens_ms) },
@@ -183,7 +183,7 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
             RolloutWait::Approval { stage } => Self::Approval { stage },
             RolloutWait::Need { need } => Self::Need { need: read("status.waiting.need", &need)? },
             RolloutWait::Unavailable { domain } => Self::Unavailable { domain: domain.map(Into::into) },
-            RolloutWait::Hook { hook, message } => Self::Hook { asked: hook.into(), reason: message },
+            RolloutWait::Hook { hook, reason } => Self::Hook { asked: hook.into(), reason },
         })
     }
 }
@@ -192,15 +192,15 @@ impl From<&core::RolloutPause> for RolloutPause {
     fn from(from: &core::RolloutPause) -> Self {
         match from {
             core::RolloutPause::Person { by, reason } => {
-                Self::Person { by: by.to_string(), message: reason.clone() }
+                Self::Person { by: by.to_string(), reason: reason.clone() }
             }
             core::RolloutPause::Stopped { freeze, by, reason } => {
-                Self::Stopped { freeze: freeze.to_string(), by: by.to_string(), message: reason.clone() }
+                Self::Stopped { freeze: freeze.to_string(), by: by.to_string(), reason: reason.clone() }
             }
             core::RolloutPause::MonitorSilent { reason } => {
-                Self::MonitorUnavailable { message: reason.clone() }
+                Self::MonitorUnavailable { reason: reason.clone() }
             }
-            core::RolloutPause::Bad { reason } => Self::BadVersion { message: reason.clone() },
+            core::RolloutPause::Bad { reason } => Self::BadVersion { reason: reason.clone() },
             core::RolloutPause::TooManyFailed { failed, tolerated } => {
                 Self::TooManyFailed { failed: *failed, tolerated: *tolerated }
             }
@@ -218,16 +218,16 @@ impl TryFrom<RolloutPause> for core::RolloutPause {
     type Error = ShapeError;
     fn try_from(from: RolloutPause) -> Result<Self, ShapeError> {
         Ok(match from {
-            RolloutPause::Person { by, message } => {
-                Self::Person { by: read("status.paused.by", &by)?, reason: message }
+            RolloutPause::Person { by, reason } => {
+                Self::Person { by: read("status.paused.by", &by)?, reason }
             }
-            RolloutPause::Stopped { freeze, by, message } => Self::Stopped {
+            RolloutPause::Stopped { freeze, by, reason } => Self::Stopped {
                 freeze: read("status.paused.freeze", &freeze)?,
                 by: read("status.paused.by", &by)?,
-                reason: message,
+                reason,
             },
-            RolloutPause::MonitorUnavailable { message } => Self::MonitorSilent { reason: message },
-            RolloutPause::BadVersion { message } => Self::Bad { reason: message },
+            RolloutPause::MonitorUnavailable { reason } => Self::MonitorSilent { reason },
+            RolloutPause::BadVersion { reason } => Self::Bad { reason },
             RolloutPause::TooManyFailed { failed, tolerated } => Self::TooManyFailed { failed, tolerated },
             RolloutPause::NoKnownGood { failed, tolerated } => {
                 Self::NothingToRollBackTo { failed, tolerated }
