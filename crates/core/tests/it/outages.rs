@@ -293,13 +293,15 @@ fn scene(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value =
     let shape = (any::<bool>(), any::<bool>(), 1..5_usize, 1..30_u64, 0..25_u64, 1..18_u64);
     (truth, shape, any::<bool>(), 1..4_u32).prop_flat_map(
         |(truth, (external, needs_server, machines, work, soak, every), fail_fast, batch)| {
+            let gap = if external { StalenessLimits::default().longest_gap() } else { Span::ZERO };
             let draft = PolicyDraft {
                 batch: batch.to_string().parse().ok(),
                 soak: Some(Span::from_secs(soak * STEP)),
                 fail_fast: Some(fail_fast),
                 unreachable: "100%".parse().ok(),
-                // Enough for the work, the way of the reports and the soak, and not a step more.
-                deadline: Some(Span::from_secs((work + soak + 2 * every + 4) * STEP)),
+                // Enough for the work, the way of the reports and the soak, and not a step more; of external targets also
+                // for the longest time between reports that still counts as contact.
+                deadline: Some(Span::from_secs((work + soak + 2 * every + 4) * STEP).plus(gap)),
                 ..PolicyDraft::default()
             };
             let policy = Policy::new(draft).unwrap();
