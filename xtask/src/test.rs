@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 13] = [
+const PACKAGES: [(&str, &str, &str); 14] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -22,7 +22,14 @@ const PACKAGES: [(&str, &str, &str); 13] = [
     // Its own discovery of Consul's targets, and with blocking reads; Debian's Prometheus is built without any.
     ("victoria-metrics", "victoria-metrics", "-version"),
     ("python3-consul", "/usr/bin/python3", "-cimport consul"),
+    ("python3-venv", "/usr/bin/python3", "-cimport ensurepip"),
 ];
+
+/// Where Python's tools are installed, below the repository.
+const PYTHON: &str = "target/python";
+
+/// Tools that check the API's description and generate a client from it; Debian has none for this version of OpenAPI.
+const PYTHON_TOOLS: [&str; 2] = ["openapi-spec-validator==0.9.0", "openapi-python-client==0.29.1"];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;
@@ -44,6 +51,18 @@ pub(crate) fn faults(root: &Path, filter: Option<&str>) -> Result<()> {
 }
 
 fn install(root: &Path) -> Result<()> {
+    install_packages(root)?;
+    let python = root.join(PYTHON).join("bin/python").display().to_string();
+    if has(&python, "-cimport openapi_spec_validator, openapi_python_client") {
+        return Ok(());
+    }
+    let list = PYTHON_TOOLS.join(" ");
+    say(&format!("the tests use tools of Python that are not here: {list}"));
+    shell::run(root, "/usr/bin/python3", &["-m", "venv", "--clear", PYTHON])?;
+    shell::run(root, &python, &[&["-m", "pip", "install", "--quiet"], &PYTHON_TOOLS[..]].concat())
+}
+
+fn install_packages(root: &Path) -> Result<()> {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(_, program, arg)| !has(program, arg)).map(|(name, _, _)| *name).collect();
     if missing.is_empty() {

@@ -19,7 +19,8 @@ pub(crate) mod validate;
 
 use std::path::Path;
 
-pub use error::ConfigError;
+use bellwether_rt::config_error::ConfigError;
+
 pub use settings::{Config, DEFAULT_DATA_DIR, OnExit};
 
 impl Config {

@@ -209,6 +209,18 @@ impl Agent {
     }
 }
 
+/// Whether this node has joined, under the configured name.
+///
+/// # Errors
+/// [`RunError::Another`] if it joined under another name; [`RunError::Identity`].
+pub fn has_joined(config: &Config) -> Result<bool, RunError> {
+    match identity(config) {
+        Ok(_) => Ok(true),
+        Err(RunError::NotJoined { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn identity(config: &Config) -> Result<Identity, RunError> {
     let dir = config.data_dir.clone();
     let identity = Identity::load(&dir)?.ok_or(RunError::NotJoined { dir })?;

@@ -10,4 +10,4 @@ pub mod tls;
 pub use access::{Access, Identity};
 pub use calls::nodes::NodeKnowledge;
 pub use connection::{Client, DEFAULT_DEADLINE};
-pub use error::CallError;
+pub use error::{CallError, UnreachableCause};

@@ -283,7 +283,8 @@ pub(crate) struct Events {
     /// Most events to print, 1 to 1000
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "N")]
     pub(crate) limit: u32,
-    /// Subject of the events, like node/web-1 or entity/web; every subject if absent
+    /// Object that the events are about, with its parts: NAME, node/NAME, entity/NAME, rollout/ENTITY, target/ENTITY/NAME,
+    /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME or token/NAME; every object if absent
     #[arg(long, value_name = "SUBJECT")]
     pub(crate) about: Option<String>,
 }

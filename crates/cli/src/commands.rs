@@ -27,6 +27,7 @@ mod service;
 mod simulate;
 mod slot;
 mod statuses;
+mod subject;
 mod token;
 mod transfer;
 mod wait;

@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::access::Role;
+use bellwether_api::v1::policy::{OnFailure, Policy, Supersede};
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -45,7 +46,8 @@ fn with_candidates(command: Command) -> Command {
     let inner: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     let mut command = command;
     for id in ids {
-        command = command.mut_arg(id, completed);
+        let of = command.get_name().to_owned();
+        command = command.mut_arg(id, |arg| completed(&of, arg));
     }
     for name in inner {
         command = command.mut_subcommand(name, with_candidates);
@@ -53,14 +55,47 @@ fn with_candidates(command: Command) -> Command {
     command
 }
 
-fn completed(arg: Arg) -> Arg {
+/// An argument of a command with the candidates for its value.
+fn completed(command: &str, arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
+    let words =
+        |words: &'static [&'static str]| ArgValueCandidates::new(move || plain(words.iter().copied()));
     match (Kind::of_value(&value), value.as_str()) {
         (Some(kind), _) => arg.add(ArgValueCandidates::new(move || plain(names_of(kind)))),
-        (None, "SUBJECT") => arg.add(ArgValueCompleter::new(subjects)),
+        (None, "SUBJECT") => {
+            let kinds = kinds_of(command);
+            arg.add(ArgValueCompleter::new(move |typed: &OsStr| subjects(kinds, typed)))
+        }
         (None, "PATH") => arg.add(ArgValueCandidates::new(|| plain(crate::fields::paths()))),
-        (None, "FIELD") => arg.add(ArgValueCandidates::new(|| plain(Policy::field_names().iter().copied()))),
+        (None, "FIELD") => arg.add(ArgValueCandidates::new(|| plain(flag_names()))),
+        (None, "REACTION") => arg.add(words(OnFailure::WORDS)),
+        (None, "EFFECT") => arg.add(words(Supersede::WORDS)),
+        (None, "ORDER") => arg.add(words(&["name", "label:", "shuffle:"])),
+        (None, "BOOL") => arg.add(words(&["true", "false"])),
+        (None, "ROLE") => arg.add(words(Role::WORDS)),
+        (None, "STATE") => arg.add(words(&["success", "failed", "running", "pending"])),
         (None, _) => arg,
+    }
+}
+
+/// The fields of a policy as its flags are written.
+fn flag_names() -> impl Iterator<Item = String> {
+    Policy::field_names().iter().map(|name| name.replace('_', "-"))
+}
+
+/// The kinds of subjects that a command takes.
+fn kinds_of(command: &str) -> &'static [&'static str] {
+    const EXPLAINED: &[&str] = &["node/", "entity/", "service/", "target/", "slot/"];
+    const DESCRIBED: &[&str] =
+        &["node/", "entity/", "service/", "target/", "slot/", "rollout/", "freeze/", "pause/", "profile/"];
+    const RECORDED: &[&str] = &[
+        "node/", "entity/", "service/", "target/", "slot/", "rollout/", "freeze/", "pause/", "profile/",
+        "token/",
+    ];
+    match command {
+        "why" => EXPLAINED,
+        "events" => RECORDED,
+        _ => DESCRIBED,
     }
 }
 
@@ -68,17 +103,29 @@ fn plain(names: impl IntoIterator<Item = impl Into<String>>) -> Vec<CompletionCa
     names.into_iter().map(|name| CompletionCandidate::new(name.into())).collect()
 }
 
-/// Subjects such as `node/web-1`: the kinds until there is a slash, then the names of that kind.
-fn subjects(typed: &OsStr) -> Vec<CompletionCandidate> {
-    const KINDS: [&str; 8] =
-        ["node/", "entity/", "service/", "rollout/", "freeze/", "pause/", "slot/", "profile/"];
+/// Subjects such as `node/web-1`: the kinds and bare names until there is a slash, then the names of that kind.
+fn subjects(kinds: &[&str], typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let Some((word, _)) = typed.split_once('/') else {
-        return plain(KINDS.into_iter().filter(|kind| kind.starts_with(&*typed)));
+    let all: Vec<String> = match typed.split_once('/') {
+        None => {
+            // A bare name is a node's or an entity's; before its first letter there may be thousands.
+            let bare: &[Kind] = if typed.is_empty() { &[] } else { &[Kind::Node, Kind::Entity] };
+            let bare = bare.iter().flat_map(|kind| names_of(*kind));
+            kinds.iter().map(|kind| (*kind).to_owned()).chain(bare).collect()
+        }
+        Some((word, _)) if !kinds.contains(&format!("{word}/").as_str()) => Vec::new(),
+        Some(("target", rest)) => match rest.split_once('/') {
+            None => names_of(Kind::Entity).into_iter().map(|entity| format!("target/{entity}/")).collect(),
+            Some((entity, _)) => {
+                names_of(Kind::Node).into_iter().map(|node| format!("target/{entity}/{node}")).collect()
+            }
+        },
+        Some((word, _)) => {
+            let found = Kind::of_subject(word).map(names_of).unwrap_or_default();
+            found.into_iter().map(|name| format!("{word}/{name}")).collect()
+        }
     };
-    let found = Kind::of_subject(word).map(names_of).unwrap_or_default();
-    let all = found.into_iter().map(|name| format!("{word}/{name}"));
-    plain(all.filter(|subject| subject.starts_with(&*typed)))
+    plain(all.into_iter().filter(|subject| subject.starts_with(&*typed)))
 }
 
 /// The names of a kind, asked with the global options on the line that is completed.

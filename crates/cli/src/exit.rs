@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::problem::Code;
 
 /// How a command ended, for scripts.
@@ -15,7 +15,7 @@ pub(crate) enum Exit {
     No,
     /// Not within the time given.
     Timeout,
-    /// A person has to act.
+    /// A person may have to act.
     NeedsPerson,
     /// Done in part.
     Partial,
@@ -29,6 +29,8 @@ pub(crate) enum Exit {
     Unavailable,
     /// A fault of this program.
     Internal,
+    /// The reader of the output has gone away: 128 and the number of SIGPIPE, as a shell reports it of other programs.
+    ReaderGone,
     /// The exit code of the command that was run; 128 and the signal's number if a signal ended it.
     Child(u8),
     /// `pending-update`: unknown, but a local version exists.
@@ -51,6 +53,7 @@ impl Exit {
             Self::Usage => 64,
             Self::Unavailable => 69,
             Self::Internal => 70,
+            Self::ReaderGone => 141,
             Self::Child(code) => code,
         }
     }
@@ -85,9 +88,9 @@ impl Failure {
         Self::new(Exit::Internal, what)
     }
 
-    /// The end of a command whose reader has gone away: quiet, and no failure.
+    /// The end of a command whose reader has gone away: quiet.
     pub(crate) const fn reader_gone() -> Self {
-        Self { exit: Exit::Yes, message: String::new(), hint: None, not_found: false }
+        Self { exit: Exit::ReaderGone, message: String::new(), hint: None, not_found: false }
     }
 
     /// A fact that stands by itself, like `the token has expired`.
@@ -114,9 +117,17 @@ impl From<CallError> for Failure {
         let what = error.to_string();
         match error {
             CallError::Setup { .. } => Self::usage(what),
-            CallError::Unreachable { .. } => Self::new(Exit::Unavailable, what).hint(
-                "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context",
-            ),
+            CallError::Unreachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
+                UnreachableCause::Certificate => {
+                    "check --ca, BELLWETHER_CA or the context: it must be pki/ca.pem of this control plane, and the server's certificate must name the address"
+                }
+                UnreachableCause::Scheme => {
+                    "check the scheme: a server speaks https, and http only on the plain listener of `bellwether dev`"
+                }
+                UnreachableCause::Connection => {
+                    "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context"
+                }
+            }),
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
             CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {
@@ -178,17 +189,18 @@ mod tests {
     use super::*;
 
     /// Every exit code with its meaning, as the guide lists them.
-    const TABLE: [(Exit, &str); 10] = [
+    const TABLE: [(Exit, &str); 11] = [
         (Exit::Yes, "yes, or done"),
         (Exit::No, "no, failed, or not found"),
         (Exit::Timeout, "not within the time given"),
-        (Exit::NeedsPerson, "a person has to act: the rollout is paused or waits for approval"),
+        (Exit::NeedsPerson, "the rollout is paused or needs approval: a person may have to act"),
         (Exit::Partial, "done in part: some targets failed"),
         (Exit::Conflict, "conflict: somebody else changed the object first"),
         (Exit::Refused, "forbidden, or refused in the current state"),
         (Exit::Usage, "wrong usage, invalid input, or a missing `--yes`"),
         (Exit::Unavailable, "the control plane, its store or this machine's agent cannot be reached"),
         (Exit::Internal, "a fault of bellwether itself"),
+        (Exit::ReaderGone, "the reader of the output went away while a command followed something"),
     ];
 
     #[test]

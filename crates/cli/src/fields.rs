@@ -24,6 +24,12 @@ const DEEPEST: usize = 4;
 const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
+/// What has fields.
+const EXPLAINED: &str = "entity, policy, freeze, pause, profile, slot, server.toml, agent.toml";
+
+/// Objects that no file contains.
+const WITHOUT_FIELDS: [&str; 7] = ["rollout", "node", "target", "service", "lock", "token", "event"];
+
 /// The paths of all fields; none if the API's description cannot be read.
 pub(crate) fn paths() -> Vec<String> {
     all().unwrap_or_default().into_iter().map(|field| field.field).collect()
@@ -35,7 +41,7 @@ pub(crate) fn paths() -> Vec<String> {
 /// Not found, with the nearest path as its hint.
 pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> {
     let asked = asked.replace('-', "_");
-    let whole = asked.contains(".toml.");
+    let whole = asked.contains(".toml.") || asked.ends_with(".toml");
     let in_file = |name: &str| asked.strip_prefix(name).map(|key| format!("{name}toml.{key}"));
     let in_file = in_file("server.").or_else(|| in_file("agent.")).filter(|_| !whole);
     let asked = in_file.unwrap_or(asked);
@@ -49,11 +55,20 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
         }
     }
     let failure = Failure::new(Exit::No, format!("explain {asked}: the field does not exist"));
-    let known = table.iter().map(|field| field.field.as_str());
-    let near = full.iter().find_map(|path| nearest(path, known.clone()));
+    if WITHOUT_FIELDS.contains(&asked.as_str()) {
+        return Err(
+            failure.hint(format!("a {asked} is not written in a file; what can be explained: {EXPLAINED}"))
+        );
+    }
+    // The part that was written is compared: with a long prefix any field would be near.
+    let near = PLACES.iter().find_map(|place| {
+        let known = table.iter().filter_map(|field| field.field.strip_prefix(place));
+        nearest(&asked, known).map(|near| format!("{place}{near}"))
+    });
     Err(match near {
         Some(near) => failure.hint(format!("did you mean {near}?")),
-        None => failure.hint("list all fields with: bellwether explain -o name"),
+        None => failure
+            .hint(format!("what can be explained: {EXPLAINED}; all fields: bellwether explain -o name")),
     })
 }
 
@@ -112,7 +127,8 @@ fn explained(path: &str, shape: &Value, inner: Option<&Value>) -> Field {
         None => (said.trim().to_owned(), None),
     };
     let first = || inner?.get("enum")?.as_array()?.first().cloned();
-    let example = shape.get("example").cloned().or_else(first);
+    let of_many = || shape.get("examples")?.as_array()?.first().cloned();
+    let example = shape.get("example").cloned().or_else(of_many).or_else(first);
     Field { field: path.to_owned(), meaning, default, example }
 }
 
@@ -164,5 +180,22 @@ mod tests {
         assert_eq!(deadline.first().unwrap().default.as_deref(), Some("120s + soak"));
         let hint = find(&all().unwrap(), "policy.batsh").unwrap_err().hint.unwrap();
         assert_eq!(hint, "did you mean policy.batch?");
+    }
+
+    #[test]
+    fn a_file_is_explained_as_a_whole_and_a_name_without_fields_is_not_guessed() {
+        let table = all().unwrap();
+        for file in ["agent.toml", "server.toml"] {
+            let found = find(&table, file).unwrap();
+            assert!(found.len() > 5 && found.iter().all(|field| field.field.starts_with(file)), "{file}");
+        }
+        let hint = find(&table, "rollout").unwrap_err().hint.unwrap();
+        assert!(!hint.contains("follows"), "{hint}");
+        let named = |path: &str| table.iter().any(|field| field.field == path);
+        assert!(named("agent.toml.entity.NAME.needs.count") && !named("agent.toml.count"));
+        for field in &table {
+            let dangling = field.meaning.contains("see below") || field.meaning.contains("as above");
+            assert!(!dangling, "{}: {}", field.field, field.meaning);
+        }
     }
 }

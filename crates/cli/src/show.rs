@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod data;
+pub(crate) mod event;
 pub(crate) mod paint;
 pub(crate) mod screen;
 pub(crate) mod time;
@@ -92,7 +93,7 @@ pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
 /// Prints to stdout. A reader that has gone away is not a failure of the command; a full disk is.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match try_print(text) {
-        Err(failure) if failure.exit == Exit::Yes => Ok(()),
+        Err(failure) if failure.exit == Exit::ReaderGone => Ok(()),
         ended => ended,
     }
 }
@@ -100,8 +101,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Prints to stdout, for a command that prints until it is stopped.
 ///
 /// # Errors
-/// A failure without a message and with exit code 0 when the reader has gone away: the command is to end quietly. A failure
-/// with its reason when the text cannot be written.
+/// [`Failure::reader_gone`] when the reader has gone away: the command is to end quietly, and not as if what it follows had
+/// ended. A failure with its reason when the text cannot be written.
 pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
     let text = text.trim_end();
     if text.is_empty() {

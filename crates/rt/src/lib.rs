@@ -1,11 +1,12 @@
 //! The life of long-running things: named tasks that are joined, acceptors with a limit on connections, the only clock, stop
-//! signals, and fail points for tests.
+//! signals, errors of configuration files, and fail points for tests.
 //!
 //! This crate knows nothing of the domain. It is the only place that starts a task, reads the wall clock
 //! or listens for signals; everything else is given what it needs.
 
 pub mod acceptor;
 pub mod clock;
+pub mod config_error;
 pub mod fail;
 #[cfg(any(test, feature = "testing"))]
 pub mod gate;

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
 use bellwether_core::words::name::{Actor, ServerName};
+use bellwether_rt::config_error::ConfigError;
 use deciders::DeciderSettings;
 use etcd::Etcd;
 use serde::Deserialize;
-pub use value::ConfigError;
 use value::span;
 
 use crate::hooks::settings::HookSettings;
@@ -96,11 +96,11 @@ impl Config {
             path: path.to_owned(),
             reason: error.to_string().trim_end().to_owned(),
         };
-        Self::check(toml::from_str(&text).map_err(parse)?)
+        Self::check(toml::from_str(&text).map_err(parse)?).map_err(|error| error.in_file(path))
     }
 
     fn check(file: File) -> Result<Self, ConfigError> {
-        let value = |key, reason: String| ConfigError::Value { key, reason };
+        let value = ConfigError::value;
         let listen = file.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
         let listen: SocketAddr = listen
             .parse()
@@ -159,7 +159,7 @@ impl Config {
 
 /// The server's name. It is required where servers share a store.
 fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigError> {
-    let value = |reason: String| ConfigError::Value { key: "name", reason };
+    let value = |reason: String| ConfigError::value("name", reason);
     match name {
         Some(name) => ServerName::parse(&name).map_err(|error| value(error.to_string())),
         None if shares => Err(value("missing; each server that shares an etcd needs a name".to_owned())),
@@ -168,7 +168,7 @@ fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigErro
 }
 
 fn address(text: String) -> Result<String, ConfigError> {
-    let refuse = |reason: String| ConfigError::Value { key: "address", reason };
+    let refuse = |reason: String| ConfigError::value("address", reason);
     let uri: http::Uri =
         text.parse().map_err(|error| refuse(format!("{text:?} is not https://HOST:PORT: {error}")))?;
     let whole = uri.scheme_str() == Some("https") && uri.host().is_some() && matches!(uri.path(), "" | "/");
@@ -182,7 +182,7 @@ fn address(text: String) -> Result<String, ConfigError> {
 fn hook_tokens(table: BTreeMap<String, PathBuf>) -> Result<BTreeMap<Actor, PathBuf>, ConfigError> {
     let named = |(name, file): (String, PathBuf)| match Actor::parse(&name) {
         Ok(name) => Ok((name, file)),
-        Err(error) => Err(ConfigError::Value { key: "hook_tokens", reason: error.to_string() }),
+        Err(error) => Err(ConfigError::value("hook_tokens", error.to_string())),
     };
     table.into_iter().map(named).collect()
 }
@@ -206,7 +206,7 @@ mod tests {
     fn unknown_keys_wrong_units_and_contradictions_are_refused_with_their_place() {
         let cases = [
             ("listn = \"x\"", "unknown field `listn`"),
-            ("suspect_after = \"5\"", "use suspect_after: \"5\" is not a duration"),
+            ("suspect_after = \"5\"", ": \"5\" is not a duration"),
             ("suspect_after = \"1m\"", "is not longer than suspect_after 1m"),
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),
@@ -217,6 +217,7 @@ mod tests {
             with(text, |config| {
                 let refusal = config.unwrap_err().to_string();
                 assert!(refusal.contains(reason), "{text}: {refusal}");
+                assert!(refusal.contains(" /"), "the file is named: {refusal}");
             });
         }
     }

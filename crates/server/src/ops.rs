@@ -5,6 +5,7 @@ pub mod apply;
 pub mod entity;
 pub mod expect;
 pub mod external;
+mod field_change;
 pub mod freeze;
 pub mod log;
 pub mod node;

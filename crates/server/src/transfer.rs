@@ -79,6 +79,14 @@ pub enum TransferError {
     Shape(#[from] ShapeError),
 }
 
+impl TransferError {
+    /// Whether another process has the store open.
+    #[must_use]
+    pub const fn is_in_use(&self) -> bool {
+        matches!(self, Self::Open(error) if error.is_in_use())
+    }
+}
+
 /// Count and checksum of records, in the order of their keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordTally {

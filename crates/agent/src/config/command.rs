@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bellwether_rt::config_error::ConfigError;
+
 use super::config_path::ConfigPath;
-use super::error::ConfigError;
 use super::recipe::Command;
 
 /// The defaults of the commands of a table.

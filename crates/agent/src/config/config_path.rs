@@ -5,8 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use bellwether_core::words::time::Span;
-
-use super::error::ConfigError;
+use bellwether_rt::config_error::ConfigError;
 
 /// The location of a value.
 #[derive(Debug, Clone)]
@@ -29,7 +28,7 @@ impl<'a> ConfigPath<'a> {
     }
 
     pub(super) fn refuse(&self, reason: impl Display) -> ConfigError {
-        let (path, key) = (self.path.to_owned(), self.key.clone());
+        let (path, key) = (Some(self.path.to_owned()), self.key.clone());
         ConfigError::Value { path, key, reason: reason.to_string() }
     }
 

@@ -2,9 +2,9 @@
 
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_dns::settings::{DnsConfig, DnsSettings};
+use bellwether_rt::config_error::ConfigError;
 
 use super::config_path::ConfigPath;
-use super::error::ConfigError;
 use super::file;
 
 /// The DNS configuration of this node.

@@ -1,39 +1,7 @@
-//! Why a configuration cannot be used.
+//! Why a definition cannot be used.
 
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::str::FromStr;
-
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// A file cannot be read.
-    #[error("read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// A file is not TOML, or has an unknown key.
-    #[error("read {path}: {reason}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The position and the reason.
-        reason: String,
-    },
-    /// A value is not allowed.
-    #[error("use {key} in {path}: {reason}")]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// The key, like `entity.web.timeout`.
-        key: String,
-        /// The reason.
-        reason: String,
-    },
-}
 
 /// An error in a definition: the field and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

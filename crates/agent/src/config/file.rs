@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
+use bellwether_rt::config_error::ConfigError;
 use serde::Deserialize;
-
-use super::error::ConfigError;
 
 /// One file.
 #[derive(Debug, Deserialize)]
@@ -182,7 +181,7 @@ impl ConfigTables {
         };
         let file: ConfigFile = toml::from_str(&text).map_err(parse)?;
         let twice = |key: String, other: &Path| ConfigError::Value {
-            path: path.to_owned(),
+            path: Some(path.to_owned()),
             key,
             reason: format!("it is already in {}; keep one of them", other.display()),
         };

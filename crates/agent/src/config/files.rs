@@ -7,10 +7,10 @@ use bellwether_core::catalogue::need::{Need, RequiredState};
 use bellwether_core::catalogue::selection::CatalogueSelection;
 use bellwether_core::words::name::{EntityName, ServiceName};
 use bellwether_core::words::time::Span;
+use bellwether_rt::config_error::ConfigError;
 
 use super::command::{CommandDefaults, command};
 use super::config_path::ConfigPath;
-use super::error::ConfigError;
 use super::file;
 use super::kinds::{alone, mode, plain, template};
 use super::recipe::{Command, Recipe, Template};

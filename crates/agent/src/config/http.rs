@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use bellwether_core::words::name::{Datacentre, Namespace, NodeName};
+use bellwether_rt::config_error::ConfigError;
 
 use super::config_path::ConfigPath;
-use super::error::ConfigError;
 use super::file;
 use crate::http::CatalogueHttp;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use bellwether_core::words::name::ActionName;
+use bellwether_rt::config_error::ConfigError;
 
 use super::command::{CommandDefaults, command, directory, setting};
 use super::config_path::ConfigPath;
-use super::error::ConfigError;
 use super::file;
 use super::recipe::{ActionRecipe, DEFAULT_TIMEOUT, ManagedFile, RecipeKind, Template};
 

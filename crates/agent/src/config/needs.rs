@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use bellwether_core::catalogue::need::{Need, OnTimeout, RequiredState};
+use bellwether_rt::config_error::ConfigError;
 use serde::Deserialize;
 
 use super::config_path::ConfigPath;
-use super::error::ConfigError;
 
 /// Most needs of one entity.
 const MOST: usize = 64;

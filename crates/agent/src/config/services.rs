@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use bellwether_core::records::registrations::MAX_INSTANCES;
+use bellwether_rt::config_error::ConfigError;
 
-use super::error::ConfigError;
 use super::service::{Service, consul};
 
 /// A service of the configuration.
@@ -38,7 +38,8 @@ pub(super) fn all(
     let (mut services, mut ids) = (Vec::new(), BTreeMap::new());
     for (path, definition) in definitions {
         let key = format!("service.{}", definition.name);
-        let refuse = |key: String, reason: String| ConfigError::Value { path: path.clone(), key, reason };
+        let refuse =
+            |key: String, reason: String| ConfigError::Value { path: Some(path.clone()), key, reason };
         let service = Service::of(&definition)
             .map_err(|wrong| refuse(format!("{key}.{}", wrong.field), wrong.reason))?;
         if let Some(other) = ids.insert(service.id.clone(), path.clone()) {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use bellwether_api::v1::registrations::addresses;
 use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
+use bellwether_rt::config_error::ConfigError;
 
 use super::command::{CommandDefaults, command, directory, setting};
 use super::config_path::ConfigPath;
-use super::error::{ConfigError, DefinitionError};
+use super::error::DefinitionError;
 use super::file::{self, ConfigTables};
 use super::kinds;
 use super::probe::CheckFields;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::access::{Access, Identity};
-use super::error::CallError;
+use super::error::{CallError, UnreachableCause};
 use super::tls;
 use crate::paths::CONSISTENCY;
 use crate::problem::{Code, Problem};
@@ -269,11 +269,15 @@ impl Client {
     }
 
     async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
-        let unreachable = |reason: String| CallError::Unreachable { server: self.base.clone(), reason };
-        let answer = self.http.request(request).await.map_err(|error| unreachable(chain(&error)))?;
+        let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
+            server: self.base.clone(),
+            cause: cause(error),
+            reason: chain(error),
+        };
+        let answer = self.http.request(request).await.map_err(|error| unreachable(&error))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
-        let bytes = body.map_err(|error| unreachable(chain(&*error)))?.to_bytes();
+        let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
         if status.is_success() {
             return Ok(bytes);
         }
@@ -292,6 +296,28 @@ impl Client {
 fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// What to check first, by the kinds of an error and its causes.
+fn cause(error: &(dyn std::error::Error + 'static)) -> UnreachableCause {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        // An I/O error skips the error inside it in `source`.
+        if let Some(inner) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            next = Some(inner);
+            continue;
+        }
+        match error.downcast_ref() {
+            Some(rustls::Error::InvalidCertificate(_)) => return UnreachableCause::Certificate,
+            Some(rustls::Error::InvalidMessage(_)) => return UnreachableCause::Scheme,
+            Some(_) | None => {}
+        }
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return UnreachableCause::Scheme;
+        }
+        next = error.source();
+    }
+    UnreachableCause::Connection
 }
 
 /// An error with all its causes in one line, each cause once.

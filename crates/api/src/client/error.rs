@@ -6,6 +6,17 @@ use bellwether_core::words::time::Span;
 
 use crate::problem::Problem;
 
+/// Why a server cannot be reached, as far as it decides what to check first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnreachableCause {
+    /// The server's certificate is not valid under the given CA, or not for this address.
+    Certificate,
+    /// The server answers, but with TLS where the address says `http`, or without where it says `https`.
+    Scheme,
+    /// Any other reason: nothing listens there, the network, or the server closed the connection.
+    Connection,
+}
+
 /// Why a call has no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -22,6 +33,8 @@ pub enum CallError {
     Unreachable {
         /// Address of the server.
         server: String,
+        /// What to check first.
+        cause: UnreachableCause,
         /// The reason.
         reason: String,
     },

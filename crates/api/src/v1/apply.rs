@@ -4,6 +4,7 @@ mod conversion;
 mod document;
 mod entity;
 mod ignored;
+mod schema;
 
 use std::collections::BTreeMap;
 

@@ -30,6 +30,9 @@ pub struct Overview {
     pub paused: u64,
     /// Number of nodes with a failed status.
     pub failing: u64,
+    /// The freezes and stops in force, those of all namespaces too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub freezes: Vec<super::freeze::FreezeView>,
     /// The entities, each with the state of its rollout.
     pub entities: Vec<EntityOverview>,
     /// Number of the last event.
@@ -46,6 +49,10 @@ pub struct EntityOverview {
     pub name: String,
     /// Number of its targets.
     pub targets: u64,
+    /// The version that targets are to run now: the one requested last, or the last known good one once a
+    /// rollback began; absent before the first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<String>,
     /// The version that was requested last; absent before the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,

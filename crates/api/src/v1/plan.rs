@@ -83,6 +83,13 @@ pub fn token(fingerprint: u64) -> String {
     format!("plan-{fingerprint:016x}")
 }
 
+/// Whether a text has the form of a plan's token.
+#[must_use]
+pub fn is_token(text: &str) -> bool {
+    let hex = text.strip_prefix("plan-").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    hex && text.len() == token(0).len()
+}
+
 impl Plan {
     /// Converts the plan of a version to its shape.
     #[must_use]

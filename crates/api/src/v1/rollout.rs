@@ -180,6 +180,10 @@ pub struct RolloutView {
     pub entity: Entity,
     /// The progress of the entity's versions.
     pub progress: Progress,
+    /// The version that targets are to run now: the one requested last, or the last known good one once a
+    /// rollback began; absent before the first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<String>,
     /// The rollout in progress, or the last one; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,

@@ -84,7 +84,8 @@ pub struct ControlPlane {
     /// The leader; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<Leader>,
-    /// Term of the leader; it only grows. Absent while there is none.
+    /// Term of the leader: the store's revision at which it became the leader, so it grows by more than one at a
+    /// time. Absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<u64>,
     /// The newest store revision that the answering server knows.

@@ -43,6 +43,8 @@ words! {
         Blocked = "blocked",
         /// The target was healthy for the whole soak time.
         Succeeded = "succeeded",
+        /// The target runs the last known good version again: its rollout was rolled back.
+        RolledBack = "rolled_back",
         /// The update failed; `evidence` shows how.
         Failed = "failed",
         /// The deadline passed while the target was unreachable.

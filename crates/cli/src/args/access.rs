@@ -14,7 +14,7 @@ pub(crate) enum JoinTokenVerb {
         /// Node name that the token admits; any name if absent
         #[arg(long, value_name = "NODE")]
         node: Option<String>,
-        /// Lifetime of the token, at most 1h
+        /// Lifetime of the token, at most 1h [default: 1h]
         #[arg(long, value_name = "TIME")]
         expires_in: Option<Span>,
     },

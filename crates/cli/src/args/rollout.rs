@@ -53,8 +53,8 @@ pub(crate) struct WaitFlags {
     /// Show the rollout live until it ends or waits for a person
     #[arg(short, long)]
     pub(crate) watch: bool,
-    /// Stop watching after this time
-    #[arg(long, value_name = "TIME")]
+    /// With --watch: stop watching after this time
+    #[arg(long, value_name = "TIME", requires = "watch")]
     pub(crate) timeout: Option<Span>,
 }
 
@@ -71,8 +71,8 @@ pub(crate) enum RolloutVerb {
         /// Wait until the rollout ends or waits for a person
         #[arg(long)]
         wait: bool,
-        /// Stop waiting after this time
-        #[arg(long, value_name = "TIME")]
+        /// With --wait: stop waiting after this time
+        #[arg(long, value_name = "TIME", requires = "wait")]
         timeout: Option<Span>,
     },
     /// Show the current rollout as a tree: batches as branches, targets as leaves

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use bellwether_agent::config::Config;
+use bellwether_agent::config::{Config, DEFAULT_DATA_DIR};
 use bellwether_agent::join::{JoinError, JoinRequest, join};
+use bellwether_agent::run::RunError;
 use bellwether_agent::status::AgentStatus;
 use bellwether_api::client::secret::Secret;
 use bellwether_rt::clock::Clock;
@@ -28,17 +29,23 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
             let server = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
             let token = Secret::new(read(&token_file, "the join token")?.trim());
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
-            let labels = labels(&label)?;
+            let (labels, dir) = (labels(&label)?, data_dir.clone());
             let request = JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir };
             join(request).await.map_err(not_joined)?;
             let show = Show::new(global);
             show.changed(&format!("node {name}: joined"));
-            show.note("run its agent with: bellwether agent run");
+            show.note(&next(&name, &dir));
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: true, .. } => {
-            load(&config)?;
-            Show::new(global).note("the configuration is valid");
+            let config = load(&config)?;
+            let refused = |error: RunError| Failure::new(Exit::Refused, error.to_string());
+            let joined = bellwether_agent::run::has_joined(&config).map_err(refused)?;
+            let show = Show::new(global);
+            show.note("the configuration is valid");
+            if !joined {
+                show.note("this node has not joined yet: bellwether agent join");
+            }
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: false, die_with_parent } => {
@@ -47,6 +54,19 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
         }
         AgentVerb::Status { agent } => status(global, &agent.data_dir),
     }
+}
+
+/// What to do after a join: the agent finds its identity in the data directory that its configuration names.
+fn next(node: &str, data_dir: &Path) -> String {
+    let dir = data_dir.display();
+    if data_dir == Path::new(DEFAULT_DATA_DIR) {
+        return format!(
+            "next: set name = \"{node}\" and server in agent.toml, then run: bellwether agent run"
+        );
+    }
+    format!(
+        "next: set name = \"{node}\", server and data_dir = \"{dir}\" in FILE, then run: bellwether agent run --config FILE"
+    )
 }
 
 pub(super) fn load(path: &Path) -> Result<Config, Failure> {

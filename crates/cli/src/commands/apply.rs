@@ -2,6 +2,7 @@
 
 mod document;
 mod files;
+mod locate;
 
 use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, FieldChange};
 

@@ -35,6 +35,11 @@ pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
             let server = global.server.clone();
             let server =
                 server.ok_or_else(|| Failure::usage(format!("set context {name} without --server")))?;
+            if global.ca.is_none() && server.starts_with("https://") {
+                let what =
+                    format!("set context {name} without --ca: an https server needs its CA certificate");
+                return Err(Failure::usage(what).hint("copy pki/ca.pem from the server's data directory"));
+            }
             let token = read(&token_file, "the token")?.trim().to_owned();
             let ca = global.ca.as_ref().map(|path| read(path, "the CA certificate")).transpose()?;
             let changed = format!("context {name}: server {server}");

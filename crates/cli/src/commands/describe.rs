@@ -5,15 +5,21 @@ use std::time::Duration;
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::rollout::RolloutView;
 use bellwether_api::v1::target::TargetView;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::events;
+use super::rollout::follow;
+use super::subject::is_about;
+use super::{entity, node};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
+use crate::show::event::line;
 use crate::show::time::{date, length};
+use crate::show::tree;
 
 /// Most events read to find those about the object.
 const READ: u32 = 1_000;
@@ -42,12 +48,39 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     let newest = found.split_off(found.len().saturating_sub(SHOWN));
     let why = why(context, &subject).await?;
     let described = Described { subject, fields, events: newest, why };
-    context.show.data(&described, || vec![described.subject.clone()], |_| text(context, &described))?;
+    let head = if context.show.is_data() { Vec::new() } else { head(context, &described).await? };
+    context.show.data(&described, || vec![described.subject.clone()], |_| text(context, &described, head))?;
     Ok(Exit::Yes)
 }
 
+/// The object for people: a rollout, an entity and a node as their own commands show them, any other one field by field.
+async fn head(context: &Context, described: &Described) -> Result<Vec<String>, Failure> {
+    let fields = described.fields.clone();
+    let text = match described.subject.split_once('/') {
+        Some(("rollout", entity)) => {
+            let targets = follow::targets(context, entity).await?;
+            tree::lines(&read::<RolloutView>(fields)?, &targets, context.show.paint).join("\n")
+        }
+        Some(("entity", name)) => {
+            let desired = entity::desired(context).await?;
+            entity::sheet(&read(fields)?, desired.get(name).map(String::as_str))
+        }
+        Some(("node", _)) => node::sheet(&read(fields)?),
+        Some(_) | None => {
+            let mut lines = Vec::new();
+            sheet(&described.fields, 0, &mut lines);
+            return Ok(lines);
+        }
+    };
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn read<T: DeserializeOwned>(fields: Value) -> Result<T, Failure> {
+    serde_json::from_value(fields).map_err(|error| Failure::ours(format!("describe the answer: {error}")))
+}
+
 /// The object that was asked for: its full name and its fields. A bare name is a node's or an entity's.
-async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure> {
+pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let Some((kind, name)) = asked.split_once('/') else {
         return match client.node(namespace, asked).await {
@@ -109,19 +142,6 @@ fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
     serde_json::to_value(thing).map_err(|error| Failure::ours(format!("describe the answer: {error}")))
 }
 
-/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets.
-fn is_about(event: &str, subject: &str) -> bool {
-    let parts: Vec<&str> = event.split('/').collect();
-    match (subject.split_once('/'), parts.as_slice()) {
-        _ if event == subject => true,
-        (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
-        (Some(("service", name)), ["service", service, ..]) => *service == name,
-        (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
-        (Some(("node", name)), ["target", _, target]) => *target == name,
-        _ => false,
-    }
-}
-
 /// What the object waits for; a freeze, pause or profile waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
@@ -132,13 +152,12 @@ async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     Ok(context.client.why(&context.namespace, &asked).await?.lines)
 }
 
-fn text(context: &Context, described: &Described) -> String {
-    let mut lines = Vec::new();
-    sheet(&described.fields, 0, &mut lines);
+fn text(context: &Context, described: &Described, head: Vec<String>) -> String {
+    let mut lines = head;
     if !described.events.is_empty() {
         lines.extend([String::new(), "events".to_owned()]);
         let paint = context.show.paint;
-        lines.extend(described.events.iter().map(|event| events::line(event, paint, &date(event.time_ms))));
+        lines.extend(described.events.iter().map(|event| line(event, paint, &date(event.time_ms))));
     }
     if !described.why.is_empty() {
         lines.extend([String::new(), "why".to_owned()]);
@@ -229,12 +248,5 @@ mod tests {
         }
         assert!(text.contains("  - target") || text.contains("  - evidence"), "{text}");
         assert!(!text.contains("labels") && !text.contains("none"), "{text}");
-    }
-
-    #[test]
-    fn a_part_of_an_object_is_about_the_object() {
-        assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
-        assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
-        assert!(!is_about("rollout/webs/3", "entity/web"));
     }
 }

@@ -70,9 +70,14 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     }
     let server = Server::start(&config, Clock::system()).await?;
     let tasks = Tasks::new();
+    let taken = dns_taken(args.dns);
     let started = start_agent(&server, &config, (dir, args.dns), &tasks).await;
     if started.is_ok() {
         print(&greeting(&server, &config, dir)?)?;
+        if let Some(error) = taken {
+            tell(&format!("cannot answer DNS on {}: {error}; everything else runs", args.dns));
+            tell("  hint: choose another address with --dns");
+        }
         super::server::until_stopped(&server, &mut stops).await;
     }
     let stopped = tasks.stop(GRACE).await;
@@ -124,6 +129,11 @@ async fn start_agent(
         }
     });
     Ok(())
+}
+
+/// Why the node cannot answer DNS on this address; nothing if it can.
+fn dns_taken(dns: SocketAddr) -> Option<std::io::Error> {
+    std::net::TcpListener::bind(dns).err().or_else(|| std::net::UdpSocket::bind(dns).err())
 }
 
 fn agent(dns: SocketAddr) -> String {

@@ -1,5 +1,7 @@
 //! `entity`: what is rolled out, to which targets, under which policy.
 
+use std::collections::BTreeMap;
+
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
@@ -15,6 +17,7 @@ use crate::exit::{CommandResult, Exit, Failure};
 use crate::near::nearest;
 use crate::show::change::differences;
 use crate::show::table;
+use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
@@ -25,14 +28,17 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
                 return Ok(Exit::Yes);
             }
             let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
-            context.show.data(&page.items, names, |wide| list(&page.items, wide))?;
+            let desired = if context.show.is_data() { BTreeMap::new() } else { desired(context).await? };
+            context.show.data(&page.items, names, |wide| list(&page.items, &desired, wide))?;
         }
         EntityVerb::Get { name } => {
             let entity = client.entity(namespace, &name).await?;
             if super::documents::yaml(context, "entity", std::slice::from_ref(&entity)).await? {
                 return Ok(Exit::Yes);
             }
-            context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity))?;
+            let desired = if context.show.is_data() { BTreeMap::new() } else { desired(context).await? };
+            let desired = desired.get(&name).map(String::as_str);
+            context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity, desired))?;
         }
         EntityVerb::Set(set) => change(context, *set).await?,
         EntityVerb::Delete { name, consent } => {
@@ -136,11 +142,17 @@ fn kind(entity: &Entity) -> String {
     }
 }
 
-/// Entities as a table; a wide one has their owners too.
-fn list(entities: &[Entity], wide: bool) -> String {
+/// The version that each entity's targets are to run now, by the entity's name.
+pub(super) async fn desired(context: &Context) -> Result<BTreeMap<String, String>, Failure> {
+    let overview = context.client.overview(&context.namespace).await?;
+    Ok(overview.entities.into_iter().filter_map(|entity| Some((entity.name, entity.desired?))).collect())
+}
+
+/// Entities as a table, each with the version that its targets are to run now; a wide one has their owners too.
+fn list(entities: &[Entity], desired: &BTreeMap<String, String>, wide: bool) -> String {
     let rows = entities.iter().map(|entity| {
-        let wanted = entity.requested.as_ref().map_or("-", |wanted| &wanted.version);
-        let mut row = vec![entity.name.clone(), targets(entity), kind(entity), wanted.to_owned()];
+        let version = text(desired.get(&entity.name).map(String::as_str)).to_owned();
+        let mut row = vec![entity.name.clone(), targets(entity), kind(entity), version];
         if wide {
             row.push(text(Some(entity.owner.as_str()).filter(|owner| !owner.is_empty())).to_owned());
         }
@@ -154,8 +166,8 @@ fn list(entities: &[Entity], wide: bool) -> String {
     table(header, rows)
 }
 
-/// An entity with all its fields, one a line.
-fn sheet(entity: &Entity) -> String {
+/// An entity with all its fields, one a line, and the version that its targets are to run now.
+pub(super) fn sheet(entity: &Entity, desired: Option<&str>) -> String {
     let mut lines = vec![
         format!("name         {}", entity.name),
         format!("targets      {}", targets(entity)),
@@ -164,6 +176,14 @@ fn sheet(entity: &Entity) -> String {
     let info = [("owner", &entity.owner), ("description", &entity.description)];
     let written = info.into_iter().filter(|(_, text)| !text.is_empty());
     lines.extend(written.map(|(name, text)| format!("{name:<12} {text}")));
+    if !entity.labels.is_empty() {
+        let labels = entity.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        lines.push(format!("labels       {}", labels.collect::<Vec<_>>().join(",")));
+    }
+    if let Some(hold) = &entity.hold {
+        let reason = if hold.reason.is_empty() { String::new() } else { format!(": {}", hold.reason) };
+        lines.push(format!("paused       by {} at {}{reason}", hold.by, date(hold.at_ms)));
+    }
     if let Some(ExternalSettings { unreachable_after, remove_after }) = &entity.external {
         lines.push(format!(
             "unreachable  after {} without a report, removed after {}",
@@ -171,11 +191,11 @@ fn sheet(entity: &Entity) -> String {
             text(remove_after.as_deref())
         ));
     }
-    if let Some(wanted) = &entity.requested {
-        lines.push(format!(
-            "version      {} ({} by {}) {}",
-            wanted.version, wanted.kind, wanted.by, wanted.reason
-        ));
+    lines.extend(desired.map(|version| format!("version      {version}")));
+    if let Some(request) = &entity.requested {
+        let reason = if request.reason.is_empty() { String::new() } else { format!(": {}", request.reason) };
+        let (version, kind, by) = (&request.version, request.kind, &request.by);
+        lines.push(format!("requested    {version} ({kind} by {by}{reason})"));
     }
     lines.extend(policy_lines(&entity.policy));
     lines.join("\n")
@@ -272,14 +292,15 @@ mod tests {
     fn an_owner_and_a_description_are_set_kept_shown_and_unset() {
         let (owned, report) = set(&entity("", ""), &["--owner", "shop team", "--description", "the shop"]);
         assert_eq!(report.unwrap(), "description - → the shop, owner - → shop team");
-        assert!(sheet(&owned).contains("\nowner        shop team\ndescription  the shop\n"));
-        assert!(list(std::slice::from_ref(&owned), true).contains("shop team"));
-        assert!(!list(std::slice::from_ref(&owned), false).contains("shop team"));
+        assert!(sheet(&owned, None).contains("\nowner        shop team\ndescription  the shop\n"));
+        let listed = |wide| list(std::slice::from_ref(&owned), &BTreeMap::new(), wide);
+        assert!(listed(true).contains("shop team"));
+        assert!(!listed(false).contains("shop team"));
 
         assert_eq!(set(&owned, &["--selector", "all"]).1, None, "what is not given stays");
         let (unowned, report) = set(&owned, &["--owner", ""]);
         assert_eq!(report.unwrap(), "owner shop team → -");
-        let shown = sheet(&unowned);
+        let shown = sheet(&unowned, None);
         assert!(!shown.contains("owner") && shown.contains("the shop"), "{shown}");
     }
 

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bellwether_api::v1::event::Event;
 
+use super::subject::{KINDS, is_about};
 use crate::args::{Events, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::readable;
-use crate::show::paint::{Paint, Tone};
+use crate::show::event::line;
 use crate::show::time::{clock, date};
 use crate::show::try_print;
 
@@ -19,13 +20,19 @@ const MOST: u32 = 1_000;
 const WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
-    let read = if args.about.is_some() { MOST } else { args.limit };
-    let page = context.client.events(&context.namespace, args.after, read, Duration::ZERO).await?;
-    let mut last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
-    let about = |event: &&Event| args.about.as_ref().is_none_or(|about| event.subject == *about);
-    let found: Vec<Event> = page.items.iter().filter(about).cloned().collect();
-    let newest = found.len().saturating_sub(usize::try_from(args.limit).unwrap_or(usize::MAX));
-    show(context, args, found.get(newest..).unwrap_or_default())?;
+    let (found, mut last) = match &args.about {
+        Some(about) => past(context, args, about).await?,
+        None => {
+            let page =
+                context.client.events(&context.namespace, args.after, args.limit, Duration::ZERO).await?;
+            let last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
+            (page.items, last)
+        }
+    };
+    show(context, args, &found)?;
+    if let (Some(about), []) = (&args.about, found.as_slice()) {
+        nothing_about(context, about).await?;
+    }
     if !args.watch {
         return Ok(Exit::Yes);
     }
@@ -36,8 +43,79 @@ pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
     }
 }
 
+/// The events about an object that are to be shown, oldest first, and the number of the last event that was read: the first ones
+/// after `--after`, or else the newest.
+async fn past(context: &Context, args: &Events, about: &str) -> Result<(Vec<Event>, u64), Failure> {
+    if let Some((kind, _)) = about.split_once('/')
+        && !KINDS.contains(&kind)
+    {
+        let what = format!("list events about {about}: {kind} is not a kind of object");
+        return Err(Failure::usage(what).hint(format!("kinds: {}", KINDS.join(", "))));
+    }
+    let (client, namespace) = (&context.client, &context.namespace);
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let page = client.events(namespace, args.after, MOST, Duration::ZERO).await?;
+    let mut last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
+    let mut first = page.items.first().map_or(0, |event| event.seq);
+    let mut found: Vec<Event> = page.items;
+    found.retain(|event| is_about(&event.subject, about));
+    while found.len() < limit {
+        let page = if args.after.is_some() {
+            client.events(namespace, Some(last), MOST, Duration::ZERO).await?
+        } else {
+            // The page before the first event that was read; events are numbered without gaps.
+            let count = u32::try_from(first.saturating_sub(1)).map_or(MOST, |left| left.min(MOST));
+            if count == 0 {
+                break;
+            }
+            let after = first - 1 - u64::from(count);
+            client.events(namespace, Some(after), count, Duration::ZERO).await?
+        };
+        let mut items = page.items;
+        let Some((low, high)) = items.first().zip(items.last()).map(|(low, high)| (low.seq, high.seq)) else {
+            break;
+        };
+        items.retain(|event| is_about(&event.subject, about));
+        if args.after.is_some() {
+            last = high;
+            found.append(&mut items);
+        } else if low < first {
+            first = low;
+            items.append(&mut found);
+            found = items;
+        } else {
+            // Older events are no longer kept.
+            break;
+        }
+    }
+    if args.after.is_some() {
+        found.truncate(limit);
+        last = found.last().filter(|_| found.len() == limit).map_or(last, |event| event.seq);
+    } else {
+        found.drain(..found.len().saturating_sub(limit));
+    }
+    Ok((found, last))
+}
+
+/// Reports that there are no events about an object.
+///
+/// # Errors
+/// Not found, if there is no such object either.
+async fn nothing_about(context: &Context, about: &str) -> Result<(), Failure> {
+    let object = match about.split_once('/') {
+        Some(("rollout", rest)) => format!("rollout/{}", rest.split('/').next().unwrap_or(rest)),
+        Some(("token" | "join-token", _)) => String::new(),
+        Some(_) | None => about.to_owned(),
+    };
+    if !object.is_empty() {
+        super::describe::find(context, &object).await?;
+    }
+    context.show.note(&format!("no events about {about}"));
+    Ok(())
+}
+
 fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failure> {
-    let about = |event: &&Event| args.about.as_ref().is_none_or(|about| event.subject == *about);
+    let about = |event: &&Event| args.about.as_ref().is_none_or(|about| is_about(&event.subject, about));
     for event in events.iter().filter(about) {
         let text = match context.show.output {
             Output::Json => readable(event)
@@ -54,30 +132,4 @@ fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failur
         try_print(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?)?;
     }
     Ok(())
-}
-
-/// An event in one line.
-pub(super) fn line(event: &Event, paint: Paint, time: &str) -> String {
-    let change = match (&event.before, &event.after) {
-        (Some(before), Some(after)) => format!("{before} → {after}: "),
-        (None, Some(after)) => format!("{after}: "),
-        (Some(before), None) => format!("{before} →: "),
-        (None, None) => String::new(),
-    };
-    let tone = match event.kind.rsplit('.').next() {
-        Some(
-            "failed" | "unreachable" | "rolling_back" | "known_bad" | "rollback_failed" | "late_failure",
-        ) => Tone::Bad,
-        Some("succeeded" | "known_good" | "up") => Tone::Good,
-        Some(_) | None => Tone::Strong,
-    };
-    format!(
-        "{} {} {} {} {change}{} {}",
-        paint.text(Tone::Dim, &format!("{:>6}", event.seq)),
-        paint.text(Tone::Dim, time),
-        paint.text(tone, &format!("{:<22}", event.kind)),
-        format_args!("{:<22}", event.subject),
-        event.cause,
-        paint.text(Tone::Dim, &format!("({})", event.actor)),
-    )
 }

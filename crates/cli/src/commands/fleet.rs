@@ -8,7 +8,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::{OnFailure, Policy};
-use bellwether_api::v1::rollout::{NewRollout, RolloutView};
+use bellwether_api::v1::rollout::NewRollout;
 
 use super::node::all;
 use super::{local, statuses};
@@ -71,18 +71,25 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
 
 async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Failure> {
     match context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await {
-        Ok(view) => Ok(desired_of(view)),
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
+        Ok(view) => Ok(view.desired),
+        Err(error) => Err(found(error, entity)),
     }
 }
 
-/// The version that targets are to run: the one requested last, or last known good once that was found bad.
-fn desired_of(view: RolloutView) -> Option<String> {
-    let requested = view.entity.requested?;
-    let handled = requested.request <= view.progress.handled_request;
-    let is_bad = view.progress.bad.iter().any(|bad| bad.version == requested.version);
-    if handled && is_bad { view.progress.last_known_good } else { Some(requested.version) }
+/// Refuses an entity that does not exist: no node can run a version of it.
+async fn known(context: &Context, entity: &str) -> Result<(), Failure> {
+    let entities = context.client.entity(&context.namespace, entity).await;
+    entities.map(|_| ()).map_err(|error| found(error, entity))
+}
+
+/// The failure to find an entity, with the verb that creates it.
+fn found(error: CallError, entity: &str) -> Failure {
+    let failure = Failure::from(error);
+    if !failure.not_found {
+        return failure;
+    }
+    let flag = if entity == "system" { String::new() } else { format!(" -e {entity}") };
+    failure.hint(format!("create it and set its version: bellwether trigger-update VERSION{flag}"))
 }
 
 async fn current_version(context: &Context, entity: &str) -> CommandResult {
@@ -148,12 +155,18 @@ async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResu
 }
 
 /// The nodes by the version that passed validation on them; decommissioned nodes are left out.
+///
+/// # Errors
+/// Not found, if no node runs a version and there is no such entity.
 async fn versions(context: &Context, entity: &str) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for view in all(context, None, false).await? {
         if let Some(version) = view.running.get(entity) {
             versions.entry(version.clone()).or_default().insert(view.node.name.clone());
         }
+    }
+    if versions.is_empty() {
+        known(context, entity).await?;
     }
     Ok(versions)
 }
@@ -178,7 +191,11 @@ async fn hosts_at(context: &Context, entity: &str, version: &str) -> CommandResu
     let hosts = versions(context, entity).await?.remove(version).unwrap_or_default();
     let lines: Vec<String> = hosts.into_iter().collect();
     context.show.data(&lines, || lines.clone(), |_| lines.join("\n"))?;
-    Ok(if lines.is_empty() { Exit::No } else { Exit::Yes })
+    if lines.is_empty() {
+        context.show.note(&format!("no node runs {version} of entity {entity}"));
+        return Ok(Exit::No);
+    }
+    Ok(Exit::Yes)
 }
 
 async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
@@ -198,6 +215,9 @@ async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
     }
     if wanted.is_empty() {
         return Err(Failure::new(Exit::No, "verify nodes: none is named, and none has joined"));
+    }
+    if !nodes.values().any(|view| view.running.contains_key(&verify.of.entity)) {
+        known(context, &verify.of.entity).await?;
     }
     let running =
         |host: &String| nodes.get(host).and_then(|view| view.running.get(&verify.of.entity)).cloned();

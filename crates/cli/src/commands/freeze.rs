@@ -55,7 +55,7 @@ fn report(context: &Context, set: &FreezeView) {
 }
 
 /// What a freeze covers, in a few words.
-fn scope(view: &FreezeView) -> String {
+pub(super) fn scope(view: &FreezeView) -> String {
     let what = match (&view.freeze.entity, &view.freeze.targets) {
         (Some(entity), _) => format!("entity {entity}"),
         (None, Some(targets)) => format!("targets {targets}"),

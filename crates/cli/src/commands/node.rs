@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
-use bellwether_api::v1::node::{LabelChange, NodeView};
+use bellwether_api::v1::annotation::Annotation;
+use bellwether_api::v1::node::{LabelChange, NodeView, PresenceState};
 use bellwether_api::v1::pause::Pause;
 
 use crate::confirm::confirm;
@@ -31,20 +32,21 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         NodeVerb::Label { of, changes } => label(context, &of.name, &changes).await?,
         NodeVerb::Pause { which, why } => {
             let pause = async |name: &str| client.pause_node(namespace, name, &why.reason).await;
-            each(context, which, "paused", pause).await?;
+            each(context, which, ("paused", None), pause).await?;
         }
         NodeVerb::Resume { which } => return resume(context, which).await,
         NodeVerb::Cordon { which, why } => {
             let cordon = async |name: &str| client.cordon_node(namespace, name, &why.reason, false).await;
-            each(context, which, "cordoned", cordon).await?;
+            each(context, which, ("cordoned", None), cordon).await?;
         }
         NodeVerb::Drain { which, why } => {
             let drain = async |name: &str| client.cordon_node(namespace, name, &why.reason, true).await;
-            each(context, which, "drained", drain).await?;
+            each(context, which, ("drained", None), drain).await?;
         }
         NodeVerb::Uncordon { which } => {
             let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
-            each(context, which, "uncordoned", uncordon).await?;
+            let nothing = |view: &NodeView| view.node.cordon.is_none().then_some("it was not cordoned");
+            each(context, which, ("uncordoned", Some(nothing)), uncordon).await?;
         }
         NodeVerb::Expect { name, off: true, .. } => {
             client.unexpect_node(namespace, &name).await?;
@@ -121,7 +123,7 @@ async fn unaccounted(context: &Context) -> CommandResult {
     context.show.data(&nodes, names, |_| {
         let rows = nodes.iter().map(|each| {
             let mark = each.expected.as_ref();
-            let why = mark.map_or(String::new(), |mark| format!("by {}: {}", mark.by, mark.reason));
+            let why = mark.map_or(String::new(), |mark| format!("by {}{}", mark.by, because(mark)));
             vec![each.node.clone(), each.state.to_string(), date(each.since_ms), why]
         });
         if nodes.is_empty() { String::new() } else { table(&["name", "state", "since", "expected"], rows) }
@@ -129,45 +131,71 @@ async fn unaccounted(context: &Context) -> CommandResult {
     Ok(if nodes.is_empty() { Exit::Yes } else { Exit::No })
 }
 
+/// The connection state of a node, for people.
+const fn presence(view: &NodeView) -> &'static str {
+    match view.presence.state {
+        PresenceState::Never => "never seen",
+        PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => {
+            view.presence.state.as_str()
+        }
+    }
+}
+
 fn contact(view: &NodeView) -> String {
     match (&view.node.decommissioned, &view.node.pause) {
         (Some(_), _) => "decommissioned".to_owned(),
-        (None, Some(_)) => format!("{}, paused", view.presence.state),
-        (None, None) if !view.pauses.is_empty() => format!("{}, paused", view.presence.state),
+        (None, Some(_)) => format!("{}, paused", presence(view)),
+        (None, None) if !view.pauses.is_empty() => format!("{}, paused", presence(view)),
         (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
-            format!("{}, drained", view.presence.state)
+            format!("{}, drained", presence(view))
         }
-        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", view.presence.state),
-        (None, None) => view.presence.state.to_string(),
+        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", presence(view)),
+        (None, None) => presence(view).to_owned(),
     }
+}
+
+/// The state of a node with the time since which it is in it: its connection's, or that of its end.
+fn state(view: &NodeView) -> String {
+    if let Some(mark) = &view.node.decommissioned {
+        return format!("decommissioned since {}", date(mark.at_ms));
+    }
+    let (whole, connection) = (contact(view), presence(view).to_owned());
+    let held = whole.strip_prefix(&connection).unwrap_or_default();
+    format!("{connection} since {}{held}", date(view.presence.since_ms))
+}
+
+/// The reason of an operation behind a colon; nothing if none was given.
+fn because(mark: &Annotation) -> String {
+    if mark.reason.is_empty() { String::new() } else { format!(": {}", mark.reason) }
 }
 
 fn pairs(map: &BTreeMap<String, String>, join: &str) -> String {
     map.iter().map(|(key, value)| format!("{key}{join}{value}")).collect::<Vec<_>>().join(",")
 }
 
-fn sheet(view: &NodeView) -> String {
+/// A node with all that is known of it, one fact a line.
+pub(super) fn sheet(view: &NodeView) -> String {
     let mut lines = vec![
         format!("name      {}", view.node.name),
-        format!("state     {} since {}", contact(view), date(view.presence.since_ms)),
+        format!("state     {}", state(view)),
         format!("labels    {}", pairs(&view.node.labels, "=")),
         format!("joined    {}", date(view.node.joined_at_ms)),
         format!("agent     {}", view.agent_version.as_deref().unwrap_or("not reported yet")),
         format!("assigned  {}", pairs(&view.assigned, "@")),
         format!("runs      {}", pairs(&view.running, "@")),
     ];
-    for (word, mark) in [("paused", &view.node.pause), ("ended", &view.node.decommissioned)] {
+    for (word, mark) in [("paused", &view.node.pause), ("removed", &view.node.decommissioned)] {
         if let Some(mark) = mark {
-            lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.reason));
+            lines.push(format!("{word:<9} by {} at {}{}", mark.by, date(mark.at_ms), because(mark)));
         }
     }
     for Pause { name, nodes, annotation: mark, .. } in &view.pauses {
         let at = date(mark.at_ms);
-        lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}: {}", mark.by, mark.reason));
+        lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}{}", mark.by, because(mark)));
     }
     if let Some(cordon) = &view.node.cordon {
         let (word, mark) = (if cordon.drained { "drained" } else { "cordoned" }, &cordon.annotation);
-        lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.reason));
+        lines.push(format!("{word:<9} by {} at {}{}", mark.by, date(mark.at_ms), because(mark)));
     }
     for (category, status) in &view.statuses {
         let since = date(status.since_ms);
@@ -212,45 +240,54 @@ async fn label(context: &Context, name: &str, changes: &[String]) -> Result<(), 
 /// Resumes nodes; exits 1 if a pause by selector still covers one of them.
 async fn resume(context: &Context, which: NodeChoice) -> CommandResult {
     let mut exit = Exit::Yes;
-    for name in picked(context, which).await? {
+    for view in picked(context, which).await? {
+        let name = view.node.name;
         let still = context.client.resume_node(&context.namespace, &name).await?.held_by;
         for Pause { name: pause, nodes, annotation: mark, .. } in &still {
-            let reason = if mark.reason.is_empty() { String::new() } else { format!(": {}", mark.reason) };
-            let by = &mark.by;
+            let (by, reason) = (&mark.by, because(mark));
             tell(&format!("node {name}: still paused by pause {pause} of {nodes} by {by}{reason}"));
             tell(&format!("  end it for all of its nodes with: bellwether pause off {pause}"));
             exit = Exit::No;
         }
-        if still.is_empty() {
-            context.show.changed(&format!("node {name}: resumed"));
+        match (&view.node.pause, still.as_slice()) {
+            (Some(_), []) => context.show.changed(&format!("node {name}: resumed")),
+            (None, []) => context.show.changed(&format!("node {name}: unchanged, it was not paused")),
+            (Some(_) | None, _) => {}
         }
     }
     Ok(exit)
 }
 
 /// The node that is named, or those that the selector picks now.
-async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<String>, Failure> {
+async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<NodeView>, Failure> {
     if let Some(name) = which.name {
-        return Ok(vec![name]);
+        return Ok(vec![context.client.node(&context.namespace, &name).await?]);
     }
     let nodes = all(context, which.selector.as_deref(), false).await?;
     if nodes.is_empty() {
         return Err(Failure::new(Exit::No, "find a node that the selector picks")
             .hint("bellwether node list -o wide"));
     }
-    Ok(nodes.into_iter().map(|view| view.node.name).collect())
+    Ok(nodes)
 }
+
+/// Why an operation changes nothing about a node that is in this state before it.
+type Unchanged = fn(&NodeView) -> Option<&'static str>;
 
 /// Changes one node, or each one that the selector picks now, and reports each.
 async fn each(
     context: &Context,
     which: NodeChoice,
-    state: &str,
+    (state, unchanged): (&str, Option<Unchanged>),
     act: impl AsyncFn(&str) -> Result<(), CallError>,
 ) -> Result<(), Failure> {
-    for name in picked(context, which).await? {
-        act(&name).await?;
-        context.show.changed(&format!("node {name}: {state}"));
+    for view in picked(context, which).await? {
+        let name = &view.node.name;
+        act(name).await?;
+        match unchanged.and_then(|unchanged| unchanged(&view)) {
+            Some(why) => context.show.changed(&format!("node {name}: unchanged, {why}")),
+            None => context.show.changed(&format!("node {name}: {state}")),
+        }
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! `status` and `why`.
 
+use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::server::StoreStatus;
 
+use super::freeze::scope;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::paint::{Paint, Tone};
@@ -41,19 +43,32 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         if overview.failing > 0 {
             lines.push(format!("failing    {}", paint.text(Tone::Bad, &overview.failing.to_string())));
         }
+        lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));
         lines.push(String::new());
         let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let rows = overview.entities.iter().map(|entity| {
-            let versions = [&entity.requested, &entity.last_known_good, &entity.last_known_bad].map(dash);
-            let [target, good, bad] = versions;
-            vec![entity.name.clone(), entity.targets.to_string(), target, good, bad, entity.reason.clone()]
+            let versions = [&entity.desired, &entity.last_known_good, &entity.last_known_bad].map(dash);
+            let [version, good, bad] = versions;
+            vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, entity.reason.clone()]
         });
         let header = ["entity", "targets", "version", "known good", "known bad", "state"];
         lines.push(table(&header, rows));
         lines.join("\n")
     })?;
     Ok(Exit::Yes)
+}
+
+/// A freeze or stop in force.
+fn freeze_line(view: &FreezeView, paint: Paint) -> String {
+    let freeze = &view.freeze;
+    let reason = if freeze.reason.is_empty() { String::new() } else { format!(": {}", freeze.reason) };
+    let until = freeze.until_ms.map_or_else(String::new, |until| format!(" until {}", date(until)));
+    let text = format!("{} by {} covers {}{until}{reason}", freeze.name, freeze.by, scope(view));
+    match freeze.kind {
+        FreezeKind::Stop => format!("stopped    {}", paint.text(Tone::Bad, &text)),
+        FreezeKind::Freeze => format!("frozen     {text}"),
+    }
 }
 
 /// The store and its condition.

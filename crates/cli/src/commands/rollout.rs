@@ -160,6 +160,9 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
     context.show.data(&view, || vec![view.entity.name.clone()], |_| view.reason.clone())?;
+    if wait {
+        follow::note_advice(context, &view);
+    }
     Ok(outcome::exit(&view))
 }
 

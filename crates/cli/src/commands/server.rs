@@ -5,8 +5,9 @@ use std::path::Path;
 
 use bellwether_api::v1::server as v1;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
-use bellwether_server::config::{Config, ConfigError};
+use bellwether_server::config::Config;
 use bellwether_server::run::{RunError, Server, init};
 
 use super::overview::store_line;
@@ -27,6 +28,7 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match &error {
+            RunError::Open(_) if error.is_in_use() => Exit::Refused,
             RunError::NotInitialised { .. }
             | RunError::NoAuthority { .. }
             | RunError::Installation(_)
@@ -117,7 +119,7 @@ async fn list(context: &Context) -> CommandResult {
         };
         let rows = plane.servers.iter().map(|server| {
             let sessions = plane.sessions.get(&server.name).copied().unwrap_or_default();
-            let here = if server.name == plane.answered_by { "answered" } else { "" };
+            let here = if server.name == plane.answered_by { "yes" } else { "-" };
             vec![
                 server.name.clone(),
                 server.address.clone(),
@@ -128,7 +130,7 @@ async fn list(context: &Context) -> CommandResult {
                 here.to_owned(),
             ]
         });
-        let servers = table(&["name", "address", "version", "since", "nodes", "leader", ""], rows);
+        let servers = table(&["name", "address", "version", "since", "nodes", "leader", "answered"], rows);
         let at = match plane.store.endpoints.join(", ") {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),

@@ -1,5 +1,6 @@
 //! `server migrate`, `backup`, `inspect` and `restore`: copy the whole store.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use bellwether_core::words::plural::Plural;
@@ -23,6 +24,11 @@ impl From<TransferError> for Failure {
             | TransferError::InUse { .. }
             | TransferError::Damaged(_)
             | TransferError::Newer { .. } => Exit::Refused,
+            TransferError::Open(_) if error.is_in_use() => Exit::Refused,
+            // A file that is named and is not there is a wrong command line, as everywhere.
+            TransferError::File { action: "read", source, .. } if source.kind() == ErrorKind::NotFound => {
+                Exit::Usage
+            }
             TransferError::Store(_)
             | TransferError::Open(_)
             | TransferError::Disturbed

@@ -3,13 +3,13 @@
 use super::field::Field;
 
 /// The pages with tables of keys, and the file each is about.
-const PAGES: [(&str, &str); 6] = [
-    ("server.toml", include_str!("../../../../docs/guide/server.md")),
-    ("agent.toml", include_str!("../../../../docs/guide/nodes.md")),
-    ("agent.toml", include_str!("../../../../docs/guide/configuration.md")),
-    ("agent.toml", include_str!("../../../../docs/guide/files.md")),
-    ("agent.toml", include_str!("../../../../docs/guide/services.md")),
-    ("agent.toml", include_str!("../../../../docs/guide/discovery.md")),
+const PAGES: [(&str, &str, &str); 6] = [
+    ("server.toml", "server.md", include_str!("../../../../docs/guide/server.md")),
+    ("agent.toml", "nodes.md", include_str!("../../../../docs/guide/nodes.md")),
+    ("agent.toml", "configuration.md", include_str!("../../../../docs/guide/configuration.md")),
+    ("agent.toml", "files.md", include_str!("../../../../docs/guide/files.md")),
+    ("agent.toml", "services.md", include_str!("../../../../docs/guide/services.md")),
+    ("agent.toml", "discovery.md", include_str!("../../../../docs/guide/discovery.md")),
 ];
 
 /// The beginning of a table of keys.
@@ -17,10 +17,10 @@ const HEADER: &str = "| key | default |";
 
 /// Every key of every file, as `FILE.SECTION.KEY`.
 pub(super) fn fields() -> Vec<Field> {
-    PAGES.iter().flat_map(|(file, page)| of_page(file, page)).collect()
+    PAGES.iter().flat_map(|(file, name, page)| of_page(file, name, page)).collect()
 }
 
-fn of_page(file: &str, page: &str) -> Vec<Field> {
+fn of_page(file: &str, name: &str, page: &str) -> Vec<Field> {
     let (mut fields, mut section, mut columns) = (Vec::new(), String::new(), None);
     for line in page.lines() {
         if line.starts_with("## ") {
@@ -33,7 +33,7 @@ fn of_page(file: &str, page: &str) -> Vec<Field> {
         } else if !line.starts_with('|') {
             columns = None;
         } else if columns.is_some() && !line.starts_with("|--") {
-            fields.extend(of_row(&format!("{file}.{section}"), &cells(line)));
+            fields.extend(of_row(&format!("{file}.{section}"), name, &cells(line)));
         }
     }
     fields
@@ -46,14 +46,14 @@ fn section_of(line: &str) -> Option<&str> {
     Some(name.trim_matches(['[', ']']))
 }
 
-fn of_row(section: &str, cells: &[String]) -> Vec<Field> {
+fn of_row(section: &str, page: &str, cells: &[String]) -> Vec<Field> {
     let [keys, default, rest @ ..] = cells else { return Vec::new() };
     let Some((meaning, range)) = rest.split_last() else { return Vec::new() };
     let range = range.first().map_or(String::new(), |range| format!(" ({range})"));
-    let default = (!default.is_empty()).then(|| plain(default));
+    let default = (!default.is_empty()).then(|| plain(page, default));
     let field = |key: &str| Field {
-        field: format!("{section}{}", plain(key)),
-        meaning: format!("{}{range}", plain(meaning)),
+        field: format!("{section}{}", plain(page, key)),
+        meaning: format!("{}{range}", plain(page, meaning)),
         default: default.clone(),
         example: None,
     };
@@ -66,15 +66,17 @@ fn cells(line: &str) -> Vec<String> {
     inner.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
 }
 
-/// A text without its markup: backticks, and the targets of links.
-fn plain(text: &str) -> String {
+/// A text of a page without its markup: backticks and links. "See" is followed by the name of the page that is meant.
+fn plain(page: &str, text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, link)) = rest.split_once("](") {
         let (start, label) = before.rsplit_once('[').unwrap_or((before, ""));
+        let (target, after) = link.split_once(')').unwrap_or((link, ""));
+        let target = target.split('#').next().filter(|name| !name.is_empty()).unwrap_or(page);
         out.push_str(start);
-        out.push_str(label);
-        rest = link.split_once(')').map_or("", |(_, after)| after);
+        out.push_str(if start.ends_with("see ") { target } else { label });
+        rest = after;
     }
     out.push_str(rest);
     out.replace('`', "")
@@ -130,10 +132,10 @@ mod tests {
     fn a_table_is_read_with_its_section_and_without_its_markup() {
         let page = "## A\n`[[entity.NAME.check]]`: text.\n\n| key | default | meaning |\n|---|---|---|\n\
                     | `a`, `b` | `5 s` | see [there](x.md), a \\| b |\n\n| key | other |\n|---|---|\n| `c` | d |\n";
-        let fields = of_page("agent.toml", page);
+        let fields = of_page("agent.toml", "page.md", page);
         let names: Vec<&str> = fields.iter().map(|field| field.field.as_str()).collect();
         assert_eq!(names, ["agent.toml.entity.NAME.check.a", "agent.toml.entity.NAME.check.b"]);
         let first = fields.first().unwrap();
-        assert_eq!((first.meaning.as_str(), first.default.as_deref()), ("see there, a | b", Some("5 s")));
+        assert_eq!((first.meaning.as_str(), first.default.as_deref()), ("see x.md, a | b", Some("5 s")));
     }
 }

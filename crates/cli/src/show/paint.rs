@@ -45,6 +45,7 @@ impl Paint {
 pub(crate) fn phase(phase: &str) -> (&'static str, Tone) {
     match phase {
         "succeeded" => ("✓", Tone::Good),
+        "rolled_back" => ("↩", Tone::Busy),
         "failed" => ("✗", Tone::Bad),
         "unreachable" => ("?", Tone::Bad),
         "blocked" => ("■", Tone::Busy),

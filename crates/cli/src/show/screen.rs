@@ -50,18 +50,22 @@ pub(crate) fn size() -> (usize, usize) {
     size.map_or(FALLBACK, |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
-/// The first `columns` visible characters; escape sequences do not count, and colour ends where the line does.
+/// The first `columns` visible characters, the last of them `…` if there are more; escape sequences do not count, and colour
+/// ends where the line does.
 pub(crate) fn cut(line: &str, columns: usize) -> String {
+    if visible(line) <= columns {
+        return line.to_owned();
+    }
     let mut out = String::new();
-    let mut visible = 0;
+    let mut visible = 1;
     let mut escape = false;
     for c in line.chars() {
         match c {
             '\x1b' => escape = true,
             'm' if escape => escape = false,
             _ if escape => {}
-            _ if visible == columns => {
-                out.push_str("\x1b[0m");
+            _ if visible >= columns => {
+                out.push_str("\x1b[0m…");
                 return out;
             }
             _ => visible += 1,
@@ -71,14 +75,32 @@ pub(crate) fn cut(line: &str, columns: usize) -> String {
     out
 }
 
+/// The number of visible characters.
+fn visible(line: &str) -> usize {
+    let mut escape = false;
+    let seen = line.chars().filter(|c| match c {
+        '\x1b' => {
+            escape = true;
+            false
+        }
+        'm' if escape => {
+            escape = false;
+            false
+        }
+        _ => !escape,
+    });
+    seen.count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn cutting_counts_what_is_seen() {
-        assert_eq!(cut("abcdef", 3), "abc\x1b[0m");
+        assert_eq!(cut("abcdef", 3), "ab\x1b[0m…");
+        assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("\x1b[32mab\x1b[0m", 2), "\x1b[32mab\x1b[0m");
-        assert_eq!(cut("✓✓✓", 2), "✓✓\x1b[0m");
+        assert_eq!(cut("✓✓✓", 2), "✓\x1b[0m…");
     }
 }

@@ -16,7 +16,7 @@ const LEAVES: usize = 12;
 /// The tree, line by line.
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
-    lines.extend(thresholds(view, paint));
+    lines.extend(thresholds(view, targets, paint));
     if !view.reason.is_empty() {
         lines.push(format!("│ {}", view.reason));
     }
@@ -111,14 +111,30 @@ pub(crate) const fn state(status: &RolloutStatus) -> (&'static str, Tone) {
     }
 }
 
-/// Progress against its thresholds, in two lines that fit 80 columns.
-fn thresholds(view: &RolloutView, paint: Paint) -> [String; 2] {
+/// Progress against its thresholds, in two lines that fit 80 columns. Of a rollback: how many targets still run the version.
+fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [String; 2] {
     let counts = &view.counts;
-    let bar = bar(counts.succeeded, counts.failed, counts.in_flight, counts.targets, paint);
-    let progress = format!(
-        "│ {bar} {}/{} succeeded, {} needed · {} failed, {} tolerated",
-        counts.succeeded, counts.targets, view.needed, counts.failed, view.tolerated,
-    );
+    let progress = match &view.rollout {
+        Some(rollout) if is_rollback(rollout.status.state) => {
+            let version = &rollout.version;
+            let left = targets.iter().filter(|target| target.running.as_ref() == Some(version)).count();
+            let bar = bar(0, u64::try_from(left).unwrap_or(u64::MAX), 0, counts.targets, paint);
+            let all = counts.targets;
+            format!(
+                "│ {bar} {left}/{all} run {version} · {} failed, {} tolerated",
+                counts.failed, view.tolerated
+            )
+        }
+        Some(_) | None => format!(
+            "│ {} {}/{} succeeded, {} needed · {} failed, {} tolerated",
+            bar(counts.succeeded, counts.failed, counts.in_flight, counts.targets, paint),
+            counts.succeeded,
+            counts.targets,
+            view.needed,
+            counts.failed,
+            view.tolerated,
+        ),
+    };
     let mut text = format!("│ {} in flight, at most {} at once", counts.in_flight, view.batch);
     for (count, word) in [
         (counts.unreachable, "unreachable"),
@@ -131,6 +147,20 @@ fn thresholds(view: &RolloutView, paint: Paint) -> [String; 2] {
         }
     }
     [progress, text]
+}
+
+/// Whether the rollout takes its version back, or has done so.
+const fn is_rollback(state: RolloutState) -> bool {
+    match state {
+        RolloutState::RollingBack | RolloutState::RolledBack | RolloutState::RollbackFailed => true,
+        RolloutState::InProgress
+        | RolloutState::Waiting
+        | RolloutState::Paused
+        | RolloutState::Succeeded
+        | RolloutState::PartiallySucceeded
+        | RolloutState::Aborted
+        | RolloutState::Superseded => false,
+    }
 }
 
 /// A bar of twenty cells.
@@ -197,9 +227,14 @@ fn branch(
 fn unassigned(target: &TargetView) -> TargetView {
     let phase = match (target.presence, target.phase) {
         (PresenceState::Unreachable, _) => TargetPhase::Unreachable,
-        (_, TargetPhase::Succeeded | TargetPhase::Failed | TargetPhase::Unreachable | TargetPhase::Idle) => {
-            TargetPhase::Idle
-        }
+        (
+            _,
+            TargetPhase::Succeeded
+            | TargetPhase::RolledBack
+            | TargetPhase::Failed
+            | TargetPhase::Unreachable
+            | TargetPhase::Idle,
+        ) => TargetPhase::Idle,
         (_, phase) => phase,
     };
     TargetView { phase, since_ms: None, ..target.clone() }
@@ -210,7 +245,7 @@ fn rank(word: &str) -> u8 {
         "failed" => 0,
         "unreachable" => 1,
         "blocked" => 2,
-        "succeeded" => 4,
+        "succeeded" | "rolled_back" => 4,
         "idle" => 5,
         _ => 3,
     }
@@ -221,7 +256,9 @@ fn summary(leaves: &[&TargetView], paint: Paint) -> String {
     for leaf in leaves {
         *counts.entry((rank(leaf.phase.as_str()), leaf.phase.as_str())).or_default() += 1;
     }
-    let parts = counts.iter().map(|((_, word), count)| paint.text(phase(word).1, &format!("{count} {word}")));
+    let parts = counts
+        .iter()
+        .map(|((_, word), count)| paint.text(phase(word).1, &format!("{count} {}", word.replace('_', " "))));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -234,13 +271,13 @@ fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
         other => format!(" ({other})"),
     };
     let assigned = leaf.reason.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
-    let quiet = matches!(leaf.phase.as_str(), "succeeded" | "idle") && contact.is_empty();
+    let quiet = matches!(leaf.phase.as_str(), "succeeded" | "rolled_back" | "idle") && contact.is_empty();
     let why = if quiet { "" } else { assigned.unwrap_or(&leaf.reason) };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",
         paint.text(tone, glyph),
         leaf.name,
-        leaf.phase,
+        leaf.phase.as_str().replace('_', " "),
         age,
         running,
         paint.text(Tone::Dim, why),

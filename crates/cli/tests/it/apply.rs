@@ -176,7 +176,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
 }
 
 /// Writes a file below the place's directory, with the directories it is in.
-fn write(place: &Setup, name: &str, text: impl AsRef<[u8]>) -> String {
+pub(crate) fn write(place: &Setup, name: &str, text: impl AsRef<[u8]>) -> String {
     let path = place.path(name);
     std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
@@ -350,7 +350,11 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
     assert_eq!(code(&place.run(&["apply"])), 64, "there is nothing to apply without -f");
     let other =
         place.run_with(&["apply", "-f", "-", "-n", "default"], "kind: slot\nname: a\nnamespace: other\n");
-    assert!(code(&other) == 64 && text(&other.stderr).contains("-n says default"), "{}", text(&other.stderr));
+    assert!(
+        code(&other) == 64 && text(&other.stderr).contains("-n names default"),
+        "{}",
+        text(&other.stderr)
+    );
 }
 
 /// A directory without read permission; root may read everything, so only another user notices.

@@ -15,6 +15,11 @@ async fn a_restored_backup_is_served_as_it_was() {
     let (config, file) = (place.path("server.toml"), place.path("all.backup"));
     let busy = place.run(&["server", "backup", "--config", &config, &file]);
     assert!(text(&busy.stderr).contains("another process has this store open"), "{}", text(&busy.stderr));
+    assert_eq!(busy.status.code(), Some(7), "the server refuses, as the agent does");
+    let second = place.run(&["server", "run", "--config", &config, "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.status.code(), Some(7), "{}", text(&second.stderr));
+    let missing = place.run(&["server", "inspect", &place.path("nothing")]);
+    assert_eq!(missing.status.code(), Some(64), "{}", text(&missing.stderr));
     place.kill_server();
     let taken = place.run(&["server", "backup", "--config", &config, &file]);
     assert!(taken.status.success(), "{}", text(&taken.stderr));

@@ -19,7 +19,22 @@ async fn the_fleet_verbs_answer_by_exit_code() {
     let place = one_node().await;
     let dir = place.path("web-1/data");
     let run = |args: &[&str]| place.run(args);
-    assert_eq!(code(&run(&["current-version"])), 1);
+    for verb in [
+        &["current-version"][..],
+        &["running-versions"],
+        &["hosts-at-version", "r7"],
+        &["verify-hosts", "r7"],
+        &["check-single-version", "r7"],
+        &["pending-update", "--data-dir", &dir],
+    ] {
+        let missing = run(verb);
+        let said = text(&missing.stderr);
+        assert!(
+            said.contains("cannot find entity system") && said.contains("trigger-update"),
+            "{verb:?}: {said}"
+        );
+        assert_eq!(code(&missing), if verb[0] == "pending-update" { 3 } else { 1 }, "{verb:?}");
+    }
     assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 3, "unknown, and runs nothing");
     assert_eq!(code(&run(&["local-version", "--data-dir", &dir])), 1);
     assert_eq!(code(&run(&["trigger-update", "r7"])), 0);
@@ -30,7 +45,8 @@ async fn the_fleet_verbs_answer_by_exit_code() {
     assert_eq!((code(&ghost), text(&ghost.stdout)), (1, "ghost not-found\n".to_owned()));
     assert_eq!(code(&place.run_with(&["verify-hosts", "r7", "-"], "web-1\n")), 0);
     assert_eq!(text(&run(&["hosts-at-version", "r7"]).stdout), "web-1\n");
-    assert_eq!(code(&run(&["hosts-at-version", "r8"])), 1);
+    let nowhere = run(&["hosts-at-version", "r8"]);
+    assert_eq!((code(&nowhere), text(&nowhere.stderr).as_str()), (1, "no node runs r8 of entity system\n"));
     assert_eq!(code(&run(&["check-single-version", "r7"])), 0);
     let other = run(&["check-single-version", "r8", "-v"]);
     assert_eq!((code(&other), text(&other.stdout)), (1, "web-1 r7\n".to_owned()));
@@ -132,6 +148,17 @@ async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_goo
         assert!(said.contains("rollout 2 found r2 bad: 1 of 1 failed, 0 tolerated"), "{said}");
         assert!(said.contains("r1 is last known good"), "{said}");
     }
+    let tree = text(&run(&["rollout", "get", "system"]).stdout);
+    assert!(tree.contains("0/1 run r2") && tree.contains("1 rolled back"), "{tree}");
+    assert!(!tree.contains("succeeded") && !tree.contains('█'), "nothing of r2 succeeded: {tree}");
+    for (of, row) in [
+        (&["status"][..], "system  1        r1       r1          r2"),
+        (&["entity", "list"], "system  all      versions  r1"),
+        (&["entity", "get", "system"], "version      r1\nrequested    r2 (start by admin)"),
+    ] {
+        let said = text(&run(of).stdout);
+        assert!(said.contains(row), "the version to run is last known good: {said}");
+    }
     let history = text(&run(&["rollout", "history", "system"]).stdout);
     assert!(history.contains("1 of 1 failed, 0 tolerated"), "{history}");
     assert_eq!(text(&run(&["current-version", "-e", "system"]).stdout), "r1\n");
@@ -184,7 +211,12 @@ async fn output_is_data_where_data_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_say_what_why_and_what_to_try() {
     let place = one_node().await;
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 13] = [
+        (&["events", "--about", "entity/ghost"], 1, "cannot find entity ghost"),
+        (&["events", "--about", "planet/ghost"], 64, "planet is not a kind of object"),
+        (&["rollout", "start", "web", "v1", "--timeout", "10s"], 64, "--watch"),
+        (&["rollout", "get", "web", "--timeout", "10s"], 64, "--watch"),
+        (&["rollout", "status", "web", "--timeout", "10s"], 64, "--wait"),
         (&["node", "get", "ghost"], 1, "cannot find node ghost"),
         (&["entity", "set", "web", "--batch", "5%"], 64, "--selector"),
         (&["entity", "set", "web", "--selector", "role="], 64, "at position 5"),
@@ -204,6 +236,82 @@ async fn failures_say_what_why_and_what_to_try() {
     assert_eq!(code(&away), 69);
     let stranger = place.command(&["status"]).env("BELLWETHER_TOKEN", "bwt_wrong").output().unwrap();
     assert_eq!(code(&stranger), 7, "{}", text(&stranger.stderr));
+    assert!(
+        text(&stranger.stderr).contains("unknown here, expired or deleted"),
+        "{}",
+        text(&stranger.stderr)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_ca_and_a_wrong_scheme_are_named_as_the_thing_to_check() {
+    let (place, other) = (Setup::new().await, Setup::new().await);
+    let wrong = place.run(&["status", "--ca", &other.path("server/pki/ca.pem")]);
+    assert_eq!(code(&wrong), 69);
+    assert!(text(&wrong.stderr).contains("hint: check --ca"), "{}", text(&wrong.stderr));
+    let plain = place.run(&["status", "--server", &format!("http://127.0.0.1:{}", place.port)]);
+    assert_eq!(code(&plain), 69);
+    assert!(text(&plain.stderr).contains("hint: check the scheme"), "{}", text(&plain.stderr));
+    let token = place.path("server/admin-token");
+    let mut bare = place.command(&["context", "set", "far", "--token-file", &token]);
+    let bare = bare.env_remove("BELLWETHER_CA").output().unwrap();
+    assert_eq!(code(&bare), 64);
+    assert!(text(&bare.stderr).contains("without --ca"), "{}", text(&bare.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checking_a_configuration_compares_it_with_the_name_that_joined() {
+    let place = one_node().await;
+    let file = place.path("web-1/agent.toml");
+    let check = || place.run(&["agent", "run", "--config", &file, "--check"]);
+    assert_eq!((code(&check()), text(&check().stderr).as_str()), (0, "the configuration is valid\n"));
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, written.replace("name = \"web-1\"", "name = \"web-2\"")).unwrap();
+    let renamed = check();
+    assert_eq!(code(&renamed), 7);
+    assert!(text(&renamed.stderr).contains("this node joined as default/web-1"), "{}", text(&renamed.stderr));
+    std::fs::write(&file, written.replace("web-1/data", "web-1/other")).unwrap();
+    let absent = check();
+    assert_eq!(code(&absent), 0);
+    assert!(text(&absent.stderr).contains("this node has not joined yet"), "{}", text(&absent.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_decommissioned_shows_when_and_why() {
+    let mut place = one_node().await;
+    place.kill_agent("web-1");
+    let shown = || text(&place.run(&["node", "get", "web-1"]).stdout);
+    assert!(shown().contains("state     up since "), "{}", shown());
+    assert_eq!(code(&place.run(&["node", "decommission", "web-1", "--yes"])), 0);
+    let node = place.client().node("default", "web-1").await.unwrap().node;
+    assert_ne!(node.decommissioned.as_ref().unwrap().at_ms / 1000, 0);
+    let said = shown();
+    let of = |word: &str| said.lines().find(|line| line.starts_with(word)).unwrap().to_owned();
+    let time = of("state").split_once("decommissioned since ").unwrap().1.to_owned();
+    assert_eq!(of("removed"), format!("removed   by admin at {time}"), "no dangling colon: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_in_force_is_on_the_summary() {
+    let place = Setup::new().await;
+    assert!(!text(&place.run(&["status"]).stdout).contains("stopped"));
+    assert_eq!(code(&place.run(&["stop-everything", "--reason", "fire", "--yes"])), 0);
+    let said = text(&place.run(&["status"]).stdout);
+    assert!(said.contains("stopped    stop-everything by admin covers everything: fire"), "{said}");
+    assert_eq!(code(&place.run(&["stop-everything", "--off"])), 0);
+    assert!(!text(&place.run(&["status"]).stdout).contains("stopped"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_no_plan_token_is_wrong_usage() {
+    let place = one_node().await;
+    assert_eq!(code(&place.run(&["entity", "set", "web", "--selector", "all"])), 0);
+    let start = |token: &str| place.run(&["rollout", "start", "web", "v1", "--plan", token]);
+    let nonsense = start("tuesday");
+    assert_eq!(code(&nonsense), 64);
+    assert!(text(&nonsense.stderr).contains("is not a plan token"), "{}", text(&nonsense.stderr));
+    let other = start("plan-0000000000000000");
+    assert_eq!(code(&other), 7, "{}", text(&other.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,7 +83,7 @@ async fn a_stage_that_needs_a_person_says_what_to_type() {
     let tree = done(&place, &["rollout", "get", "web"]);
     assert!(tree.contains("stage 1 of 2: up to 1") || tree.contains("stage 2 of 2"), "{tree}");
     let described = done(&place, &["describe", "entity/web"]);
-    for part in ["selector", "role=web", "stages", "events", "rollout.started", "why", "needs approval"] {
+    for part in ["targets", "role=web", "stages", "events", "rollout.started", "why", "needs approval"] {
         assert!(described.contains(part), "{part} is not in\n{described}");
     }
     let words: Vec<&str> = command.split_whitespace().collect();

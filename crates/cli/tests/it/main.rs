@@ -8,6 +8,7 @@
 )]
 
 mod apply;
+mod apply_lines;
 mod backup;
 mod bed;
 mod commands;

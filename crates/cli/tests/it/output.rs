@@ -88,7 +88,7 @@ async fn every_command_that_shows_something_prints_json_yaml_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_prints_one_line_and_quiet_silences_it() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
         (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
@@ -98,6 +98,8 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
         (&["node", "label", "web-1", "zone=b"], "node web-1: zone - → b\n"),
         (&["node", "cordon", "web-1"], "node web-1: cordoned\n"),
         (&["node", "uncordon", "web-1"], "node web-1: uncordoned\n"),
+        (&["node", "uncordon", "web-1"], "node web-1: unchanged, it was not cordoned\n"),
+        (&["node", "resume", "web-1"], "node web-1: unchanged, it was not paused\n"),
         (&["freeze", "off", "sale"], "freeze sale: ended\n"),
         (&["pause", "off", "disks"], "pause disks: ended\n"),
         (&["slot", "delete", "reboot", "--yes"], "slot reboot: deleted\n"),
@@ -108,6 +110,9 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
         let output = place.run(args);
         assert_eq!((code(&output), text(&output.stderr).as_str()), (0, line), "{args:?}");
     }
+    let events = text(&place.run(&["events", "--about", "shop"]).stdout);
+    assert!(events.contains("policy.batch 10% → 20% (admin)"), "the event names the field: {events}");
+    assert!(events.contains("owner - → shop team (admin)"), "{events}");
     let quiet = place.run(&["entity", "set", "shop", "--batch", "30%", "-q"]);
     assert_eq!((code(&quiet), text(&quiet.stderr)), (0, String::new()));
     let started = place.run(&["rollout", "start", "shop", "v2", "--batch", "50%"]);
@@ -143,6 +148,26 @@ async fn a_mistyped_name_is_answered_with_the_nearest_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_about_an_object_are_those_of_its_parts_too() {
+    let place = furnished().await;
+    let about = |subject: &str| place.run(&["events", "--about", subject, "-o", "json"]);
+    let kinds = |subject: &str| {
+        let lines = text(&about(subject).stdout);
+        let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events.map(|event| event["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for subject in ["entity/shop", "shop", "rollout/shop"] {
+        let found = kinds(subject);
+        assert!(found.iter().any(|kind| kind == "rollout.started"), "{subject}: {found:?}");
+        assert!(found.iter().any(|kind| kind == "target.succeeded"), "{subject}: {found:?}");
+    }
+    let few = place.run(&["events", "--about", "shop", "--limit", "2", "-o", "name"]);
+    assert_eq!(text(&few.stdout).lines().count(), 2);
+    let none = place.run(&["events", "--about", "entity/shop", "--after", "100000"]);
+    assert_eq!((code(&none), text(&none.stderr).as_str()), (0, "no events about entity/shop\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_token_in_use_is_not_deleted_by_accident() {
     let place = Setup::new().await;
     let me = text(&place.run(&["token", "whoami", "-o", "name"]).stdout);
@@ -175,6 +200,23 @@ async fn completion_knows_commands_options_and_names() {
     assert_eq!(completed(&place, "bellwether rollout start sh").trim(), "shop");
     assert_eq!(completed(&place, "bellwether describe slot/re").trim(), "slot/reboot");
     assert_eq!(completed(&place, "bellwether context use ho").trim(), "home");
+    for (line, found) in [
+        ("bellwether describe we", "web-1"),
+        ("bellwether why tar", "target/"),
+        ("bellwether why target/sh", "target/shop/"),
+        ("bellwether why target/shop/we", "target/shop/web-1"),
+        ("bellwether why ro", ""),
+        ("bellwether events --about ro", "rollout/"),
+        ("bellwether events --about rollout/", "rollout/shop"),
+        ("bellwether entity set shop --on-failure ", "rollback\npause\ncontinue"),
+        ("bellwether entity set shop --order ", "name\nlabel:\nshuffle:"),
+        ("bellwether entity set shop --supersede f", "finish"),
+        ("bellwether entity set shop --unset max", "max-unavailable"),
+        ("bellwether token create x --role ", "viewer\noperator\nadmin"),
+        ("bellwether update-status scrub s", "success"),
+    ] {
+        assert_eq!(completed(&place, line).trim(), found, "{line}");
+    }
     assert!(completed(&place, "bellwether ro").contains("rollout"));
     let hidden = completed(&place, "bellwether ");
     assert!(hidden.contains("node") && !hidden.contains("lock-child"), "{hidden}");
@@ -199,7 +241,17 @@ async fn completion_knows_commands_options_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_goes_away_ends_a_command_quietly() {
     let place = furnished().await;
-    for args in [&["completions", "bash"][..], &["entity", "list"], &["explain"], &["events", "-w"]] {
+    let slow = place.run(&["rollout", "start", "shop", "v2", "--soak", "10m", "--deadline", "20m"]);
+    assert_eq!(code(&slow), 0, "{}", text(&slow.stderr));
+    // What is followed has not ended: a script must not take it for done.
+    let cases: [(&[&str], i32); 5] = [
+        (&["completions", "bash"], 0),
+        (&["entity", "list"], 0),
+        (&["explain"], 0),
+        (&["events", "-w"], 141),
+        (&["rollout", "get", "shop", "-w"], 141),
+    ];
+    for (args, exit) in cases {
         let mut command = place.command(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
@@ -207,7 +259,7 @@ async fn a_reader_that_goes_away_ends_a_command_quietly() {
         let labelled = place.run(&["node", "label", "web-1", &format!("seen={}", args.len())]);
         assert_eq!(code(&labelled), 0);
         let ended = child.wait_with_output().unwrap();
-        assert_eq!((code(&ended), text(&ended.stderr)), (0, String::new()), "{args:?}");
+        assert_eq!((code(&ended), text(&ended.stderr)), (exit, String::new()), "{args:?}");
     }
 }
 

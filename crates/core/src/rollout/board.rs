@@ -21,7 +21,7 @@ use rpds::RedBlackTreeMapSync;
 use tree::TargetTree;
 
 use crate::records::entity::Entity;
-use crate::records::progress::Progress;
+use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, TargetCounts};
 use crate::records::target::TargetState;
 use crate::rollout::observation::Observation;
@@ -162,6 +162,23 @@ impl Board {
     #[must_use]
     pub fn rollout(&self) -> Option<&Rollout> {
         self.rollout.as_deref()
+    }
+
+    /// The version that targets are to run now: the requested one until a rollback of it begins, last known
+    /// good from then on. After an abort it is the requested one, which targets keep as far as they have it.
+    /// `None` before the first request.
+    #[must_use]
+    pub fn desired(&self) -> Option<&Version> {
+        let requested = self.entity.wanted.as_ref()?;
+        if requested.request > self.progress.handled {
+            return Some(&requested.version);
+        }
+        let good = self.progress.last_known_good.as_ref();
+        match self.progress.activity {
+            RolloutActivity::Settled | RolloutActivity::RollingBack(_) => good.or(Some(&requested.version)),
+            RolloutActivity::Abandoned => Some(&requested.version),
+            RolloutActivity::RollingForward(_) => self.progress.rolling.as_ref().or(Some(&requested.version)),
+        }
     }
 
     /// One target; `None` if it is not on the board.

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use crate::records::hook_answers::MonitorReport;
 pub use crate::records::node::PresenceState;
 use crate::records::report::{TargetActivity, TargetHealth};
-use crate::records::target::{AssignmentOutcome, TargetState};
+use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::words::counter::AssignmentNumber;
 use crate::words::label::Labels;
 use crate::words::time::Timestamp;
@@ -67,6 +67,8 @@ pub enum TargetStage {
     },
     /// It runs the version and has soaked.
     Succeeded,
+    /// It runs last known good again: its rollout was rolled back.
+    RolledBack,
     /// It failed, and makes no further attempt.
     Failed,
     /// It did not report before its deadline.
@@ -78,7 +80,14 @@ pub enum TargetStage {
 pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> TargetStage {
     let Some(state) = state else { return TargetStage::Idle };
     match &state.outcome {
-        AssignmentOutcome::Succeeded { .. } => return TargetStage::Succeeded,
+        AssignmentOutcome::Succeeded { .. } => {
+            return match state.purpose {
+                AssignmentPurpose::Rollback => TargetStage::RolledBack,
+                AssignmentPurpose::Update | AssignmentPurpose::Adopted | AssignmentPurpose::KnownGood => {
+                    TargetStage::Succeeded
+                }
+            };
+        }
         AssignmentOutcome::Failed { .. } => return TargetStage::Failed,
         AssignmentOutcome::Unreachable { .. } => return TargetStage::Unreachable,
         AssignmentOutcome::InFlight => {}

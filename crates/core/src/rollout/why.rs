@@ -94,7 +94,7 @@ fn why_in_flight(board: &Board, member: &BoardMember, now: Timestamp) -> String 
         }
         TargetStage::Settling => format!("on {version}, not healthy yet"),
         TargetStage::Blocked { reason } => format!("assigned {version}, blocked: {reason}"),
-        TargetStage::Succeeded | TargetStage::Failed | TargetStage::Unreachable => {
+        TargetStage::Succeeded | TargetStage::RolledBack | TargetStage::Failed | TargetStage::Unreachable => {
             format!("assigned {version}")
         }
     };

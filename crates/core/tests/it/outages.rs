@@ -75,7 +75,7 @@ struct Machine {
 }
 
 #[derive(Debug, Clone)]
-struct Scene {
+struct OutageHistory {
     external: bool,
     truth: Truth,
     /// Whether the work goes on only while the control plane answers, as that of a controller's does.
@@ -89,7 +89,7 @@ struct Scene {
 }
 
 struct Play {
-    scene: Scene,
+    history: OutageHistory,
     world: World,
     machines: Vec<Machine>,
     second: u64,
@@ -101,22 +101,22 @@ fn name(index: usize) -> TargetName {
 }
 
 impl Play {
-    fn new(scene: Scene) -> Self {
+    fn new(history: OutageHistory) -> Self {
         let mut world = World::new();
-        if scene.external {
+        if history.external {
             let source = TargetSource::External(StalenessLimits::default());
             let entity = Entity { source, ..world.entity.clone() };
             world.operate(Ok(entity));
         }
-        world.set_policy(scene.policy.clone());
+        world.set_policy(history.policy.clone());
         world.environment.watch = Watch { since: world.now, grace: Span::from_secs(GRACE) };
         let v1 = "v1".parse().unwrap();
-        for index in 0..scene.machines {
+        for index in 0..history.machines {
             world.see(&name(index), Some(newcomer(Some(&v1), world.now)));
         }
         let machine = Machine { running: "v1".into(), healthy_since: Some(world.now), ..Machine::default() };
-        let machines = vec![machine; scene.machines];
-        let mut play = Self { scene, world, machines, second: 0, servers_were_away: false };
+        let machines = vec![machine; history.machines];
+        let mut play = Self { history, world, machines, second: 0, servers_were_away: false };
         play.start("v1");
         // The first version is there already.
         (0..60).for_each(|_| play.step(&[]));
@@ -134,7 +134,7 @@ impl Play {
     fn away(&self, from: u64) -> Vec<Outage> {
         let at = self.second - from;
         let now = |(_, begin, lasts): &&(Outage, u64, u64)| *begin <= at && at < begin + lasts;
-        self.scene.outages.iter().filter(now).map(|(outage, ..)| *outage).collect()
+        self.history.outages.iter().filter(now).map(|(outage, ..)| *outage).collect()
     }
 
     fn step(&mut self, away: &[Outage]) {
@@ -150,10 +150,10 @@ impl Play {
         for index in 0..self.machines.len() {
             let cut = away.iter().any(|outage| matches!(outage, Outage::Network(at) if *at == index));
             let off = away.iter().any(|outage| matches!(outage, Outage::Machine(at) if *at == index));
-            let heard = !servers && !off && if self.scene.external { !controller } else { !cut };
-            let works = !off && !(self.scene.external && controller) && (heard || !self.scene.needs_server);
-            self.work(index, works);
-            if self.scene.external {
+            let heard = !servers && !off && if self.history.external { !controller } else { !cut };
+            let idle = off || self.history.external && controller || self.history.needs_server && !heard;
+            self.work(index, !idle);
+            if self.history.external {
                 self.controller_calls(index, heard);
             } else {
                 self.agent_talks(index, heard, servers);
@@ -166,7 +166,7 @@ impl Play {
     }
 
     fn work(&mut self, index: usize, works: bool) {
-        let (now, truth, needed) = (self.world.now, self.scene.truth, self.scene.work);
+        let (now, truth, needed) = (self.world.now, self.history.truth, self.history.work);
         let machine = &mut self.machines[index];
         let Some(version) = machine.pending.clone().filter(|_| works) else { return };
         machine.worked += STEP;
@@ -240,7 +240,7 @@ impl Play {
         let (name, now) = (name(index), self.world.now);
         let limits = StalenessLimits::default();
         let known = self.machines[index].external.clone();
-        if heard && self.second % self.scene.every < STEP {
+        if heard && self.second % self.history.every < STEP {
             let expected =
                 self.world.board.expected(&name).map(|(version, number)| (version.clone(), number));
             let machine = &mut self.machines[index];
@@ -289,7 +289,7 @@ fn outage(machines: usize) -> impl Strategy<Value = (Outage, u64, u64)> {
     (what, 0..600_u64, prop_oneof![Just(5_u64), 10..60_u64, 60..4_000_u64])
 }
 
-fn scene(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value = Scene> {
+fn history(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value = OutageHistory> {
     let shape = (any::<bool>(), any::<bool>(), 1..5_usize, 1..30_u64, 0..25_u64, 1..18_u64);
     (truth, shape, any::<bool>(), 1..4_u32).prop_flat_map(
         |(truth, (external, needs_server, machines, work, soak, every), fail_fast, batch)| {
@@ -305,7 +305,7 @@ fn scene(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value =
                 ..PolicyDraft::default()
             };
             let policy = Policy::new(draft).unwrap();
-            proptest::collection::vec(outage(machines), 0..6).prop_map(move |outages| Scene {
+            proptest::collection::vec(outage(machines), 0..6).prop_map(move |outages| OutageHistory {
                 external,
                 truth,
                 needs_server,
@@ -319,15 +319,15 @@ fn scene(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value =
     )
 }
 
-/// Plays a scene to its end, which must come.
-fn play(scene: Scene) -> Play {
-    let mut play = Play::new(scene);
+/// Plays a history to its end, which must come.
+fn play(history: OutageHistory) -> Play {
+    let mut play = Play::new(history);
     play.start("v2");
     let begin = play.second;
     for _ in 0..8_000 {
         let away = play.away(begin);
         play.step(&away);
-        let quiet = play.scene.outages.iter().all(|(_, at, lasts)| at + lasts < play.second - begin);
+        let quiet = play.history.outages.iter().all(|(_, at, lasts)| at + lasts < play.second - begin);
         let over = play.world.newest().is_some_and(|rollout| rollout.number.get() == 2 && rollout.is_over());
         if quiet && over {
             return play;
@@ -340,17 +340,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_good_version_is_never_condemned_whatever_is_away(scene in scene(Just(Truth::Good))) {
-        let play = play(scene);
+    fn a_good_version_is_never_condemned_whatever_is_away(history in history(Just(Truth::Good))) {
+        let play = play(history);
         prop_assert_eq!(&play.world.progress.bad, &[], "{:#?}", play.world.newest());
         prop_assert_eq!(play.world.progress.last_known_good.as_ref().map(|good| good.as_str()), Some("v2"));
     }
 
     #[test]
     fn a_bad_version_is_never_promoted_whatever_is_away(
-        scene in scene(prop_oneof![Just(Truth::Sick), Just(Truth::Hangs)]),
+        history in history(prop_oneof![Just(Truth::Sick), Just(Truth::Hangs)]),
     ) {
-        let play = play(scene);
+        let play = play(history);
         prop_assert_eq!(play.world.progress.last_known_good.as_ref().map(|good| good.as_str()), Some("v1"));
     }
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bellwether_rt::config_error::ConfigError;
 use bellwether_store::{EtcdIdentity, EtcdSettings};
 use serde::Deserialize;
 
-use super::value::{ConfigError, span};
+use super::value::span;
 
 /// Prefix of all keys, unless the configuration names one.
 const PREFIX: &str = "/bellwether";
@@ -56,7 +57,7 @@ impl Etcd {
 
 impl Table {
     pub(super) fn check(self) -> Result<Etcd, ConfigError> {
-        let value = |key, reason: String| ConfigError::Value { key, reason };
+        let value = ConfigError::value;
         if self.endpoints.is_empty() {
             return Err(value("etcd.endpoints", "it is empty; name at least one member".to_owned()));
         }

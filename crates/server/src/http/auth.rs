@@ -63,7 +63,7 @@ pub(crate) fn guard(
         };
         let identity = match admit(&app, &request, need, (namespace, named)) {
             Ok(identity) => identity,
-            Err(denied) => return refuse(denied),
+            Err(denied) => return refuse(&request, denied),
         };
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
@@ -101,8 +101,11 @@ fn admit(
     Ok(identity)
 }
 
-fn refuse(denied: Denied) -> Response {
+fn refuse(request: &Request, denied: Denied) -> Response {
     let hint = match &denied {
+        Denied::Unknown if request.headers().contains_key(header::AUTHORIZATION) => {
+            "the token is unknown here, expired or deleted: check BELLWETHER_TOKEN, --token-file or the context"
+        }
         Denied::Unknown => "set BELLWETHER_TOKEN, or run `bellwether context use`",
         Denied::Forbidden { .. } => "ask an admin for a token with that role: `bellwether token create`",
     };

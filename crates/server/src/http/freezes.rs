@@ -4,7 +4,7 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::page::Page;
-use bellwether_core::words::name::FreezeName;
+use bellwether_core::words::name::{FreezeName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
@@ -21,6 +21,15 @@ fn everywhere(world: &World, now: Timestamp) -> Vec<FreezeView> {
     world.freezes.values().map(|kept| FreezeView::at(&kept.value, true, now)).collect()
 }
 
+/// The freezes of a namespace and those of all namespaces, by name.
+pub(crate) fn of_namespace(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<FreezeView> {
+    let own = world.fleets.get(namespace).into_iter().flat_map(|fleet| fleet.freezes.values());
+    let mut items: Vec<FreezeView> = own.map(|kept| FreezeView::at(&kept.value, false, now)).collect();
+    items.extend(everywhere(world, now));
+    items.sort_by(|one, other| (&one.freeze.name, one.global).cmp(&(&other.freeze.name, other.global)));
+    items
+}
+
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -28,10 +37,7 @@ pub(crate) async fn list(
 ) -> Result<JsonAnswer<Page<FreezeView>>, Failure> {
     query.only(&[])?;
     let (world, now) = (app.world(), app.clock.now());
-    let own = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.freezes.values());
-    let mut items: Vec<FreezeView> = own.map(|kept| FreezeView::at(&kept.value, false, now)).collect();
-    items.extend(everywhere(&world, now));
-    items.sort_by(|one, other| (&one.freeze.name, one.global).cmp(&(&other.freeze.name, other.global)));
+    let items = of_namespace(&world, &namespace, now);
     Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 

@@ -27,8 +27,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
-        let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        if bytes.is_empty() {
+            return Err(ShapeError::at("the body", "it is empty; send a JSON object, such as {}").into());
+        }
+        let mut reader = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let place = error.path().to_string();
             let place = if matches!(place.as_str(), "." | "?") { "the body" } else { &place };

@@ -9,6 +9,7 @@ use bellwether_core::words::name::EntityName;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 
+use super::freezes;
 use super::input::{JsonAnswer, NamespacePath};
 use super::servers::store;
 use super::state::AppState;
@@ -31,6 +32,10 @@ pub(crate) async fn get(
         nodes: tally.contacts().map(|(contact, count)| (contact.into(), count)).collect(),
         paused: tally.paused,
         failing: tally.failing,
+        freezes: freezes::of_namespace(&world, &namespace, app.clock.now())
+            .into_iter()
+            .filter(|view| !view.expired)
+            .collect(),
         entities: fleet.boards.iter().map(|(name, board)| line(name, board)).collect(),
         last_event: fleet.last_event().get(),
         store: Some(store(&app.store.health().borrow())),
@@ -41,6 +46,7 @@ fn line(name: &EntityName, board: &Board) -> EntityOverview {
     EntityOverview {
         name: name.to_string(),
         targets: board.counts().targets,
+        desired: board.desired().map(Version::to_string),
         requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),

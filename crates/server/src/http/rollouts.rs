@@ -159,6 +159,7 @@ pub(crate) fn view(
     Some(RolloutView {
         entity: board.entity().into(),
         progress: progress.into(),
+        desired: board.desired().map(ToString::to_string),
         rollout: rollout.map(|kept| (&*kept.value).into()),
         counts: counts.into(),
         needed: thresholds.needed,
@@ -229,6 +230,7 @@ const fn word(phase: &TargetStage) -> (TargetPhase, Option<Timestamp>) {
         TargetStage::Settling => (TargetPhase::Settling, None),
         TargetStage::Blocked { .. } => (TargetPhase::Blocked, None),
         TargetStage::Succeeded => (TargetPhase::Succeeded, None),
+        TargetStage::RolledBack => (TargetPhase::RolledBack, None),
         TargetStage::Failed => (TargetPhase::Failed, None),
         TargetStage::Unreachable => (TargetPhase::Unreachable, None),
     }

@@ -52,12 +52,19 @@ pub(crate) struct Route {
     pub(crate) query: &'static [&'static str],
     /// Media type of an answer that is not JSON.
     pub(crate) media: Option<&'static str>,
+    /// Whether it answers 201 for a new object and 200 for a changed one.
+    pub(crate) creates: bool,
 }
 
 impl Route {
     /// The same route, reading these query parameters.
     pub(crate) const fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
+    }
+
+    /// The same route, answering 201 for a new object.
+    pub(crate) const fn creates(self) -> Self {
+        Self { creates: true, ..self }
     }
 
     /// The same route, answering text of this media type.
@@ -73,7 +80,7 @@ pub(crate) const fn route(
     need: RequiredAccess,
     summary: &'static str,
 ) -> Route {
-    Route { method, path, need, summary, query: &[], media: None }
+    Route { method, path, need, summary, query: &[], media: None, creates: false }
 }
 
 /// A method's name.
@@ -175,6 +182,7 @@ impl Routes {
             path: route.path,
             query: &query,
             is_read,
+            creates: route.creates,
             body: shapes.body,
             answer,
         };

@@ -1,7 +1,6 @@
 //! Applying documents: each object is set as its single operation would set it, on a draft, and the draft is committed in
 //! one transaction, or not at all. Owns the order, the limits and the answer; what an object is set to is up to its operation.
 
-mod change;
 mod export;
 mod object;
 mod prune;

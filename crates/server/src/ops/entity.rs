@@ -15,7 +15,7 @@ use bellwether_core::words::name::{Actor, EntityName, Namespace, ProfileName};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
-use super::{OpError, event};
+use super::{OpError, event, field_change};
 use crate::transactor::Transactor;
 
 /// Longest wait for the removal of a deleted entity, before another with its name is created.
@@ -58,8 +58,13 @@ pub async fn set(
             if old.as_ref() == Some(&new) {
                 return Ok((None, false));
             }
-            let word = if old.is_some() { "entity.changed" } else { "entity.created" };
-            let event = event(word, format!("entity/{name}"), format!("its targets are {source}"));
+            let subject = format!("entity/{name}");
+            let event = match &old {
+                Some(old) => {
+                    event("entity.changed", subject, field_change::of_entity(&old.into(), &(&new).into()))
+                }
+                None => event("entity.created", subject, format!("its targets are {source}")),
+            };
             let mut writes = vec![Write::put(Record::Entity(new.clone()))];
             if let (EntityKind::Profile(profile), None) = (&new.kind, &old) {
                 writes.push(profile_in_use(fleet, profile)?);

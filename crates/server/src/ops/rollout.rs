@@ -70,6 +70,10 @@ pub async fn start(
 ) -> Result<VersionRequest, OpError> {
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let reason = reason(&request.reason)?;
+    if let Some(text) = request.plan.as_ref().filter(|text| !v1::plan::is_token(text)) {
+        let what = format!("{text:?} is not a plan token; `rollout plan` prints one");
+        return Err(ShapeError::at("plan", what).into());
+    }
     transactor
         .change(namespace, actor, |world, fleet, now| {
             let (mut entity, progress) = find(fleet, name)?;

@@ -73,3 +73,11 @@ pub enum RunError {
     #[error("{0}")]
     Installation(#[from] InstallationError),
 }
+
+impl RunError {
+    /// Whether another process has the store open.
+    #[must_use]
+    pub const fn is_in_use(&self) -> bool {
+        matches!(self, Self::Open(OpenError::Locked { .. }))
+    }
+}

@@ -13,6 +13,7 @@ mod apply;
 mod bad_input;
 mod classes;
 mod consistency;
+mod contract;
 mod durable;
 mod events;
 mod external;

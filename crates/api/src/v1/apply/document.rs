@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
+use super::schema;
 use crate::v1::freeze::FreezeKind;
 use crate::v1::profile::Params;
 
 /// The desired state of an object. Absent fields take their defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Document {
     /// An entity and its desired version.
@@ -30,8 +34,8 @@ pub enum Document {
 #[serde(deny_unknown_fields)]
 pub struct FreezeDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::freeze, required)]
     pub kind: Ignored,
     /// Freeze name, a DNS label.
     #[schema(example = "holidays")]
@@ -72,8 +76,8 @@ pub struct FreezeDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -82,8 +86,8 @@ pub struct FreezeDocument {
 #[serde(deny_unknown_fields)]
 pub struct PauseDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::pause, required)]
     pub kind: Ignored,
     /// Pause name, a DNS label.
     #[schema(example = "disks")]
@@ -105,8 +109,8 @@ pub struct PauseDocument {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -115,8 +119,8 @@ pub struct PauseDocument {
 #[serde(deny_unknown_fields)]
 pub struct ProfileDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::profile, required)]
     pub kind: Ignored,
     /// Profile name, a DNS label.
     #[schema(example = "greeting")]
@@ -137,8 +141,8 @@ pub struct ProfileDocument {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -147,8 +151,8 @@ pub struct ProfileDocument {
 #[serde(deny_unknown_fields)]
 pub struct SlotDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::slot, required)]
     pub kind: Ignored,
     /// Slot name, a DNS label.
     #[schema(example = "reboot")]
@@ -170,8 +174,8 @@ pub struct SlotDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 
@@ -231,5 +235,43 @@ impl Document {
             Self::Freeze(document) => document.all_namespaces,
             Self::Entity(_) | Self::Pause(_) | Self::Profile(_) | Self::Slot(_) => false,
         }
+    }
+}
+
+/// Each kind of document with the name of its schema.
+const KINDS: [(&str, &str); 5] = [
+    ("entity", "EntityDocument"),
+    ("freeze", "FreezeDocument"),
+    ("pause", "PauseDocument"),
+    ("profile", "ProfileDocument"),
+    ("slot", "SlotDocument"),
+];
+
+impl PartialSchema for Document {
+    fn schema() -> RefOr<Schema> {
+        let refs = KINDS.iter().map(|(kind, name)| (*kind, Ref::from_schema_name(*name).ref_location));
+        let discriminator = Discriminator::with_mapping("kind", refs);
+        let one_of = KINDS.iter().fold(OneOfBuilder::new(), |one_of, (_, name)| {
+            one_of.item(RefOr::<Schema>::Ref(Ref::from_schema_name(*name)))
+        });
+        let described = one_of
+            .discriminator(Some(discriminator))
+            .description(Some("The desired state of an object. Absent fields take their defaults."));
+        RefOr::T(Schema::OneOf(described.build()))
+    }
+}
+
+impl ToSchema for Document {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        EntityDocument::schemas(schemas);
+        FreezeDocument::schemas(schemas);
+        PauseDocument::schemas(schemas);
+        ProfileDocument::schemas(schemas);
+        SlotDocument::schemas(schemas);
+        schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
+        schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));
+        schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
+        schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
+        schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
     }
 }

@@ -7,6 +7,7 @@ use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
 
 use super::ignored::Ignored;
+use super::schema;
 use crate::v1;
 use crate::v1::entity::EntitySpec;
 use crate::v1::external::settings::ExternalSettings;
@@ -18,8 +19,8 @@ use crate::v1::policy::Policy;
 #[serde(deny_unknown_fields)]
 pub struct EntityDocument {
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::entity, required)]
     pub kind: Ignored,
     /// Entity name, a DNS label.
     #[schema(example = "web")]
@@ -69,8 +70,8 @@ pub struct EntityDocument {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Ignored.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
     pub status: Ignored,
 }
 

@@ -1,5 +1,6 @@
 //! Files → documents, each with its place: refused with file, line, key and the nearest name before anything is sent.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::files::{self, Format, Input};
+use super::locate;
 use crate::args::FileFlags;
 use crate::exit::Failure;
 use crate::near::improved;
@@ -22,6 +24,7 @@ pub(super) struct Located {
     pub(super) document: Document,
     /// `FILE, document N`; the file alone if it is its only one.
     place: String,
+    format: Format,
     /// Its text, and the number of the line before it.
     part: Part,
 }
@@ -118,21 +121,26 @@ impl Located {
     pub(super) fn place_of(&self, error: &str) -> Option<String> {
         let (_, after) = error.split_once(&format!("{}: ", self.object()))?;
         let field = after.split_once(": ").map_or("", |(field, _)| field);
-        Some(self.line_of(field.rsplit('.').next().unwrap_or_default()))
+        Some(self.line_of(field))
     }
 
-    /// `FILE, document N, line M`: the line of a key, or else of the document.
-    fn line_of(&self, key: &str) -> String {
-        let is_key = |line: &&str| {
-            let line =
-                line.trim_start().trim_start_matches("- ").trim_start_matches(['"', '\'', '[', '{', ' ']);
-            let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
-            !key.is_empty() && rest.is_some_and(|rest| rest.starts_with([':', '=']))
+    /// `FILE, document N, line M`: the line of a field such as `policy.batch`, or else of the document.
+    fn line_of(&self, field: &str) -> String {
+        let path: Vec<&str> = field.split('.').collect();
+        let index = locate::line_of(self.format, &without_marker(self.format, &self.part.text), &path);
+        let index = index.unwrap_or_else(|| self.part.first_line());
+        format!("{}, line {}", self.place, self.part.lines_before + index + 1)
+    }
+}
+
+impl Part {
+    /// The index of its first line that is neither empty nor a marker or comment.
+    fn first_line(&self) -> usize {
+        let is_said = |line: &str| {
+            let line = line.trim();
+            !line.is_empty() && !line.starts_with(MARKER) && !line.starts_with('#')
         };
-        let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with(MARKER);
-        let index = self.part.text.lines().position(|line| is_key(&line));
-        let index = index.or_else(|| self.part.text.lines().position(|line| is_said(&line)));
-        format!("{}, line {}", self.place, self.part.lines_before + index.unwrap_or_default() + 1)
+        self.text.lines().position(is_said).unwrap_or_default()
     }
 }
 
@@ -147,11 +155,32 @@ fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
         let number = if several { format!(", document {}", index + 1) } else { String::new() };
         let place = format!("{}{number}", input.name);
         let document = one(input.format, &part).map_err(|error| {
-            Failure::usage(format!("read {place}: {}", improved(error.trim_end()))).hint(HINT)
+            let (place, error) = with_line(input.format, &part, &place, error.trim_end());
+            Failure::usage(format!("read {place}: {}", improved(&error))).hint(HINT)
         })?;
-        documents.push(Located { document, place, part });
+        documents.push(Located { document, place, format: input.format, part });
     }
     Ok(())
+}
+
+/// The place of a document with the line of an error, where the parser gives none or that of the mapping around it.
+fn with_line(format: Format, part: &Part, place: &str, error: &str) -> (String, String) {
+    const DUPLICATE: &str = "duplicate field `";
+    let at = |index: usize| format!("{place}, line {}", part.lines_before + index + 1);
+    if let (Format::Yaml, Some((above, rest))) = (format, error.split_once(DUPLICATE))
+        && let Some((key, _)) = rest.split_once('`')
+    {
+        let above = above.trim_end_matches(": ");
+        let path: Vec<&str> = above.split('.').chain([key]).filter(|key| !key.is_empty()).collect();
+        if let Some(index) = locate::second_line_of(format, &part.text, &path) {
+            let above = if above.is_empty() { String::new() } else { format!("{above}: ") };
+            return (at(index), format!("{above}{DUPLICATE}{key}`"));
+        }
+    }
+    if error.contains(" line ") {
+        return (place.to_owned(), error.to_owned());
+    }
+    (at(part.first_line()), error.to_owned())
 }
 
 /// The parts of a file between its markers. The line of a marker belongs to the part behind it.
@@ -198,15 +227,17 @@ fn value<T: DeserializeOwned>(format: Format, text: &str) -> Result<T, String> {
     match format {
         Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
         Format::Yaml => serde_norway::from_str(text).map_err(|error| error.to_string()),
-        Format::Toml => {
-            // The marker is no TOML; an empty line in its place keeps the numbers of the others.
-            let marked = text.lines().position(|line| line.trim_end() == MARKER);
-            let plain = match marked {
-                Some(marker) => without_line(text, marker),
-                None => text.to_owned(),
-            };
-            toml::from_str(&plain).map_err(|error| error.to_string())
-        }
+        Format::Toml => toml::from_str(&without_marker(format, text)).map_err(|error| error.to_string()),
+    }
+}
+
+/// The text of a document that its format can read. The marker is not TOML; an empty line in its place keeps the numbers of the
+/// other lines.
+fn without_marker(format: Format, text: &str) -> Cow<'_, str> {
+    let marked = text.lines().position(|line| line.trim_end() == MARKER);
+    match (format, marked) {
+        (Format::Toml, Some(marker)) => Cow::Owned(without_line(text, marker)),
+        (Format::Toml | Format::Json | Format::Yaml, _) => Cow::Borrowed(text),
     }
 }
 

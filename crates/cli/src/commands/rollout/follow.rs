@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use bellwether_api::v1::progress::RolloutActivity;
 use bellwether_api::v1::rollout::RolloutView;
-use bellwether_api::v1::rollout::status::RolloutWait;
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
-use super::outcome::exit;
+use super::outcome::{advice, exit};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::screen::Screen;
@@ -45,7 +44,7 @@ pub(crate) async fn follow(
     rested.await?.map_or_else(
         || Err(not_in_time(entity, timeout)),
         |view| {
-            note_approval(context, &view);
+            note_advice(context, &view);
             Ok(exit(&view))
         },
     )
@@ -58,12 +57,11 @@ pub(super) fn not_in_time(entity: &str, timeout: Option<Span>) -> Failure {
     Failure::stated(Exit::Timeout, message).hint(format!("bellwether rollout get {entity}"))
 }
 
-/// Prints the command that approves the stage that waits, if one does.
-fn note_approval(context: &Context, view: &RolloutView) {
-    let waiting = view.rollout.as_ref().and_then(|rollout| rollout.status.waiting.as_ref());
-    if let Some(RolloutWait::Approval { stage }) = waiting {
-        let entity = &view.entity.name;
-        context.show.note(&format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
+/// Prints what a person can do about a rollout that is paused or needs approval.
+pub(super) fn note_advice(context: &Context, view: &RolloutView) {
+    let status = view.rollout.as_ref().map(|rollout| &rollout.status);
+    if let Some(text) = status.and_then(|status| advice(&view.entity.name, status)) {
+        context.show.note(&text);
     }
 }
 

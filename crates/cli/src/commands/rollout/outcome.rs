@@ -1,15 +1,21 @@
-//! What the state of a rollout means for a script.
+//! What the state of a rollout means for a script, and for the person who reads it.
 
-use bellwether_api::v1::rollout::status::RolloutWait;
+use bellwether_api::v1::rollout::status::{RolloutPause, RolloutWait};
 use bellwether_api::v1::rollout::{RolloutState, RolloutStatus, RolloutView};
 
 use crate::exit::Exit;
 
 /// The exit code for a rollout's state.
 pub(super) const fn exit(view: &RolloutView) -> Exit {
-    let Some(rollout) = &view.rollout else { return Exit::No };
-    match rollout.status.state {
-        RolloutState::Waiting if needs_approval(&rollout.status) => Exit::NeedsPerson,
+    match &view.rollout {
+        Some(rollout) => of_status(&rollout.status),
+        None => Exit::No,
+    }
+}
+
+const fn of_status(status: &RolloutStatus) -> Exit {
+    match status.state {
+        RolloutState::Waiting if needs_approval(status) => Exit::NeedsPerson,
         RolloutState::InProgress | RolloutState::Waiting | RolloutState::Succeeded => Exit::Yes,
         RolloutState::Paused => Exit::NeedsPerson,
         RolloutState::PartiallySucceeded => Exit::Partial,
@@ -21,7 +27,86 @@ pub(super) const fn exit(view: &RolloutView) -> Exit {
     }
 }
 
+/// What a person can do about a rollout that is paused or needs approval, and whether it can also continue by itself.
+pub(super) fn advice(entity: &str, status: &RolloutStatus) -> Option<String> {
+    if let Some(RolloutWait::Approval { stage }) = &status.waiting {
+        return Some(format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
+    }
+    let resume = format!("bellwether rollout resume {entity}");
+    Some(match status.paused.as_ref()? {
+        RolloutPause::TooManyUnreachable { .. } => {
+            format!(
+                "it resumes by itself when enough targets report again; to continue without them: {resume}"
+            )
+        }
+        RolloutPause::MonitorUnavailable { .. } => {
+            format!("it resumes by itself when the monitor answers again; to continue without it: {resume}")
+        }
+        RolloutPause::Stopped { .. } => {
+            "it resumes when the stop is lifted; see: bellwether freeze list".to_owned()
+        }
+        RolloutPause::Person { .. }
+        | RolloutPause::BadVersion { .. }
+        | RolloutPause::TooManyFailed { .. }
+        | RolloutPause::NoKnownGood { .. } => format!("continue with: {resume}   (or: undo, abort)"),
+    })
+}
+
 /// Whether a stage waits for a person's approval.
 const fn needs_approval(status: &RolloutStatus) -> bool {
     matches!(status.waiting, Some(RolloutWait::Approval { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::tree;
+
+    #[test]
+    fn the_guide_lists_the_exit_code_of_every_state() {
+        let page = include_str!("../../../../../docs/guide/rollouts.md");
+        let row = |code: &str| {
+            let start = format!("| {code} | ");
+            let row = page.lines().find(|line| line.starts_with(&start) && line.matches('|').count() == 4);
+            row.unwrap_or_else(|| panic!("no row for {code}"))
+        };
+        let approval = RolloutStatus {
+            waiting: Some(RolloutWait::Approval { stage: 2 }),
+            ..RolloutState::Waiting.into()
+        };
+        let plain = [
+            (RolloutState::InProgress, Exit::Yes, "0"),
+            (RolloutState::Waiting, Exit::Yes, "0"),
+            (RolloutState::Succeeded, Exit::Yes, "0"),
+            (RolloutState::RollingBack, Exit::No, "1"),
+            (RolloutState::RolledBack, Exit::No, "1"),
+            (RolloutState::RollbackFailed, Exit::No, "1"),
+            (RolloutState::Aborted, Exit::No, "1"),
+            (RolloutState::Superseded, Exit::No, "1"),
+            (RolloutState::Paused, Exit::NeedsPerson, "4"),
+            (RolloutState::PartiallySucceeded, Exit::Partial, "5"),
+        ];
+        let plain = plain.map(|(state, exit, code)| (RolloutStatus::from(state), exit, code));
+        for (status, exit, code) in plain.into_iter().chain([(approval, Exit::NeedsPerson, "4")]) {
+            assert_eq!(of_status(&status), exit, "{status:?}");
+            let word = tree::state(&status).0;
+            let listed = row(code).rsplit('|').nth(1).unwrap().split(',').any(|state| state.trim() == word);
+            assert!(listed, "{word} is not in {}", row(code));
+        }
+    }
+
+    #[test]
+    fn a_pause_that_can_end_by_itself_says_so() {
+        let paused = |pause| RolloutStatus { paused: Some(pause), ..RolloutState::Paused.into() };
+        let unreachable = RolloutPause::TooManyUnreachable { unreachable: 2, tolerated: 1 };
+        let said = advice("web", &paused(unreachable)).unwrap();
+        assert!(
+            said.contains("resumes by itself") && said.ends_with("bellwether rollout resume web"),
+            "{said}"
+        );
+        let person = RolloutPause::Person { by: "kim".to_owned(), reason: String::new() };
+        let said = advice("web", &paused(person)).unwrap();
+        assert!(!said.contains("by itself") && said.contains("bellwether rollout resume web"), "{said}");
+        assert_eq!(advice("web", &RolloutState::InProgress.into()), None);
+    }
 }

@@ -57,6 +57,7 @@ fn view() -> RolloutView {
         )
         .unwrap(),
         progress: Progress::default(),
+        desired: Some("v2".to_owned()),
         rollout: Some(rollout),
         counts: TargetCounts { targets: 4, in_flight: 1, succeeded: 1, failed: 1, ..TargetCounts::default() },
         needed: 4,
@@ -92,6 +93,23 @@ fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
     └─ not assigned by this rollout  1 idle
        └ · web-4        idle                 v1
     ");
+}
+
+#[test]
+fn a_rollout_that_was_rolled_back_shows_no_success_and_an_empty_bar() {
+    let mut view = view();
+    view.rollout.as_mut().unwrap().status = RolloutState::RolledBack.into();
+    view.counts =
+        TargetCounts { targets: 2, succeeded: 1, failed: 1, rolled_back: 2, ..TargetCounts::default() };
+    let mut targets = [target("web-1", "rolled_back", 2, 1_000), target("web-2", "rolled_back", 2, 1_000)];
+    let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
+    assert!(drawn.contains("│ ░░░░░░░░░░░░░░░░░░░░ 0/2 run v2 · 1 failed, 0 tolerated\n"), "{drawn}");
+    assert!(drawn.contains("2 rolled back") && drawn.contains("↩ web-1        rolled back"), "{drawn}");
+    assert!(!drawn.contains("succeeded"), "{drawn}");
+    // A target that could not be rolled back still counts.
+    targets[1].running = Some("v2".to_owned());
+    let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
+    assert!(drawn.contains("│ ██████████░░░░░░░░░░ 1/2 run v2"), "{drawn}");
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(super) struct OperationSpec<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a [&'a str],
     pub(super) is_read: bool,
+    pub(super) creates: bool,
     pub(super) body: Option<RefOr<Schema>>,
     pub(super) answer: (&'a str, RefOr<Schema>),
 }
@@ -71,8 +72,15 @@ impl OperationSpec<'_> {
         }
         let (media, schema) = self.answer;
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        let answer = ResponseBuilder::new().description("Success.").content(media, content);
-        operation = operation.response("200", answer.build());
+        let response = |description: &str| {
+            ResponseBuilder::new().description(description).content(media, content.clone()).build()
+        };
+        if self.creates {
+            operation = operation.response("200", response("An object of this name was replaced."));
+            operation = operation.response("201", response("The object was created."));
+        } else {
+            operation = operation.response("200", response("Success."));
+        }
         for (status, name, _) in PROBLEMS {
             let sent = match status {
                 "400" => has_body || !in_path.is_empty() || !self.query.is_empty(),

@@ -22,7 +22,8 @@ pub(super) fn freezes(routes: Routes) -> Routes {
             freezes::get,
         )
         .add::<FreezeSpec, FreezeView, _, _>(
-            route(Put, paths::FREEZE, RequiredAccess::Operate, "Set a freeze, replacing any of that name"),
+            route(Put, paths::FREEZE, RequiredAccess::Operate, "Set a freeze, replacing any of that name")
+                .creates(),
             freezes::put,
         )
         .add::<Empty, Empty, _, _>(
@@ -38,7 +39,7 @@ pub(super) fn freezes(routes: Routes) -> Routes {
             freezes::get_global,
         )
         .add::<FreezeSpec, FreezeView, _, _>(
-            route(Put, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "Set a global freeze"),
+            route(Put, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "Set a global freeze").creates(),
             freezes::put_global,
         )
         .add::<Empty, Empty, _, _>(
@@ -64,7 +65,8 @@ pub(super) fn pauses(routes: Routes) -> Routes {
                 paths::PAUSE,
                 RequiredAccess::Operate,
                 "Pause nodes by selector, replacing any pause of that name",
-            ),
+            )
+            .creates(),
             pauses::put,
         )
         .add::<Empty, Empty, _, _>(

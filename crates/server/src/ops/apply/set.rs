@@ -18,7 +18,8 @@ use bellwether_core::world::version_resolution;
 use bellwether_store::MAX_OPS;
 
 use super::object::{Object, ObjectId};
-use super::{change, version};
+use super::version;
+use crate::ops::field_change;
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::scope::SlotScope;
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
@@ -74,7 +75,7 @@ impl Session {
         let before = id.current(&world, &fleet);
         let done = self.set(object).await.map_err(|error| in_object(object, error))?;
         let after = id.current(&self.draft.world(), &self.fleet());
-        let mut fields = change::between(before.as_ref(), after.as_ref());
+        let mut fields = field_change::between(before.as_ref(), after.as_ref());
         fields.extend(self.in_force_again(id, &fleet));
         let outcome = match (&before, &after) {
             (None, Some(_)) => ApplyOutcome::Created,

@@ -1,15 +1,49 @@
-//! What changes between an object as it is and as it is to be, field by field.
+//! What changes between an object as it is and as it is to be, field by field: for the answers of `apply` and for events.
 
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{Document, FieldChange};
+use bellwether_api::v1::entity::Entity;
 use serde_json::Value;
 
 type Fields = BTreeMap<String, String>;
 
+/// Longest value in the line of an event, in characters.
+const LONGEST: usize = 80;
+
 /// The fields in which two documents of an object differ, by name.
 pub(super) fn between(old: Option<&Document>, new: Option<&Document>) -> Vec<FieldChange> {
-    let (old, new) = (old.map(fields).unwrap_or_default(), new.map(fields).unwrap_or_default());
+    differences(&old.map(fields).unwrap_or_default(), &new.map(fields).unwrap_or_default())
+}
+
+/// The fields of an entity that a person sets and that differ, in one line: `policy.batch 10% → 20%, owner - → kim`.
+pub(super) fn of_entity(old: &Entity, new: &Entity) -> String {
+    let text = |value: &Option<String>| match value {
+        None => "-".to_owned(),
+        Some(text) if text.chars().count() > LONGEST => {
+            format!("{}…", text.chars().take(LONGEST).collect::<String>())
+        }
+        Some(text) => text.clone(),
+    };
+    let changes = differences(&entity_fields(old), &entity_fields(new)).into_iter();
+    let changes =
+        changes.map(|change| format!("{} {} → {}", change.field, text(&change.old), text(&change.new)));
+    changes.collect::<Vec<_>>().join(", ")
+}
+
+fn entity_fields(entity: &Entity) -> Fields {
+    let mut fields = Fields::new();
+    if let Ok(Value::Object(object)) = serde_json::to_value(entity) {
+        for key in ["selector", "external", "policy", "owner", "description", "labels"] {
+            if let Some(value) = object.get(key) {
+                spread(key, value, &mut fields);
+            }
+        }
+    }
+    fields
+}
+
+fn differences(old: &Fields, new: &Fields) -> Vec<FieldChange> {
     let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
     names.sort();
     names.dedup();

@@ -1,0 +1,48 @@
+//! Subjects such as `entity/web`: their kinds, and which events are about one.
+
+/// First words of subjects.
+pub(super) const KINDS: [&str; 11] = [
+    "node",
+    "entity",
+    "rollout",
+    "target",
+    "service",
+    "slot",
+    "freeze",
+    "pause",
+    "profile",
+    "token",
+    "join-token",
+];
+
+/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets. A bare name is a
+/// node's or an entity's.
+pub(super) fn is_about(event: &str, subject: &str) -> bool {
+    let parts: Vec<&str> = event.split('/').collect();
+    match (subject.split_once('/'), parts.as_slice()) {
+        _ if event == subject => true,
+        (None, _) => {
+            is_about(event, &format!("node/{subject}")) || is_about(event, &format!("entity/{subject}"))
+        }
+        (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
+        (Some(("service", name)), ["service", service, ..]) => *service == name,
+        (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
+        (Some(("node", name)), ["target", _, target]) => *target == name,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_an_object_is_about_the_object() {
+        assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
+        assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
+        assert!(!is_about("rollout/webs/3", "entity/web"));
+        assert!(
+            is_about("rollout/web/3", "web") && is_about("node/web", "web") && !is_about("slot/web", "web")
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! An event in one line.
+
+use bellwether_api::v1::event::Event;
+
+use super::paint::{Paint, Tone};
+
+/// An event: its number, time, kind and subject, what changed, why and by whom.
+pub(crate) fn line(event: &Event, paint: Paint, time: &str) -> String {
+    let change = match (&event.before, &event.after) {
+        (Some(before), Some(after)) => format!("{before} → {after}: "),
+        (None, Some(after)) => format!("{after}: "),
+        (Some(before), None) => format!("{before} →: "),
+        (None, None) => String::new(),
+    };
+    let tone = match event.kind.rsplit('.').next() {
+        Some(
+            "failed" | "unreachable" | "rolling_back" | "known_bad" | "rollback_failed" | "late_failure",
+        ) => Tone::Bad,
+        Some("succeeded" | "known_good" | "up") => Tone::Good,
+        Some(_) | None => Tone::Strong,
+    };
+    format!(
+        "{} {} {} {} {change}{} {}",
+        paint.text(Tone::Dim, &format!("{:>6}", event.seq)),
+        paint.text(Tone::Dim, time),
+        paint.text(tone, &format!("{:<22}", event.kind)),
+        format_args!("{:<22}", event.subject),
+        event.cause,
+        paint.text(Tone::Dim, &format!("({})", event.actor)),
+    )
+}

@@ -1,0 +1,57 @@
+//! Why a configuration file of a long-running program cannot be used. Reads no files.
+
+use std::path::{Path, PathBuf};
+
+/// Why a configuration cannot be used. The message fits after "cannot ".
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file cannot be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A file is not of its format, or has an unknown key.
+    #[error("read {path}: {reason}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The parser's message, with line and column.
+        reason: String,
+    },
+    /// A value is not allowed.
+    #[error("use {key}{}: {reason}", within(.path.as_deref()))]
+    Value {
+        /// The file; `None` for a default.
+        path: Option<PathBuf>,
+        /// The key, like `entity.web.timeout`.
+        key: String,
+        /// What is wrong with the value.
+        reason: String,
+    },
+}
+
+fn within(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| format!(" in {}", path.display()))
+}
+
+impl ConfigError {
+    /// A value that is not allowed, in a file that the caller of [`Self::in_file`] knows.
+    #[must_use]
+    pub fn value(key: &str, reason: String) -> Self {
+        Self::Value { path: None, key: key.to_owned(), reason }
+    }
+
+    /// The same error with the file of the value, if it has none yet.
+    #[must_use]
+    pub fn in_file(self, file: &Path) -> Self {
+        match self {
+            Self::Value { path: None, key, reason } => {
+                Self::Value { path: Some(file.to_owned()), key, reason }
+            }
+            Self::Value { path: Some(_), .. } | Self::Read { .. } | Self::Parse { .. } => self,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a foreign HTTP client relies on: status codes, headers, bodies, and that outside tools can use the API's description.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use bellwether_server::http::limits::ConcurrencyLimits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::Installation;
+
+/// The Python with the tools, which `cargo xtask test` installs.
+const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/python");
+
+/// Sends a request as it is, and returns the status, the head and the body of the answer.
+async fn raw(installation: &Installation, request: &str, body: &str) -> (u16, String, String) {
+    let address = installation.server().plain_address.unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let token = installation.admin_token.expose();
+    let head = format!(
+        "{request} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head.to_lowercase(), body.to_owned())
+}
+
+async fn plain() -> Installation {
+    Installation::with_lanes(ConcurrencyLimits::default()).await
+}
+
+#[tokio::test]
+async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_described() {
+    let installation = plain().await;
+    let document: serde_json::Value =
+        serde_json::from_str(&raw(&installation, "GET /openapi.json", "").await.2).unwrap();
+    let base = "/v1/namespaces/default";
+    for (path, template, body) in [
+        (format!("{base}/freezes/sale"), "/v1/namespaces/{ns}/freezes/{freeze}", "{}"),
+        ("/v1/freezes/sale".to_owned(), "/v1/freezes/{freeze}", "{}"),
+        (format!("{base}/pauses/disks"), "/v1/namespaces/{ns}/pauses/{pause}", r#"{"nodes": "all"}"#),
+    ] {
+        let responses = &document["paths"][template]["put"]["responses"];
+        for expected in [201, 200] {
+            let (status, _, said) = raw(&installation, &format!("PUT {path}"), body).await;
+            assert_eq!(status, expected, "{path}: {said}");
+            assert!(
+                responses[status.to_string()]["content"].is_object(),
+                "{path}: {status} is not described"
+            );
+        }
+    }
+    let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
+    let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
+    assert_eq!(created, 3, "another operation is described with 201");
+}
+
+#[tokio::test]
+async fn an_empty_body_is_refused_where_one_is_needed() {
+    let installation = plain().await;
+    for request in [
+        "PUT /v1/namespaces/default/entities/web",
+        "POST /v1/namespaces/default/nodes/web-1/pause",
+        "POST /v1/namespaces/default/apply",
+        "POST /v1/join-tokens",
+    ] {
+        let (status, _, body) = raw(&installation, request, "").await;
+        assert_eq!(status, 400, "{request}: {body}");
+        assert!(body.contains("cannot read the body: it is empty"), "{request}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_a_path_does_not_have_is_answered_with_those_it_has() {
+    let installation = plain().await;
+    for (request, allowed) in [
+        ("POST /v1/namespaces/default/nodes", &["get"][..]),
+        ("POST /v1/namespaces/default/entities/web", &["get", "put", "delete"]),
+        ("DELETE /openapi.json", &["get"]),
+    ] {
+        let (status, head, body) = raw(&installation, request, "").await;
+        assert_eq!(status, 405, "{request}: {body}");
+        let allow = head.lines().find_map(|line| line.strip_prefix("allow: ")).unwrap_or_default();
+        let allow: Vec<&str> = allow.split(',').map(str::trim).filter(|method| *method != "head").collect();
+        assert!(allowed.iter().all(|method| allow.contains(method)), "{request}: {allow:?}");
+        assert_eq!(allow.len(), allowed.len(), "{request}: {allow:?}");
+    }
+}
+
+fn python(args: &[&str], dir: &Path) -> Output {
+    let mut command = Command::new(PYTHON);
+    command.args(args).current_dir(dir).env("PYTHONPATH", dir).env("NO_COLOR", "1");
+    command.output().expect("Python's OpenAPI tools are here: `cargo xtask test` installs them")
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outside_tools_find_the_description_valid_and_generate_a_client_that_works() {
+    let installation = plain().await;
+    let _node = installation.node("web-1").await;
+    let dir = tempfile::tempdir().unwrap();
+    let document = raw(&installation, "GET /openapi.json", "").await.2;
+    std::fs::write(dir.path().join("openapi.json"), document).unwrap();
+
+    let checked = python(&["-m", "openapi_spec_validator", "openapi.json"], dir.path());
+    assert!(checked.status.success(), "{}", said(&checked));
+
+    let generate = ["-m", "openapi_python_client", "generate", "--path", "openapi.json", "--meta", "none"];
+    let generated = python(&[&generate[..], &["--output-path", "generated"]].concat(), dir.path());
+    let report = said(&generated);
+    assert!(generated.status.success(), "{report}");
+    assert!(!report.contains("will not be generated"), "{report}");
+    assert!(!report.contains("will be omitted"), "{report}");
+
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/generated_client.py");
+    let url = format!("http://{}", installation.server().plain_address.unwrap());
+    let token = installation.admin_token.expose();
+    let used = python(&[script.to_str().unwrap(), &url, token], dir.path());
+    assert!(used.status.success(), "{}", said(&used));
+    assert_eq!(installation.admin().entity("default", "web").await.unwrap().owner, "shop team");
+}
