@@ -3,7 +3,7 @@
 //! A pass starts after each change, or when time requires it; deciders never learn which. A verdict larger than one
 //! transaction is committed in slices, in order; the first failed commit ends the pass, and the next pass decides anew.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,22 +47,22 @@ pub struct Reconciler {
     pub metrics: Metrics,
 }
 
-/// Since when the present servers together could hear every node.
+/// Since when the servers that there are could hear every node.
 #[derive(Debug)]
 struct Audience {
     since: Timestamp,
-    servers: BTreeSet<(ServerName, Timestamp)>,
+    servers: BTreeMap<ServerName, Timestamp>,
 }
 
 impl Audience {
-    /// Begins anew when a server came, went or restarted: nodes that were its own are shown as up and may be gone.
+    /// Begins anew when a server went or restarted: nodes that were its own are shown as up and may be gone.
     fn complete_since(&mut self, world: &World, now: Timestamp) -> Timestamp {
-        let servers: BTreeSet<(ServerName, Timestamp)> =
+        let servers: BTreeMap<ServerName, Timestamp> =
             world.servers.iter().map(|(name, kept)| (name.clone(), kept.value.since)).collect();
-        if servers != self.servers {
-            self.servers = servers;
+        if self.servers.iter().any(|(name, since)| servers.get(name) != Some(since)) {
             self.since = now;
         }
+        self.servers = servers;
         self.since
     }
 }
@@ -83,7 +83,7 @@ impl Reconciler {
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
-        let mut audience = Audience { since: self.transactor.now(), servers: BTreeSet::new() };
+        let mut audience = Audience { since: self.transactor.now(), servers: BTreeMap::new() };
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();

@@ -185,6 +185,9 @@ pub struct TargetView {
     /// Time of the assignment, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned_at_ms: Option<u64>,
+    /// Number of the assignment, to be sent with reports of an external target; it grows with each assignment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment: Option<u64>,
     /// The version that it runs: the last one whose validation passed; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,

@@ -87,7 +87,10 @@ impl Fleet {
                 }
             }
         };
-        tokio::time::timeout(SOON, rounds).await.expect("the rollout never looked as expected")
+        match tokio::time::timeout(SOON, rounds).await {
+            Ok(answer) => answer,
+            Err(_) => panic!("the rollout never looked as expected: {:#?}", self.round().await),
+        }
     }
 
     fn all_run(&self, version: &str) -> bool {
@@ -155,6 +158,109 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
         1,
         "one at a time: {assigned:?}"
     );
+}
+
+/// Waits for as long as a controller is away.
+async fn away(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test]
+async fn a_controller_that_is_away_for_longer_than_the_deadline_condemns_no_version() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let strict = Policy { deadline: text("3s"), ..policy("1", "0s") };
+    admin.set_entity("default", "web", &external("2s", "1h", strict)).await.unwrap();
+    let old = partly(vec![runs("a", "v1"), runs("b", "v1")]);
+    orchestrate(&admin, &old).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| view.progress.last_known_good.is_some()).await;
+    orchestrate(&admin, &old).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    let in_flight = |answer: &ExpectedVersions| {
+        let new = answer.targets.iter().find(|target| target.version.as_deref() == Some("v2"));
+        new.map(|target| target.name.clone())
+    };
+    // The controller has its orders, and goes away: first to do nothing, then to do all of it.
+    let first = in_flight(&orchestrate(&admin, &old).await).expect("one is in flight");
+    away(5).await;
+    assert_eq!(
+        in_flight(&orchestrate(&admin, &old).await),
+        Some(first.clone()),
+        "it was given up for silence"
+    );
+    away(5).await;
+    let mut fleet = Fleet::of(admin.clone(), 0, "v1");
+    fleet.running =
+        [("a", "v1"), ("b", "v1")].map(|(name, version)| (name.to_owned(), version.to_owned())).into();
+    fleet.running.insert(first, "v2".to_owned());
+    fleet.until(|answer| answer.last_known_good.as_deref() == Some("v2")).await;
+    assert!(fleet.all_run("v2"));
+    let view = until(&admin, |view| view.rollout.as_ref().is_some_and(|r| r.ended_ms.is_some())).await;
+    assert!(view.progress.bad.is_empty(), "{:#?}", view.progress.bad);
+}
+
+#[tokio::test]
+async fn a_controller_may_read_assignments_and_report_separately() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    for numbered in [true, false] {
+        make(&admin, policy("1", "0s")).await;
+        let mut running: BTreeMap<String, (String, Option<u64>)> =
+            ["a", "b", "c"].map(|name| (name.to_owned(), ("v0".to_owned(), None))).into();
+        for wanted in ["v1", "v2", "bad"].map(|version| format!("{version}-{numbered}")) {
+            let mut started = false;
+            let flow = async {
+                loop {
+                    let reports = running.iter().map(|(name, (version, assignment))| TargetReport {
+                        error: version.starts_with("bad").then(|| "exit code 1".to_owned()),
+                        assignment: assignment.filter(|_| numbered),
+                        ..runs(name, version)
+                    });
+                    admin.report_targets("default", "web", &partly(reports.collect())).await.unwrap();
+                    if !started {
+                        admin.start_rollout("default", "web", &version(&wanted)).await.unwrap();
+                        started = true;
+                    }
+                    for target in admin.targets("default", "web", None, None).await.unwrap().items {
+                        if let Some(assigned) = target.assigned {
+                            running.insert(target.name, (assigned, target.assignment));
+                        }
+                    }
+                    let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
+                    if view
+                        .rollout
+                        .is_some_and(|rollout| rollout.version == wanted && rollout.ended_ms.is_some())
+                    {
+                        return view.progress;
+                    }
+                }
+            };
+            let progress = tokio::time::timeout(SOON, flow).await.expect("the rollout ends");
+            let good = if wanted.starts_with("bad") { format!("v2-{numbered}") } else { wanted.clone() };
+            assert_eq!(progress.last_known_good, Some(good), "{wanted}: {:#?}", progress.bad);
+        }
+        admin.delete_entity("default", "web").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_old_version_is_not_charged_to_the_new_one() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("100%", "0s")).await;
+    let mut fleet = Fleet::of(admin.clone(), 2, "v1");
+    fleet.round().await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    fleet.until(|answer| answer.last_known_good.as_deref() == Some("v1")).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    // Each of them fails on what it runs now, while the new version is on its way.
+    for _ in 0..3 {
+        let sick = |name: &str| TargetReport { error: text("the old one crashed"), ..runs(name, "v1") };
+        let answer = orchestrate(&admin, &partly(vec![sick("shop-1"), sick("shop-2")])).await;
+        assert_eq!(answer.last_known_bad, None, "{answer:?}");
+    }
+    fleet.until(|answer| answer.last_known_good.as_deref() == Some("v2")).await;
 }
 
 #[tokio::test]
