@@ -45,6 +45,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
             format!("runs {} without an assignment; succeeds after the soak", rolling(board))
         }
         TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waiting to be updated"),
+        TargetPhase::Returning => why_waiting(board, "in contact again, waiting for room in the batch"),
         TargetPhase::Passing => why_waiting(board, "waiting for the newer version"),
         TargetPhase::Newcomer => {
             why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))

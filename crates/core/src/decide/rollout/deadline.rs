@@ -109,7 +109,8 @@ pub(super) fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetS
 }
 
 /// A target that was given up is heard of again: what it does counts, and its clock goes on.
-pub(super) fn resume_in_flight(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
+pub(super) fn resume_in_flight(pass: &mut Pass<'_>, member: &BoardMember) {
+    let Some(state) = &member.state else { return };
     let shown = pass.board.progress().clock.at(pass.now);
     let spent = match state.clock {
         DeadlineClock::Silent { spent, .. } => spent,

@@ -32,7 +32,6 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         | UpcomingChange::Failure(_)
         | UpcomingChange::AlreadyGood
         | UpcomingChange::Carry
-        | UpcomingChange::Return
         | UpcomingChange::FailedLater => false,
     };
     let watch = pass.environment.watch;
@@ -57,7 +56,6 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             let (rollout, purpose) = (pass.board.progress().last, AssignmentPurpose::Update);
             pass.put(&member.name, Some(TargetState { rollout, purpose, ..state.clone() }), None);
         }
-        (UpcomingChange::Return, Some(state)) => deadline::resume_in_flight(pass, member, state),
         (UpcomingChange::FailedLater, Some(state)) => fail_later(pass, &member.name, state),
         (UpcomingChange::RunOut(at), Some(state)) if at <= now => deadline::run_out(pass, member, state),
         (
@@ -75,8 +73,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             | UpcomingChange::Adoption(_)
             | UpcomingChange::RunOut(_)
             | UpcomingChange::Carry
-            | UpcomingChange::Return
-            | UpcomingChange::FailedLater,
+                | UpcomingChange::FailedLater,
             None,
         ) => {}
     }

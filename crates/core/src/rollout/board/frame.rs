@@ -125,6 +125,9 @@ impl BoardFrame {
                 }
                 AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
                 AssignmentOutcome::Failed { .. } => TargetPhase::Failed,
+                AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
+                    tellable(observation, TargetPhase::Returning)
+                }
                 AssignmentOutcome::Unreachable { .. } => TargetPhase::Lost,
             };
         }
@@ -169,8 +172,8 @@ impl BoardFrame {
         }
         let returned = state.rollout == self.rollout && state.purpose == AssignmentPurpose::Rollback;
         match &state.outcome {
-            AssignmentOutcome::Unreachable { at } if !returned && is_heard_since(observation, *at) => {
-                tellable(observation, TargetPhase::Newcomer)
+            AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
+                tellable(observation, if returned { TargetPhase::Returning } else { TargetPhase::Newcomer })
             }
             AssignmentOutcome::InFlight if returned => flight(observation),
             AssignmentOutcome::Succeeded { .. } if returned => TargetPhase::Succeeded,
@@ -221,7 +224,7 @@ const fn flight(observation: &Observation) -> TargetPhase {
 }
 
 /// Whether a target that was given up at `at` is in contact again: it connected or reported since.
-pub(crate) fn is_heard_since(observation: &Observation, at: Timestamp) -> bool {
+fn is_heard_since(observation: &Observation, at: Timestamp) -> bool {
     observation.contact == PresenceState::Up
         && (observation.contact_since >= at || observation.reported_at > at)
 }

@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::sync::Arc;
 
-use super::frame::{BoardFrame, BoardMode, is_heard_since};
+use super::frame::{BoardFrame, BoardMode};
 use super::phase::TargetPhase;
 use super::rank::Rank;
 use super::tally::{NEVER, TargetPosition};
@@ -51,8 +51,6 @@ pub(crate) enum UpcomingChange {
     AlreadyGood,
     /// Its assignment in flight joins this rollout.
     Carry,
-    /// It was given up as unreachable and is heard of again: its assignment is in flight again.
-    Return,
     /// It failed after it had succeeded.
     FailedLater,
 }
@@ -68,7 +66,6 @@ impl UpcomingChange {
             | Self::Failure(_)
             | Self::AlreadyGood
             | Self::Carry
-            | Self::Return
             | Self::FailedLater => Timestamp::EPOCH,
         }
     }
@@ -145,11 +142,6 @@ fn coming(
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
             AssignmentOutcome::Succeeded { failed_later: None, .. } => {
                 afterwards(frame, phase, observation, state)
-            }
-            AssignmentOutcome::Unreachable { at }
-                if phase == TargetPhase::Lost && is_heard_since(observation, *at) =>
-            {
-                UpcomingChange::Return
             }
             AssignmentOutcome::Succeeded { .. }
             | AssignmentOutcome::Failed { .. }
