@@ -15,29 +15,29 @@ use serde_json::json;
 use crate::harness::{Installation, SOON, policy, problem, until, version};
 use crate::hooked::{Controller, Say};
 
-fn text(text: &str) -> Option<String> {
+pub(crate) fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn external(unreachable_after: &str, remove_after: &str, policy: Policy) -> EntitySpec {
+pub(crate) fn external(unreachable_after: &str, remove_after: &str, policy: Policy) -> EntitySpec {
     let external =
         ExternalSettings { unreachable_after: text(unreachable_after), remove_after: text(remove_after) };
     EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
 }
 
-async fn make(client: &Client, policy: Policy) {
+pub(crate) async fn make(client: &Client, policy: Policy) {
     client.set_entity("default", "web", &external("5m", "1h", policy)).await.unwrap();
 }
 
-fn runs(name: &str, version: &str) -> TargetReport {
+pub(crate) fn runs(name: &str, version: &str) -> TargetReport {
     TargetReport { name: name.to_owned(), running: text(version), ..TargetReport::default() }
 }
 
-fn partly(targets: Vec<TargetReport>) -> TargetReports {
+pub(crate) fn partly(targets: Vec<TargetReport>) -> TargetReports {
     TargetReports { targets, ..TargetReports::default() }
 }
 
-async fn orchestrate(client: &Client, reports: &TargetReports) -> ExpectedVersions {
+pub(crate) async fn orchestrate(client: &Client, reports: &TargetReports) -> ExpectedVersions {
     client.orchestrate("default", "web", reports).await.unwrap()
 }
 
@@ -48,20 +48,20 @@ async fn targets(client: &Client, group: Option<&str>) -> Vec<String> {
 }
 
 /// A controller that applies what is expected at once; some versions fail.
-struct Fleet {
+pub(crate) struct Fleet {
     client: Client,
-    running: BTreeMap<String, String>,
+    pub(crate) running: BTreeMap<String, String>,
     /// Most targets that changed version in one round.
     most: usize,
 }
 
 impl Fleet {
-    fn of(client: Client, count: usize, version: &str) -> Self {
+    pub(crate) fn of(client: Client, count: usize, version: &str) -> Self {
         let running = (1..=count).map(|n| (format!("shop-{n}"), version.to_owned())).collect();
         Self { client, running, most: 0 }
     }
 
-    async fn round(&mut self) -> ExpectedVersions {
+    pub(crate) async fn round(&mut self) -> ExpectedVersions {
         let reports = self.running.iter().map(|(name, version)| {
             let error = (version == "bad").then(|| "exit code 1\nwith a trace".to_owned());
             TargetReport { error, ..runs(name, version) }
@@ -78,7 +78,7 @@ impl Fleet {
         answer
     }
 
-    async fn until(&mut self, holds: impl Fn(&ExpectedVersions) -> bool) -> ExpectedVersions {
+    pub(crate) async fn until(&mut self, holds: impl Fn(&ExpectedVersions) -> bool) -> ExpectedVersions {
         let rounds = async {
             loop {
                 let answer = self.round().await;
@@ -93,7 +93,7 @@ impl Fleet {
         }
     }
 
-    fn all_run(&self, version: &str) -> bool {
+    pub(crate) fn all_run(&self, version: &str) -> bool {
         self.running.values().all(|running| running == version)
     }
 }
@@ -158,109 +158,6 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
         1,
         "one at a time: {assigned:?}"
     );
-}
-
-/// Waits for as long as a controller is away.
-async fn away(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
-
-#[tokio::test]
-async fn a_controller_that_is_away_for_longer_than_the_deadline_condemns_no_version() {
-    let installation = Installation::new().await;
-    let admin = installation.admin();
-    let strict = Policy { deadline: text("3s"), ..policy("1", "0s") };
-    admin.set_entity("default", "web", &external("2s", "1h", strict)).await.unwrap();
-    let old = partly(vec![runs("a", "v1"), runs("b", "v1")]);
-    orchestrate(&admin, &old).await;
-    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    until(&admin, |view| view.progress.last_known_good.is_some()).await;
-    orchestrate(&admin, &old).await;
-    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    let in_flight = |answer: &ExpectedVersions| {
-        let new = answer.targets.iter().find(|target| target.version.as_deref() == Some("v2"));
-        new.map(|target| target.name.clone())
-    };
-    // The controller has its orders, and goes away: first to do nothing, then to do all of it.
-    let first = in_flight(&orchestrate(&admin, &old).await).expect("one is in flight");
-    away(5).await;
-    assert_eq!(
-        in_flight(&orchestrate(&admin, &old).await),
-        Some(first.clone()),
-        "it was given up for silence"
-    );
-    away(5).await;
-    let mut fleet = Fleet::of(admin.clone(), 0, "v1");
-    fleet.running =
-        [("a", "v1"), ("b", "v1")].map(|(name, version)| (name.to_owned(), version.to_owned())).into();
-    fleet.running.insert(first, "v2".to_owned());
-    fleet.until(|answer| answer.last_known_good.as_deref() == Some("v2")).await;
-    assert!(fleet.all_run("v2"));
-    let view = until(&admin, |view| view.rollout.as_ref().is_some_and(|r| r.ended_ms.is_some())).await;
-    assert!(view.progress.bad.is_empty(), "{:#?}", view.progress.bad);
-}
-
-#[tokio::test]
-async fn a_controller_may_read_assignments_and_report_separately() {
-    let installation = Installation::new().await;
-    let admin = installation.admin();
-    for numbered in [true, false] {
-        make(&admin, policy("1", "0s")).await;
-        let mut running: BTreeMap<String, (String, Option<u64>)> =
-            ["a", "b", "c"].map(|name| (name.to_owned(), ("v0".to_owned(), None))).into();
-        for wanted in ["v1", "v2", "bad"].map(|version| format!("{version}-{numbered}")) {
-            let mut started = false;
-            let flow = async {
-                loop {
-                    let reports = running.iter().map(|(name, (version, assignment))| TargetReport {
-                        error: version.starts_with("bad").then(|| "exit code 1".to_owned()),
-                        assignment: assignment.filter(|_| numbered),
-                        ..runs(name, version)
-                    });
-                    admin.report_targets("default", "web", &partly(reports.collect())).await.unwrap();
-                    if !started {
-                        admin.start_rollout("default", "web", &version(&wanted)).await.unwrap();
-                        started = true;
-                    }
-                    for target in admin.targets("default", "web", None, None).await.unwrap().items {
-                        if let Some(assigned) = target.assigned {
-                            running.insert(target.name, (assigned, target.assignment));
-                        }
-                    }
-                    let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
-                    if view
-                        .rollout
-                        .is_some_and(|rollout| rollout.version == wanted && rollout.ended_ms.is_some())
-                    {
-                        return view.progress;
-                    }
-                }
-            };
-            let progress = tokio::time::timeout(SOON, flow).await.expect("the rollout ends");
-            let good = if wanted.starts_with("bad") { format!("v2-{numbered}") } else { wanted.clone() };
-            assert_eq!(progress.last_known_good, Some(good), "{wanted}: {:#?}", progress.bad);
-        }
-        admin.delete_entity("default", "web").await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn an_error_of_the_old_version_is_not_charged_to_the_new_one() {
-    let installation = Installation::new().await;
-    let admin = installation.admin();
-    make(&admin, policy("100%", "0s")).await;
-    let mut fleet = Fleet::of(admin.clone(), 2, "v1");
-    fleet.round().await;
-    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    fleet.until(|answer| answer.last_known_good.as_deref() == Some("v1")).await;
-    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    // Each of them fails on what it runs now, while the new version is on its way.
-    for _ in 0..3 {
-        let sick = |name: &str| TargetReport { error: text("the old one crashed"), ..runs(name, "v1") };
-        let answer = orchestrate(&admin, &partly(vec![sick("shop-1"), sick("shop-2")])).await;
-        assert_eq!(answer.last_known_bad, None, "{answer:?}");
-    }
-    fleet.until(|answer| answer.last_known_good.as_deref() == Some("v2")).await;
 }
 
 #[tokio::test]

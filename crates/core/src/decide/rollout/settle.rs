@@ -73,7 +73,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             | UpcomingChange::Adoption(_)
             | UpcomingChange::RunOut(_)
             | UpcomingChange::Carry
-                | UpcomingChange::FailedLater,
+            | UpcomingChange::FailedLater,
             None,
         ) => {}
     }
