@@ -61,6 +61,9 @@ round_trip! {
     "rollout_in_stages": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
     "hook_answers": v1::hook_answers::HookAnswers => bellwether_core::records::hook_answers::HookAnswers;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
+    "target_running": v1::target::TargetState => bellwether_core::records::target::TargetState;
+    "target_silent": v1::target::TargetState => bellwether_core::records::target::TargetState;
+    "target_overdue": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;

@@ -168,6 +168,7 @@ fn world(names: &[TargetName]) -> World {
         healthy_since: Some(now.minus(Span::from_secs(86_400))),
         reported_at: now,
         contact: PresenceState::Up,
+        contact_since: Timestamp::EPOCH,
         held: None,
         labels: Labels::default(),
         word: None,

@@ -26,7 +26,12 @@
 //!
 //! // A controller reports the version of each target, is given the version to run, and applies it. v3 is broken.
 //! let mut fleet: Vec<TargetReport> = (1..=4)
-//!     .map(|n| TargetReport { target: format!("host-{n}").parse().unwrap(), running: "v1".parse().ok(), error: None })
+//!     .map(|n| TargetReport {
+//!         target: format!("host-{n}").parse().unwrap(),
+//!         running: "v1".parse().ok(),
+//!         error: None,
+//!         assignment: None,
+//!     })
 //!     .collect();
 //! let mut orchestrate = |engine: &mut RolloutEngine, minutes: core::ops::Range<u64>| {
 //!     for n in minutes {

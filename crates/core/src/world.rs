@@ -18,7 +18,7 @@ use crate::records::key::{AnyKey, GlobalKey, Key};
 use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
 use crate::records::versioned::Versioned;
-use crate::rollout::environment::RolloutEnvironment;
+use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::words::counter::Revision;
 use crate::words::map::Map;
 use crate::words::name::{EntityName, FreezeName, Namespace, ServerName, ServiceName};
@@ -99,6 +99,7 @@ impl World {
             freezes: freezes.map(|kept| kept.value.clone()).collect(),
             services: needs.filter_map(|need| offered(&need.service)).collect(),
             answers: fleet.answers.get(entity).map(|kept| kept.value.clone()).unwrap_or_default(),
+            watch: Watch::default(),
         }
     }
 }

@@ -3,15 +3,17 @@
 //! A pass starts after each change, or when time requires it; deciders never learn which. A verdict larger than one
 //! transaction is committed in slices, in order; the first failed commit ends the pass, and the next pass decides anew.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::decide::table::{DECIDERS, Decider, DeciderContext, Decision};
 use bellwether_core::records::key::AnyKey;
+use bellwether_core::rollout::environment::Watch;
 use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
-use bellwether_core::words::name::Namespace;
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::name::{Namespace, ServerName};
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use bellwether_rt::fail::{self, FailPoint};
 use tokio_util::sync::CancellationToken;
@@ -45,6 +47,26 @@ pub struct Reconciler {
     pub metrics: Metrics,
 }
 
+/// Since when the servers that there are could hear every node.
+#[derive(Debug)]
+struct Audience {
+    since: Timestamp,
+    servers: BTreeMap<ServerName, Timestamp>,
+}
+
+impl Audience {
+    /// Begins anew when a server went or restarted: nodes that were its own are shown as up and may be gone.
+    fn complete_since(&mut self, world: &World, now: Timestamp) -> Timestamp {
+        let servers: BTreeMap<ServerName, Timestamp> =
+            world.servers.iter().map(|(name, kept)| (name.clone(), kept.value.since)).collect();
+        if self.servers.iter().any(|(name, since)| servers.get(name) != Some(since)) {
+            self.since = now;
+        }
+        self.servers = servers;
+        self.since
+    }
+}
+
 impl Reconciler {
     /// Runs until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
@@ -61,11 +83,12 @@ impl Reconciler {
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
-        let since = self.transactor.now();
+        let mut audience = Audience { since: self.transactor.now(), servers: BTreeMap::new() };
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
-            let pass = self.pass(&world, term, (since, now)).await;
+            let watch = Watch { since: audience.complete_since(&world, now), grace: self.grace() };
+            let pass = self.pass(&world, term, (watch, now)).await;
             self.metrics.passes.inc();
             let sleep = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
@@ -87,18 +110,24 @@ impl Reconciler {
         }
     }
 
-    /// One pass over all namespaces by a leader since `since`.
+    /// How long a node that lost its server may still be shown as up.
+    fn grace(&self) -> Span {
+        let limits = self.settings.limits;
+        limits.suspect.plus(limits.reconnect)
+    }
+
+    /// One pass over all namespaces by a leader with this watch.
     async fn pass(
         &self,
         world: &Arc<World>,
         term: Term,
-        (since, now): (Timestamp, Timestamp),
+        (watch, now): (Watch, Timestamp),
     ) -> Result<PassResult, CommitError> {
         let mut pass = PassResult::default();
         for namespace in world.fleets.keys() {
             // Each decider sees the results of those before it.
             for decider in &DECIDERS {
-                pass.add(self.decide(decider, namespace, term, (since, now)).await?);
+                pass.add(self.decide(decider, namespace, term, (watch, now)).await?);
             }
         }
         Ok(pass)
@@ -110,14 +139,13 @@ impl Reconciler {
         entry: &Decider,
         namespace: &Namespace,
         term: Term,
-        (leading_since, now): (Timestamp, Timestamp),
+        (watch, now): (Watch, Timestamp),
     ) -> Result<PassResult, CommitError> {
         let mut pass = PassResult::default();
         let world = self.transactor.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         let events_kept = self.settings.events_kept;
-        let context =
-            DeciderContext { world: &world, namespace, fleet, term, leading_since, events_kept, now };
+        let context = DeciderContext { world: &world, namespace, fleet, term, watch, events_kept, now };
         for Decision { guard, verdict } in (entry.decide)(context) {
             let by = CommitContext { seen: guard.into_iter().map(AnyKey::from).collect(), ..decider(term) };
             pass.add(match fail_points(entry) {

@@ -53,7 +53,8 @@ pub struct TargetReport {
     /// The error of the target, one line; absent if the target is healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Number of the assignment to which this report belongs; if absent, that of the last answer.
+    /// Number of the assignment to which this report belongs. If absent, the report is judged by the version that the
+    /// target runs: an error of another version than the assigned one is no evidence about the assigned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<u64>,
 }
@@ -114,6 +115,9 @@ pub struct ExternalTarget {
     /// Whether the target is unreachable: it was not reported for `unreachable_after`.
     #[serde(default)]
     pub unreachable: bool,
+    /// Start of the present contact, or of the silence, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub contact_since_ms: u64,
 }
 
 /// Stored record of the controllers of an entity.
@@ -142,6 +146,7 @@ impl From<&core::ExternalTarget> for ExternalTarget {
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
             reported_at_ms: from.reported_at.as_millis(),
             unreachable: from.silent,
+            contact_since_ms: from.contact_since.as_millis(),
         }
     }
 }
@@ -157,6 +162,7 @@ impl TryFrom<ExternalTarget> for core::ExternalTarget {
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
             reported_at: Timestamp::from_millis(from.reported_at_ms),
             silent: from.unreachable,
+            contact_since: Timestamp::from_millis(from.contact_since_ms),
         })
     }
 }

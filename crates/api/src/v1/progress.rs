@@ -40,6 +40,12 @@ pub struct Progress {
     /// Time at which the present pause began, in milliseconds since the Unix epoch; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_since_ms: Option<u64>,
+    /// Time from which deadlines count at the earliest, in milliseconds on the entity's pause clock.
+    #[serde(default)]
+    pub floor_ms: u64,
+    /// Start of the watch over the targets that set `floor_ms`, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub watched_since_ms: u64,
 }
 
 /// What an entity's newest rollout is doing.
@@ -98,6 +104,8 @@ impl From<&core::Progress> for Progress {
             resumes: from.resumes,
             paused_ms: from.clock.stopped.as_millis(),
             paused_since_ms: from.clock.since.map(Timestamp::as_millis),
+            floor_ms: from.clock.floor.as_millis(),
+            watched_since_ms: from.clock.watched_since.as_millis(),
         }
     }
 }
@@ -126,6 +134,8 @@ impl TryFrom<Progress> for core::Progress {
             clock: core::PauseClock {
                 stopped: Span::from_millis(from.paused_ms),
                 since: from.paused_since_ms.map(Timestamp::from_millis),
+                floor: Timestamp::from_millis(from.floor_ms),
+                watched_since: Timestamp::from_millis(from.watched_since_ms),
             },
         })
     }

@@ -79,12 +79,65 @@ pub enum DeadlineClock {
     Running {
         /// Time from which it counts, in milliseconds on the entity's pause clock.
         from_ms: u64,
+        /// Time at which it was started, in milliseconds since the Unix epoch.
+        set_at_ms: u64,
     },
     /// The clock stands still.
     Stopped {
         /// Time that it has counted so far, in milliseconds.
         spent_ms: u64,
     },
+    /// The target is out of contact.
+    Silent {
+        /// Start of the silence, in milliseconds on the entity's pause clock.
+        since_ms: u64,
+        /// Time that was counted before, in milliseconds.
+        spent_ms: u64,
+    },
+    /// The deadline has passed, and the next report decides.
+    Overdue {
+        /// Time at which that was noticed, in milliseconds since the Unix epoch.
+        at_ms: u64,
+        /// Time at which contact that lasts decides, in milliseconds since the Unix epoch; absent if only a report
+        /// does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
+}
+
+impl From<core::DeadlineClock> for DeadlineClock {
+    fn from(from: core::DeadlineClock) -> Self {
+        match from {
+            core::DeadlineClock::Running { from, set_at } => {
+                Self::Running { from_ms: from.as_millis(), set_at_ms: set_at.as_millis() }
+            }
+            core::DeadlineClock::Stopped { spent } => Self::Stopped { spent_ms: spent.as_millis() },
+            core::DeadlineClock::Silent { since, spent } => {
+                Self::Silent { since_ms: since.as_millis(), spent_ms: spent.as_millis() }
+            }
+            core::DeadlineClock::Overdue { at, until } => {
+                Self::Overdue { at_ms: at.as_millis(), until_ms: until.map(Timestamp::as_millis) }
+            }
+        }
+    }
+}
+
+impl From<DeadlineClock> for core::DeadlineClock {
+    fn from(from: DeadlineClock) -> Self {
+        let time = Timestamp::from_millis;
+        match from {
+            DeadlineClock::Running { from_ms, set_at_ms } => {
+                Self::Running { from: time(from_ms), set_at: time(set_at_ms) }
+            }
+            DeadlineClock::Stopped { spent_ms } => Self::Stopped { spent: Span::from_millis(spent_ms) },
+            DeadlineClock::Silent { since_ms, spent_ms } => {
+                Self::Silent { since: time(since_ms), spent: Span::from_millis(spent_ms) }
+            }
+            DeadlineClock::Overdue { at_ms, until_ms } => {
+                Self::Overdue { at: time(at_ms), until: until_ms.map(time) }
+            }
+        }
+    }
 }
 
 /// The outcome of an assignment.
@@ -132,6 +185,9 @@ pub struct TargetView {
     /// Time of the assignment, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned_at_ms: Option<u64>,
+    /// Number of the assignment, to be sent with reports of an external target; it grows with each assignment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment: Option<u64>,
     /// The version that it runs: the last one whose validation passed; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
@@ -155,12 +211,7 @@ impl From<&core::TargetState> for TargetState {
             purpose: from.purpose.into(),
             assignment: from.assignment.get(),
             assigned_at_ms: from.assigned_at.as_millis(),
-            clock: match from.clock {
-                core::DeadlineClock::Running { from } => DeadlineClock::Running { from_ms: from.as_millis() },
-                core::DeadlineClock::Stopped { spent } => {
-                    DeadlineClock::Stopped { spent_ms: spent.as_millis() }
-                }
-            },
+            clock: from.clock.into(),
             outcome: (&from.outcome).into(),
         }
     }
@@ -175,14 +226,7 @@ impl TryFrom<TargetState> for core::TargetState {
             purpose: from.purpose.into(),
             assignment: AssignmentNumber::new(from.assignment),
             assigned_at: Timestamp::from_millis(from.assigned_at_ms),
-            clock: match from.clock {
-                DeadlineClock::Running { from_ms } => {
-                    core::DeadlineClock::Running { from: Timestamp::from_millis(from_ms) }
-                }
-                DeadlineClock::Stopped { spent_ms } => {
-                    core::DeadlineClock::Stopped { spent: Span::from_millis(spent_ms) }
-                }
-            },
+            clock: from.clock.into(),
             outcome: from.outcome.into(),
         })
     }

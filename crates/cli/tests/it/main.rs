@@ -30,6 +30,7 @@ mod story_haproxy;
 mod story_hosts;
 mod story_locks;
 mod story_nginx;
+mod story_outage;
 mod story_profile;
 mod story_puppet;
 mod story_servers;

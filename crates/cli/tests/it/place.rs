@@ -36,7 +36,8 @@ impl Setup {
         let dir = tempfile::tempdir().unwrap();
         let port = free_port();
         let config = format!(
-            "data_dir = {:?}\nlisten = \"{host}:{port}\"\nsuspect_after = \"1s\"\nunreachable_after = \"3s\"\n",
+            "data_dir = {:?}\nlisten = \"{host}:{port}\"\nsuspect_after = \"1s\"\nunreachable_after = \"3s\"\n\
+             reconnect_within = \"3s\"\n",
             dir.path().join("server").display().to_string(),
         );
         std::fs::write(dir.path().join("server.toml"), config).unwrap();

@@ -16,7 +16,7 @@ const AT_ONCE: usize = 512;
 
 /// Marks targets silent, and removes them, once their limits are exceeded. Costs time in proportion to the
 /// entities with external targets and the due targets. Before `listening` no controller could report: no
-/// target becomes silent until its limit has passed since then.
+/// target becomes silent until its limit has passed since then, and only one that was silent is removed.
 ///
 /// Woken by: reports of external targets, entities, its own wake.
 #[must_use]
@@ -29,7 +29,7 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
         for (_, target) in due {
             if let Some(known) = fleet.externals.get(&(entity.clone(), target.clone())) {
                 let quiet = now.since(known.value.reported_at);
-                verdict.changesets.push(turn((entity, target), &known.value, staleness, quiet));
+                verdict.changesets.push(turn((entity, target), (&known.value, quiet), staleness, now));
             }
         }
         let next = dues.first().map(|(at, _)| from.max(*at));
@@ -40,9 +40,9 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
 
 fn turn(
     (entity, target): (&EntityName, &TargetName),
-    known: &ExternalTarget,
+    (known, quiet): (&ExternalTarget, Span),
     staleness: StalenessLimits,
-    quiet: Span,
+    now: Timestamp,
 ) -> Changeset {
     let quiet_for = Span::from_secs(quiet.as_millis() / 1_000);
     let event_draft = |kind, cause| EventDraft {
@@ -52,15 +52,14 @@ fn turn(
         after: None,
         cause,
     };
-    if quiet >= staleness.remove_after {
+    let Some(silent) = known.turned_silent(now) else {
         let key = Key::ExternalTarget(entity.clone(), target.clone());
         let cause = format!("not reported for {quiet_for}; no longer a target");
         return Changeset {
             writes: vec![Write::delete(key)],
             events: vec![event_draft("target.released", cause)],
         };
-    }
-    let silent = ExternalTarget { silent: true, healthy_since: None, ..known.clone() };
+    };
     let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));
     let cause = format!("not reported for {quiet_for}; released after {}", staleness.remove_after);
     Changeset { writes: vec![write], events: vec![event_draft("target.silent", cause)] }

@@ -7,6 +7,7 @@
 
 mod apply_requests;
 mod capacity;
+mod deadline;
 mod dispatch;
 mod dispatch_block;
 mod dispatch_gate;
@@ -15,6 +16,7 @@ mod event_text;
 mod hooked;
 mod judge;
 mod monitor;
+mod outcome;
 mod pass;
 mod questions;
 mod rest;

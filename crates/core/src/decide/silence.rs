@@ -14,15 +14,17 @@ use crate::world::fleet::Fleet;
 
 /// Marks statuses silent whose lifetime is over, by the server's clock, with one event each.
 ///
+/// Before `watched` not every node had the time to refresh its statuses, so none becomes silent.
+///
 /// Woken by: reports with statuses that have a lifetime, its own wake. Like absorption it writes the report,
 /// conditional on the revision it was decided on: a refresh at the same moment wins or is decided on again,
 /// and is never lost.
 #[must_use]
-pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
+pub fn decide(fleet: &Fleet, watched: Timestamp, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for (at, node) in fleet.silences.iter() {
-        if *at > now {
-            verdict.wake = Some(*at);
+        if (*at).max(watched) > now {
+            verdict.wake = Some((*at).max(watched));
             break;
         }
         if let Some(kept) = fleet.reports.get(node) {

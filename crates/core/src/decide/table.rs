@@ -5,6 +5,7 @@ use core::iter::once;
 
 use super::{external, order, retention, rollout, silence, slots, wait_cycles};
 use crate::records::key::Key;
+use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
 use crate::words::counter::Term;
 use crate::words::name::Namespace;
@@ -23,8 +24,8 @@ pub struct DeciderContext<'a> {
     pub fleet: &'a Fleet,
     /// The leadership term that writes the verdicts.
     pub term: Term,
-    /// Time at which that leadership began; targets could not report to it earlier.
-    pub leading_since: Timestamp,
+    /// Since when this leadership could hear every target.
+    pub watch: Watch,
     /// Events to keep per namespace.
     pub events_kept: u64,
     /// Time of the decision.
@@ -55,8 +56,8 @@ pub struct Decider {
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
 pub const DECIDERS: [Decider; 7] = [
-    Decider { name: "external", decide: |of| one(external::decide(of.fleet, of.leading_since, of.now)) },
-    Decider { name: "silence", decide: |of| one(silence::decide(of.fleet, of.now)) },
+    Decider { name: "external", decide: |of| one(external::decide(of.fleet, of.watch.since, of.now)) },
+    Decider { name: "silence", decide: |of| one(silence::decide(of.fleet, of.watch.settled(), of.now)) },
     Decider { name: "wait_cycles", decide: |of| one(wait_cycles::decide(of.fleet, of.now)) },
     Decider { name: "slots", decide: |of| one(slots::decide(of.fleet, of.now)) },
     Decider { name: "rollout", decide: rollouts },
@@ -72,7 +73,7 @@ fn one<'a>(verdict: Verdict) -> Decisions<'a> {
 /// verdict.
 fn rollouts(of: DeciderContext<'_>) -> Decisions<'_> {
     Box::new(of.fleet.boards.iter().map(move |(name, board)| {
-        let environment = of.world.environment(of.namespace, name);
+        let environment = RolloutEnvironment { watch: of.watch, ..of.world.environment(of.namespace, name) };
         let verdict = rollout::decide(board, &environment, of.now).into_verdict(name);
         Decision { guard: Some(Key::Entity(name.clone())), verdict }
     }))

@@ -37,6 +37,9 @@ pub struct ExternalTarget {
     pub reported_at: Timestamp,
     /// Whether the last report is older than [`StalenessLimits::unreachable_after`].
     pub silent: bool,
+    /// Time since which its controller has had the last assignment and reported without a long gap, or, of a silent one,
+    /// time at which it was found silent; by the server's clock.
+    pub contact_since: Timestamp,
 }
 
 /// How old the last report about an external target may be.
@@ -82,6 +85,18 @@ impl StalenessLimits {
         Ok(self)
     }
 
+    /// Longest time between two stored reports that counts as contact: time in a longer gap counts towards no deadline.
+    #[must_use]
+    pub const fn longest_gap(self) -> Span {
+        Span::from_millis(self.unreachable_after.as_millis() / 2)
+    }
+
+    /// How long a target is silent before it is removed.
+    #[must_use]
+    pub const fn removed_after_silence(self) -> Span {
+        Span::from_millis(self.remove_after.as_millis() - self.unreachable_after.as_millis())
+    }
+
     /// Precision of stored report times: a report without news is not written while the stored one is younger
     /// than this.
     #[must_use]
@@ -97,11 +112,19 @@ impl Default for StalenessLimits {
     }
 }
 
+impl ExternalTarget {
+    /// The target once nobody reported it for too long, found at `now`; `None` if it was silent already and is removed.
+    #[must_use]
+    pub fn turned_silent(&self, now: Timestamp) -> Option<Self> {
+        (!self.silent).then(|| Self { silent: true, healthy_since: None, contact_since: now, ..self.clone() })
+    }
+}
+
 /// The time at which this target is next silent or removed.
 pub(crate) fn due(external: &ExternalTarget, staleness: StalenessLimits) -> Timestamp {
-    external.reported_at.plus(if external.silent {
-        staleness.remove_after
+    if external.silent {
+        external.contact_since.plus(staleness.removed_after_silence())
     } else {
-        staleness.unreachable_after
-    })
+        external.reported_at.plus(staleness.unreachable_after)
+    }
 }

@@ -70,6 +70,10 @@ pub struct PauseClock {
     pub stopped: Span,
     /// Start of the present pause, by the server's clock; `None` while running.
     pub since: Option<Timestamp>,
+    /// Reading before which no deadline begins: time in which nobody watched counts for none.
+    pub floor: Timestamp,
+    /// Start of the watch that set the floor, by the server's clock.
+    pub watched_since: Timestamp,
 }
 
 impl Progress {
@@ -116,9 +120,18 @@ impl PauseClock {
     pub fn turned(self, stand_still: bool, now: Timestamp) -> Self {
         match (self.since, stand_still) {
             (None, true) => Self { since: Some(now), ..self },
-            (Some(since), false) => Self { stopped: self.stopped.plus(now.since(since)), since: None },
+            (Some(since), false) => {
+                Self { stopped: self.stopped.plus(now.since(since)), since: None, ..self }
+            }
             (None, false) | (Some(_), true) => self,
         }
+    }
+
+    /// This clock once a watch began at server time `since`: deadlines start anew, for nobody knows what targets could
+    /// have reported before.
+    #[must_use]
+    pub fn watched(self, since: Timestamp, now: Timestamp) -> Self {
+        Self { floor: self.at(now), watched_since: since, ..self }
     }
 }
 

@@ -41,19 +41,36 @@ pub enum AssignmentPurpose {
     KnownGood,
 }
 
-/// Time counted towards a target's deadline, on the entity's pause clock; it stops while an operator holds
-/// the target.
+/// Time counted towards a target's deadline. Only time in which a success could have been seen counts: it stops
+/// while the target waits, is held by an operator or is out of contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineClock {
     /// Running.
     Running {
         /// Start on the entity's pause clock; later than the assignment by the time that did not count.
         from: Timestamp,
+        /// When it was started, by the server's clock. Contact regained later starts it anew.
+        set_at: Timestamp,
     },
     /// Stopped.
     Stopped {
         /// Time counted before it stopped.
         spent: Span,
+    },
+    /// Not counted: the target is out of contact. After as long again as the deadline it is given up as unreachable.
+    Silent {
+        /// Start of the silence, on the entity's pause clock.
+        since: Timestamp,
+        /// Time counted before it, without the last moments, in which contact was assumed and not proved.
+        spent: Span,
+    },
+    /// The deadline has passed. The next report decides, or, for a node, contact that lasts.
+    Overdue {
+        /// When it was noticed, by the server's clock.
+        at: Timestamp,
+        /// When contact has lasted long enough to prove that the target could have reported a success; `None` if
+        /// only a report proves that.
+        until: Option<Timestamp>,
     },
 }
 
@@ -69,14 +86,14 @@ pub enum AssignmentOutcome {
         /// Time it was first observed failing afterwards. Reported, never rolled back.
         failed_later: Option<Timestamp>,
     },
-    /// It reported a failure, its checks failed, or its deadline passed while it was reporting.
+    /// It reported a failure, its checks failed, or it was seen not to have succeeded after its deadline.
     Failed {
         /// Time of the outcome, by the server's clock.
         at: Timestamp,
         /// Evidence of the failure.
         evidence: Arc<Evidence>,
     },
-    /// Its deadline passed while it was silent.
+    /// It was out of contact, or did not accept the assignment, for as long as its deadline.
     Unreachable {
         /// Time of the outcome, by the server's clock.
         at: Timestamp,

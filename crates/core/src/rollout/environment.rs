@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 
 use crate::records::freeze::{Freeze, FreezeKind};
 use crate::records::hook_answers::HookAnswers;
+use crate::rollout::observation::Observation;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, TargetName};
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 
 /// The inputs of a decision besides the board.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +21,33 @@ pub struct RolloutEnvironment {
     pub services: BTreeMap<EntityName, u64>,
     /// The answers of the entity's hooks.
     pub answers: Arc<HookAnswers>,
+    /// Since when targets are watched.
+    pub watch: Watch,
+}
+
+/// Since when the control plane could hear every target. The absence of a report is evidence only while somebody
+/// listened and the target could have reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Watch {
+    /// Start of the watch, by the server's clock: this leader began, or a server came or went.
+    pub since: Timestamp,
+    /// How long a node that has lost its server may count as in contact. Until it has passed, contact proves
+    /// nothing.
+    pub grace: Span,
+}
+
+impl Watch {
+    /// Time from which contact is evidence.
+    #[must_use]
+    pub const fn settled(&self) -> Timestamp {
+        self.since.plus(self.grace)
+    }
+
+    /// Whether time alone may decide about a target at `now`: everyone had the time to report, or it did.
+    #[must_use]
+    pub fn covers(&self, observation: &Observation, now: Timestamp) -> bool {
+        now >= self.settled() || observation.reported_at >= self.since
+    }
 }
 
 impl RolloutEnvironment {

@@ -26,30 +26,52 @@ pub struct TargetReport {
     pub running: Option<Version>,
     /// The error, in one line; `None` while it is healthy.
     pub error: Option<String>,
+    /// The assignment that it answers; `None` to have it judged by `running`.
+    pub assignment: Option<AssignmentNumber>,
 }
 
-/// The record of a target after `report`. The report answers `answering`, or else the assignment last sent to
-/// its controller.
+/// The version that a target is expected to run, and the number of that assignment.
+pub type Expected<'a> = Option<(&'a Version, AssignmentNumber)>;
+
+/// The record of a target after `report`.
+///
+/// A report is judged by the version that it says the target runs. Without a number it answers the assignment whose
+/// version that is; one without error about another version answers the assignment last sent to the controller, whose
+/// work is under way, and so does an error of a target that does not say what it runs; an error of another version is no
+/// evidence about the assigned one.
 #[must_use]
 pub fn absorb(
     known: Option<&ExternalTarget>,
     report: &TargetReport,
-    answering: Option<AssignmentNumber>,
-    now: Timestamp,
+    expected: Expected<'_>,
+    (staleness, now): (StalenessLimits, Timestamp),
 ) -> ExternalTarget {
     let assigned = known.map(|known| known.assigned).unwrap_or_default();
     let error = report.error.as_deref().map(line);
+    let expected_now = expected.filter(|(version, _)| report.running.as_ref() == Some(*version));
+    let answered = known.map(|known| known.answering).unwrap_or_default();
+    let implied = match (expected_now, &error) {
+        (Some((_, number)), _) => number,
+        // Of another version: it must not answer the assignment that is under way.
+        (None, Some(_)) if report.running.is_some() => match expected {
+            Some((_, number)) => answered.min(AssignmentNumber::new(number.get().saturating_sub(1))),
+            None => assigned,
+        },
+        (None, _) => assigned,
+    };
+    let last = known.filter(|known| !known.silent && now.since(known.reported_at) <= staleness.longest_gap());
     let as_before =
         known.filter(|known| known.running == report.running && known.error.is_none() && !known.silent);
     let well = error.is_none() && report.running.is_some();
     ExternalTarget {
         running: report.running.clone(),
         error,
-        answering: answering.unwrap_or(assigned),
+        answering: report.assignment.unwrap_or(implied),
         assigned,
         healthy_since: well.then(|| as_before.and_then(|known| known.healthy_since).unwrap_or(now)),
         reported_at: now,
         silent: false,
+        contact_since: last.map_or(now, |last| last.contact_since),
     }
 }
 
@@ -80,6 +102,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         healthy_since: external.healthy_since,
         reported_at: external.reported_at,
         contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
+        contact_since: external.contact_since,
         held: None,
         labels,
         word,

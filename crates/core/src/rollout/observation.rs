@@ -31,6 +31,8 @@ pub struct Observation {
     pub reported_at: Timestamp,
     /// Whether it is reachable.
     pub contact: PresenceState,
+    /// Start of the present contact, by the server's clock: time before it counts towards no deadline.
+    pub contact_since: Timestamp,
     /// An operator's pause or cordon on the target, with its reason.
     pub held: Option<Arc<str>>,
     /// Labels that selectors match, besides its name.

@@ -3,16 +3,16 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use super::board::Board;
 use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
-use super::board::{Board, tally};
 use super::observation::{Observation, TargetStage, phase};
 use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
-use crate::records::target::{AssignmentOutcome, TargetState};
+use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::words::name::TargetName;
-use crate::words::time::{Span, Timestamp};
+use crate::words::time::Timestamp;
 
 /// Why a target is in its present state.
 #[must_use]
@@ -45,6 +45,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
             format!("runs {} without an assignment; succeeds after the soak", rolling(board))
         }
         TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waiting to be updated"),
+        TargetPhase::Returning => why_waiting(board, "in contact again, waiting for room in the batch"),
         TargetPhase::Passing => why_waiting(board, "waiting for the newer version"),
         TargetPhase::Newcomer => {
             why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))
@@ -98,16 +99,32 @@ fn why_in_flight(board: &Board, member: &BoardMember, now: Timestamp) -> String 
             format!("assigned {version}")
         }
     };
-    match deadline_left(board, member, state, now) {
-        Some(left) => format!("{activity}; {} until its deadline", left.brief()),
-        None => format!("{activity}; its deadline is paused"),
-    }
+    format!("{activity}; {}", why_clock(board, member.observation.as_ref(), state, now))
 }
 
-fn deadline_left(board: &Board, member: &BoardMember, state: &TargetState, now: Timestamp) -> Option<Span> {
-    let clock = board.progress().clock;
-    let counts = clock.since.is_none() && member.place.clock_from != tally::NEVER && state.is_in_flight();
-    counts.then(|| member.place.clock_from.plus(board.entity().policy.deadline).since(clock.at(now)))
+/// What a target's deadline clock does, and why.
+fn why_clock(
+    board: &Board,
+    observation: Option<&Observation>,
+    state: &TargetState,
+    now: Timestamp,
+) -> String {
+    let (clock, deadline) = (board.progress().clock, board.entity().policy.deadline);
+    match state.clock {
+        DeadlineClock::Running { from, .. } if clock.since.is_none() => {
+            let left = from.max(clock.floor).plus(deadline).since(clock.at(now));
+            format!("{} until its deadline", left.brief())
+        }
+        DeadlineClock::Running { .. } | DeadlineClock::Stopped { .. } => "its deadline is paused".into(),
+        DeadlineClock::Silent { .. } => {
+            let since = observation.map_or(now, |observation| observation.contact_since);
+            format!("its deadline is paused: not in contact for {}", now.since(since).brief())
+        }
+        DeadlineClock::Overdue { until: Some(until), .. } => {
+            format!("past its deadline: its next report decides, or time in {}", until.since(now).brief())
+        }
+        DeadlineClock::Overdue { until: None, .. } => "past its deadline: its next report decides".into(),
+    }
 }
 
 /// Why a target that could be assigned a version now is not.

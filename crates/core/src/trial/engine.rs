@@ -22,6 +22,7 @@
 //!     target: name.parse().unwrap(),
 //!     running: version.parse().ok(),
 //!     error: None,
+//!     assignment: None,
 //! };
 //! let hook = |path: &str| Some(Hook::at(format!("https://controller.example/{path}")));
 //! let hooks = Hooks { selection: hook("next"), removal: hook("remove"), ..Hooks::NONE };
@@ -54,17 +55,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod entity;
+
+use self::entity::EngineEntity;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::decide::rollout::decide;
-use crate::decide::rollout::verdict::RolloutVerdict;
 use crate::records::annotation::Annotation;
-use crate::records::entity::Entity;
+use crate::records::entity::{Entity, TargetSource};
 use crate::records::event::EventDraft;
-use crate::records::external::ExternalTarget;
-use crate::records::hook_answers::HookAnswers;
+use crate::records::external::{StalenessLimits, due};
 use crate::records::policy::Policy;
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
@@ -74,29 +75,17 @@ pub use crate::rollout::external::TargetReport;
 use crate::rollout::hook_answer::{HookAnswer, absorb};
 use crate::rollout::hook_question::HookQuestion;
 use crate::rollout::observation::Observation;
+use crate::rollout::operations;
 use crate::rollout::operations::OperationRefusal;
-use crate::rollout::{external, operations};
-use crate::words::counter::RolloutNumber;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, Namespace, TargetName};
-use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
 /// Entities by namespace and name, in memory.
 #[derive(Debug, Clone, Default)]
 pub struct RolloutEngine {
-    entities: BTreeMap<(Namespace, EntityName), World>,
-}
-
-#[derive(Debug, Clone)]
-struct World {
-    board: Board,
-    history: BTreeMap<RolloutNumber, Rollout>,
-    externals: BTreeMap<TargetName, ExternalTarget>,
-    events: Vec<EventDraft>,
-    environment: RolloutEnvironment,
-    questions: Vec<HookQuestion>,
+    entities: BTreeMap<(Namespace, EntityName), EngineEntity>,
 }
 
 impl RolloutEngine {
@@ -195,8 +184,7 @@ impl RolloutEngine {
         let removed = !answers.troubles.contains_key(&question.asked());
         world.heard(answers);
         for target in gone.iter().filter(|_| removed) {
-            world.externals.remove(target);
-            world.board.fold_observation(target, None);
+            world.forget(target);
         }
         world.decide(now);
     }
@@ -229,6 +217,23 @@ impl RolloutEngine {
         }
     }
 
+    /// Sets how old the last report about a target may be before it is unreachable, and before it is removed.
+    pub fn set_staleness(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        staleness: StalenessLimits,
+        now: Timestamp,
+    ) {
+        let world = self.world(namespace, entity);
+        world.staleness = staleness;
+        world.overdue =
+            world.externals.iter().map(|(name, known)| (due(known, staleness), name.clone())).collect();
+        let source = TargetSource::External(staleness);
+        world.board.fold_entity(Arc::new(Entity { source, ..world.board.entity().clone() }));
+        world.decide(now);
+    }
+
     /// Removes a target.
     pub fn remove(
         &mut self,
@@ -238,8 +243,7 @@ impl RolloutEngine {
         now: Timestamp,
     ) {
         let world = self.world(namespace, entity);
-        world.externals.remove(target);
-        world.board.fold_observation(target, None);
+        world.forget(target);
         world.decide(now);
     }
 
@@ -272,71 +276,8 @@ impl RolloutEngine {
         core::mem::take(&mut self.world(namespace, entity).events)
     }
 
-    fn world(&mut self, namespace: &Namespace, entity: &EntityName) -> &mut World {
+    fn world(&mut self, namespace: &Namespace, entity: &EntityName) -> &mut EngineEntity {
         let key = (namespace.clone(), entity.clone());
-        self.entities.entry(key).or_insert_with(|| World::new(entity.clone()))
-    }
-}
-
-impl World {
-    fn new(name: EntityName) -> Self {
-        let entity = Entity::new(name, Selector::all(), Policy::default());
-        let board = Board::new(Arc::new(entity), Arc::default(), None);
-        Self {
-            board,
-            history: BTreeMap::new(),
-            externals: BTreeMap::new(),
-            events: Vec::new(),
-            environment: RolloutEnvironment::default(),
-            questions: Vec::new(),
-        }
-    }
-
-    fn report(&mut self, report: &TargetReport, now: Timestamp) {
-        let before = self.board.target(&report.target).and_then(|target| target.observation);
-        let labels = before.map(|before| before.labels.clone()).unwrap_or_default();
-        let word = before.and_then(|before| before.word.clone());
-        let external = external::absorb(self.externals.get(&report.target), report, None, now);
-        self.board.fold_observation(&report.target, Some(external::observation(&external, labels, word)));
-        self.externals.insert(report.target.clone(), external);
-    }
-
-    /// Stores hook answers, and updates the observations of the targets they judge.
-    fn heard(&mut self, answers: HookAnswers) {
-        for (target, word) in &answers.words {
-            let observation = self.board.target(target).and_then(|target| target.observation);
-            if let Some(observation) =
-                observation.filter(|observation| observation.word.as_ref() != Some(word))
-            {
-                let observation = Observation { word: Some(word.clone()), ..observation.clone() };
-                self.board.fold_observation(target, Some(observation));
-            }
-        }
-        self.environment.answers = Arc::new(answers);
-    }
-
-    fn expect(&mut self, target: &TargetName) -> Option<Version> {
-        let (version, assignment) = self.board.expected(target)?;
-        let version = version.clone();
-        if let Some(external) = self.externals.get_mut(target) {
-            external.assigned = assignment;
-        }
-        Some(version)
-    }
-
-    fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let verdict = decide(&self.board, &self.environment, now);
-        let RolloutVerdict { rollouts, progress, events, targets, questions, wake } = verdict;
-        self.questions = questions;
-        self.events.extend(events);
-        let progress = progress.unwrap_or_else(|| self.board.progress().clone());
-        self.history.extend(rollouts.into_iter().map(|rollout| (rollout.number, rollout)));
-        let active = progress.active().and_then(|number| self.history.get(&number)).cloned();
-        self.board.fold_progress(Arc::new(progress), active.map(Arc::new));
-        for change in targets {
-            self.events.extend(change.events);
-            self.board.fold_state(&change.target, change.state);
-        }
-        wake
+        self.entities.entry(key).or_insert_with(|| EngineEntity::new(entity.clone()))
     }
 }

@@ -73,6 +73,12 @@ impl Span {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// This duration without `other`; zero if `other` is longer.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// The form for people: at most two units, rounded down, like `2m 3s` or `250ms`. It cannot be read back.
     #[must_use]
     pub const fn brief(self) -> BriefSpan {

@@ -40,7 +40,10 @@ fn move_one(world: &mut World, what: &Move, target: u16) {
         purpose: AssignmentPurpose::KnownGood,
         assignment: AssignmentNumber::new(1),
         assigned_at: world.now,
-        clock: DeadlineClock::Running { from: world.now.minus(Span::from_secs(u64::from(target))) },
+        clock: DeadlineClock::Running {
+            from: world.now.minus(Span::from_secs(u64::from(target))),
+            set_at: world.now,
+        },
         outcome: AssignmentOutcome::InFlight,
     };
     match what {

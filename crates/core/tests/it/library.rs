@@ -40,6 +40,7 @@ impl Controller {
                 target: name.parse().unwrap(),
                 running: running.parse().ok(),
                 error: None,
+                assignment: None,
             })
             .collect();
         let expected = self.engine.orchestrate(&self.namespace, &self.entity, &reports, self.now);
@@ -88,7 +89,7 @@ fn the_same_entity_in_two_namespaces_is_two() {
 }
 
 #[test]
-fn time_alone_ends_what_nobody_reports() {
+fn a_report_after_the_deadline_ends_it() {
     let mut web = Controller::new("production", one_at_a_time());
     web.start("v1");
     web.report("a=v1 b=v1");
@@ -96,8 +97,13 @@ fn time_alone_ends_what_nobody_reports() {
     assert_eq!(web.good().as_deref(), Some("v1"));
     web.start("v2");
     assert_eq!(web.report("a=v1 b=v1"), "a=v2 b=v1");
+    web.report("a=v1 b=v1");
     web.pass(130);
-    assert_eq!(web.report("a=v1 b=v1"), "a=v1 b=v1", "its deadline passed, it goes back");
+    assert_eq!(
+        web.report("a=v1 b=v1"),
+        "a=v1 b=v1",
+        "its deadline passed, and it is not there: it goes back"
+    );
     web.report("a=v1");
     let states: Vec<_> =
         web.engine.history(&web.namespace, &web.entity).map(|rollout| rollout.state.clone()).collect();

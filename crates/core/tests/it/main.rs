@@ -11,6 +11,7 @@ mod acts;
 mod fold;
 mod laws;
 mod library;
+mod outages;
 mod play;
 mod plays;
 mod simulation;

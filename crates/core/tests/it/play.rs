@@ -16,6 +16,7 @@
 //! when web-1 is suspect | unreachable | never | up | held: text | released
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when targets in flight comply           each of them runs its assigned version
+//! when the servers are away for 10m           and allow 20 s to reconnect
 //! when 60s pass | policy changes to batch=2 | the server restarts | the decider dies after 1 write
 //! expect assigned v2: web-1, web-2        exactly these are assigned v2; "assigned v2: nobody"
 //! expect in flight: web-1                 exactly these have no verdict yet
@@ -48,6 +49,7 @@ use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::target::{AssignmentOutcome, TargetState};
+use bellwether_core::rollout::environment::Watch;
 use bellwether_core::rollout::observation::{Observation, PresenceState};
 use bellwether_core::rollout::operations;
 use bellwether_core::rollout::why::{why, why_rollout};
@@ -140,6 +142,9 @@ impl Stage {
         let now = self.world.now;
         if let Some(span) = line.strip_suffix(" pass") {
             self.world.pass_time(span.parse::<Span>().map_err(|error| error.to_string())?);
+        } else if let Some(span) = line.strip_prefix("the servers are away for ") {
+            self.world.pass_time(span.parse::<Span>().map_err(|error| error.to_string())?);
+            self.world.environment.watch = Watch { since: self.world.now, grace: Span::from_secs(20) };
         } else if let Some(rest) = line.strip_prefix("policy changes to ") {
             self.world.set_policy(policy(rest)?);
         } else if line == "the server restarts" {

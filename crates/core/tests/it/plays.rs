@@ -54,6 +54,7 @@ plays! {
     a_pause_does_not_eat_the_deadline
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
+    a_report_after_an_outage_counts_at_once
     a_report_from_before_it_left_is_old_news
     a_request_that_crossed_with_the_bad_news_disturbs_nothing
     a_request_that_crossed_with_the_bad_news_is_refused
@@ -64,6 +65,7 @@ plays! {
     a_second_version_never_exceeds_the_batch
     a_service_that_is_needed_holds_the_next_batch
     a_shuffle_is_the_same_for_the_same_seed
+    a_soak_that_nobody_watched_is_no_success
     a_stage_waits_for_a_persons_approval
     a_stop_by_label_holds_the_way_back_of_its_targets
     a_stop_holds_everything_within_one_pass
@@ -81,6 +83,7 @@ plays! {
     abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
     an_approval_is_for_one_rollout
+    an_outage_of_the_servers_uses_up_no_deadline
     approval_holds_until_it_agrees
     approval_is_for_those_it_was_asked_about
     blue_and_green_by_hooks

@@ -97,7 +97,11 @@ impl World {
     pub(crate) fn change(&mut self, name: &TargetName, change: impl FnOnce(&mut Observation)) {
         let mut observation =
             self.observations.get(name).cloned().unwrap_or_else(|| panic!("no target {name}"));
+        let contact = observation.contact;
         change(&mut observation);
+        if observation.contact != contact {
+            observation.contact_since = self.now;
+        }
         self.see(name, Some(observation));
     }
 
@@ -228,6 +232,7 @@ pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation
             .map(|_| now.minus(Span::from_secs(3_600).min(Span::from_millis(now.as_millis())))),
         reported_at: now,
         contact: PresenceState::Up,
+        contact_since: Timestamp::EPOCH,
         held: None,
         labels: Labels::default(),
         word: None,

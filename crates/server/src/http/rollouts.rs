@@ -213,6 +213,7 @@ fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> Target
         since_ms: since.map(Timestamp::as_millis),
         assigned: target.state.map(|state| state.version.to_string()),
         assigned_at_ms: target.state.map(|state| state.assigned_at.as_millis()),
+        assignment: target.state.map(|state| state.assignment.get()),
         running: target.observation.and_then(|observation| Some(observation.running.as_ref()?.to_string())),
         rollout: target.state.map(|state| state.rollout.get()),
         presence: target.observation.map_or(PresenceState::Never, |observation| observation.contact.into()),

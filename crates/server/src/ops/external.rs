@@ -29,7 +29,7 @@ const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 /// One line of a controller's reports.
 #[derive(Debug, Clone)]
 enum ReportLine {
-    Seen(TargetReport, Option<AssignmentNumber>),
+    Seen(TargetReport),
     Gone(TargetName),
 }
 
@@ -96,8 +96,8 @@ impl ParsedReports {
             let place = |field: &str| format!("targets[{at}].{field}");
             let target = whole(&place("name"), group, &report.name)?;
             let running = read_some(&place("running"), report.running.as_deref())?;
-            let report_of = TargetReport { target, running, error: report.error.clone() };
-            lines.push(ReportLine::Seen(report_of, report.assignment.map(AssignmentNumber::new)));
+            let (error, assignment) = (report.error.clone(), report.assignment.map(AssignmentNumber::new));
+            lines.push(ReportLine::Seen(TargetReport { target, running, error, assignment }));
         }
         for (at, name) in reports.removed.iter().enumerate() {
             lines.push(ReportLine::Gone(whole(&format!("removed[{at}]"), group, name)?));
@@ -126,7 +126,7 @@ impl ParsedReports {
 
     fn seen(&self) -> impl Iterator<Item = &TargetName> {
         self.lines.iter().filter_map(|line| match line {
-            ReportLine::Seen(report, _) => Some(&report.target),
+            ReportLine::Seen(report) => Some(&report.target),
             ReportLine::Gone(_) => None,
         })
     }
@@ -135,7 +135,7 @@ impl ParsedReports {
 impl ReportLine {
     const fn target(&self) -> &TargetName {
         match self {
-            Self::Seen(report, _) => &report.target,
+            Self::Seen(report) => &report.target,
             Self::Gone(target) => target,
         }
     }
@@ -163,8 +163,9 @@ fn take(
         let key = (scope.entity.clone(), line.target().clone());
         let known = fleet.externals.get(&key).map(|kept| &*kept.value);
         match line {
-            ReportLine::Seen(report, answering) => {
-                let new = external::absorb(known, report, *answering, now);
+            ReportLine::Seen(report) => {
+                let expected = fleet.boards.get(scope.entity).and_then(|board| board.expected(line.target()));
+                let new = external::absorb(known, report, expected, (limits, now));
                 if external::is_news(known, &new, limits.grain()) {
                     changeset.writes.push(Write::put(Record::ExternalTarget(key.0, key.1, new)));
                 }
@@ -254,9 +255,9 @@ pub async fn expected(
     let mut assigned = BTreeMap::new();
     for slice in names.chunks(PER_COMMIT) {
         let answered = transactor
-            .change(scope.namespace, scope.actor, |_, fleet, _| {
+            .change(scope.namespace, scope.actor, |_, fleet, now| {
                 limits(fleet, scope.entity)?;
-                Ok::<_, OpError>(assign_expected(fleet, scope, slice))
+                Ok::<_, OpError>(assign_expected(fleet, scope, slice, now))
             })
             .await?;
         assigned.extend(answered);
@@ -297,6 +298,7 @@ fn assign_expected(
     fleet: &Fleet,
     scope: EntityScope<'_>,
     names: &[TargetName],
+    now: Timestamp,
 ) -> (Option<Changeset>, AssignedVersions) {
     let (mut changeset, mut assigned) = (Changeset::default(), BTreeMap::new());
     let Some(board) = fleet.boards.get(scope.entity) else { return (None, assigned) };
@@ -305,7 +307,11 @@ fn assign_expected(
         assigned.insert(name.clone(), (version.to_string(), assignment.get()));
         let known = fleet.externals.get(&(scope.entity.clone(), name.clone()));
         if let Some(known) = known.filter(|known| known.value.assigned != assignment) {
-            let new = ExternalTarget { assigned: assignment, ..ExternalTarget::clone(&known.value) };
+            let new = ExternalTarget {
+                assigned: assignment,
+                contact_since: now,
+                ..ExternalTarget::clone(&known.value)
+            };
             changeset.writes.push(Write::put(Record::ExternalTarget(
                 scope.entity.clone(),
                 name.clone(),

@@ -15,29 +15,29 @@ use serde_json::json;
 use crate::harness::{Installation, SOON, policy, problem, until, version};
 use crate::hooked::{Controller, Say};
 
-fn text(text: &str) -> Option<String> {
+pub(crate) fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn external(unreachable_after: &str, remove_after: &str, policy: Policy) -> EntitySpec {
+pub(crate) fn external(unreachable_after: &str, remove_after: &str, policy: Policy) -> EntitySpec {
     let external =
         ExternalSettings { unreachable_after: text(unreachable_after), remove_after: text(remove_after) };
     EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
 }
 
-async fn make(client: &Client, policy: Policy) {
+pub(crate) async fn make(client: &Client, policy: Policy) {
     client.set_entity("default", "web", &external("5m", "1h", policy)).await.unwrap();
 }
 
-fn runs(name: &str, version: &str) -> TargetReport {
+pub(crate) fn runs(name: &str, version: &str) -> TargetReport {
     TargetReport { name: name.to_owned(), running: text(version), ..TargetReport::default() }
 }
 
-fn partly(targets: Vec<TargetReport>) -> TargetReports {
+pub(crate) fn partly(targets: Vec<TargetReport>) -> TargetReports {
     TargetReports { targets, ..TargetReports::default() }
 }
 
-async fn orchestrate(client: &Client, reports: &TargetReports) -> ExpectedVersions {
+pub(crate) async fn orchestrate(client: &Client, reports: &TargetReports) -> ExpectedVersions {
     client.orchestrate("default", "web", reports).await.unwrap()
 }
 
@@ -48,20 +48,20 @@ async fn targets(client: &Client, group: Option<&str>) -> Vec<String> {
 }
 
 /// A controller that applies what is expected at once; some versions fail.
-struct Fleet {
+pub(crate) struct Fleet {
     client: Client,
-    running: BTreeMap<String, String>,
+    pub(crate) running: BTreeMap<String, String>,
     /// Most targets that changed version in one round.
     most: usize,
 }
 
 impl Fleet {
-    fn of(client: Client, count: usize, version: &str) -> Self {
+    pub(crate) fn of(client: Client, count: usize, version: &str) -> Self {
         let running = (1..=count).map(|n| (format!("shop-{n}"), version.to_owned())).collect();
         Self { client, running, most: 0 }
     }
 
-    async fn round(&mut self) -> ExpectedVersions {
+    pub(crate) async fn round(&mut self) -> ExpectedVersions {
         let reports = self.running.iter().map(|(name, version)| {
             let error = (version == "bad").then(|| "exit code 1\nwith a trace".to_owned());
             TargetReport { error, ..runs(name, version) }
@@ -78,7 +78,7 @@ impl Fleet {
         answer
     }
 
-    async fn until(&mut self, holds: impl Fn(&ExpectedVersions) -> bool) -> ExpectedVersions {
+    pub(crate) async fn until(&mut self, holds: impl Fn(&ExpectedVersions) -> bool) -> ExpectedVersions {
         let rounds = async {
             loop {
                 let answer = self.round().await;
@@ -87,10 +87,13 @@ impl Fleet {
                 }
             }
         };
-        tokio::time::timeout(SOON, rounds).await.expect("the rollout never looked as expected")
+        match tokio::time::timeout(SOON, rounds).await {
+            Ok(answer) => answer,
+            Err(_) => panic!("the rollout never looked as expected: {:#?}", self.round().await),
+        }
     }
 
-    fn all_run(&self, version: &str) -> bool {
+    pub(crate) fn all_run(&self, version: &str) -> bool {
         self.running.values().all(|running| running == version)
     }
 }

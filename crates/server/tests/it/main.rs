@@ -17,6 +17,7 @@ mod contract;
 mod durable;
 mod events;
 mod external;
+mod external_time;
 mod freezes;
 mod harness;
 mod hooked;

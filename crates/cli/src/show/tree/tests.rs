@@ -12,6 +12,7 @@ fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView 
         since_ms: Some(told_at_ms),
         assigned: Some("v2".to_owned()),
         assigned_at_ms: Some(told_at_ms),
+        assignment: None,
         running: Some("v1".to_owned()),
         rollout: Some(rollout),
         presence: PresenceState::Up,

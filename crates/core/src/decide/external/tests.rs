@@ -80,7 +80,9 @@ fn a_target_that_is_not_reported_falls_silent_and_is_released() {
     put(&mut world, reported("blue/2", 500));
     assert_eq!(step(&mut world, at(3_600)), ["target.silent", "target.released"]);
     assert_eq!(targets(&world), 1);
-    assert_eq!(step(&mut world, at(4_100)), ["target.released"]);
+    // Nobody looked at it from 500 on: it must be seen silent for as long as any other before it is removed.
+    assert_eq!(step(&mut world, at(6_899)), Vec::<&str>::new());
+    assert_eq!(step(&mut world, at(6_900)), ["target.released"]);
     let fleet = world.fleets.get(&namespace()).unwrap();
     assert_eq!((targets(&world), decide(fleet, at(0), at(9_000)).wake), (0, None));
 }
@@ -92,7 +94,8 @@ fn shorter_patience_counts_at_once() {
     put(&mut world, reported("1", 0));
     assert_eq!(step(&mut world, at(60)), Vec::<&str>::new());
     put(&mut world, entity(staleness(30, 60)));
-    assert_eq!(step(&mut world, at(60)), ["target.released"], "both at once");
+    assert_eq!(step(&mut world, at(60)), ["target.silent"]);
+    assert_eq!(step(&mut world, at(90)), ["target.released"]);
     assert_eq!(targets(&world), 0);
 }
 
@@ -105,7 +108,7 @@ fn after_a_time_without_a_server_nobody_is_silent_before_it_could_report() {
     let early = decide(fleet, at(9_000), at(9_299));
     assert_eq!((early.changesets.len(), early.wake), (0, Some(at(9_300))));
     let late = decide(fleet, at(9_000), at(9_300));
-    assert_eq!(late.changesets[0].events[0].kind, "target.released");
+    assert_eq!(late.changesets[0].events[0].kind, "target.silent", "none is removed that was never silent");
 }
 
 #[test]

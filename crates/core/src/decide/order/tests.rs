@@ -41,7 +41,7 @@ fn assigned(entity: &str, target: &str, version: &str, number: u64) -> Record {
         purpose: AssignmentPurpose::Update,
         assignment: AssignmentNumber::new(number),
         assigned_at: Timestamp::EPOCH,
-        clock: DeadlineClock::Running { from: Timestamp::EPOCH },
+        clock: DeadlineClock::Running { from: Timestamp::EPOCH, set_at: Timestamp::EPOCH },
         outcome: AssignmentOutcome::InFlight,
     };
     Record::Target(EntityName::parse(entity).unwrap(), TargetName::parse(target).unwrap(), state)

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::capacity::{self, NoCapacity};
 use super::dispatch_gate::DispatchGate;
 use super::pass::Pass;
-use super::{dispatch_gate, hooked, stage};
+use super::{deadline, dispatch_gate, hooked, stage};
 use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::rollout::{MAX_BATCHES, RolloutBatch, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
@@ -30,14 +30,16 @@ pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
     let frame = pass.board.frame();
     match (frame.stage, frame.rolling.clone(), frame.good.clone()) {
         (BoardMode::Judging | BoardMode::Finishing, Some(rolling), good) => {
+            let back = resume_returning(pass, pass.board.thresholds().batch);
             let newcomers = good.is_some_and(|good| bring_to(pass, &good));
             let turns = dispatch_updates(pass, &rolling);
-            newcomers || turns
+            back || newcomers || turns
         }
         (BoardMode::RollingBack, _, Some(good)) => {
+            let back = resume_returning(pass, pass.board.thresholds().rollback);
             let returns = dispatch_rollbacks(pass, &good);
             let newcomers = bring_to(pass, &good);
-            returns || newcomers
+            back || returns || newcomers
         }
         (BoardMode::Settled | BoardMode::Abandoned, _, Some(good)) => bring_to(pass, &good),
         (
@@ -50,6 +52,20 @@ pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
             _,
         ) => false,
     }
+}
+
+/// Targets that were given up as unreachable, and are heard of again, are in flight again as far as the batch has room.
+/// They keep their assignment, so that no gate applies.
+fn resume_returning(pass: &mut Pass<'_>, batch: u64) -> bool {
+    let room = batch.saturating_sub(u64::from(pass.board.tree().tally().in_flight));
+    let returning = WalkFilter::all(PhaseSet::of(&[TargetPhase::Returning]));
+    let names = pass.board.tree().names(&returning, room);
+    for name in &names {
+        if let Some(member) = pass.board.member(name).cloned() {
+            deadline::resume_in_flight(pass, &member);
+        }
+    }
+    !names.is_empty()
 }
 
 /// Assigns last known good to newcomers, within the batch.
@@ -218,7 +234,7 @@ impl Pass<'_> {
         let clock = if held {
             DeadlineClock::Stopped { spent: crate::words::time::Span::ZERO }
         } else {
-            DeadlineClock::Running { from: self.board.progress().clock.at(self.now) }
+            DeadlineClock::Running { from: self.board.progress().clock.at(self.now), set_at: self.now }
         };
         TargetState {
             version,

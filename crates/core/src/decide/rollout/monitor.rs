@@ -51,7 +51,7 @@ fn stalled(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
     let limit = pass.board.entity().policy.progress?;
     let peak = rollout.peak.filter(|_| rollout.state == RolloutState::InProgress)?;
     let clock = pass.board.progress().clock;
-    let due = peak.at.plus(limit);
+    let due = peak.at.max(clock.floor).plus(limit);
     if clock.at(pass.now) >= due {
         return Some(MonitorObjection::Wrong(format!("no further target succeeded within {limit}")));
     }
@@ -69,7 +69,8 @@ fn monitored(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection>
         return Some(MonitorObjection::Wrong(format!("the monitor: {}", judgement.reason)));
     }
     let heard = judgement.map_or(rollout.started, |judgement| judgement.at);
-    let silent = heard.plus(staleness);
+    // A monitor that nobody asked has not been silent.
+    let silent = heard.max(pass.environment.watch.since).plus(staleness);
     if pass.now >= silent {
         let trouble = answers.and_then(|answers| answers.troubles.get(&HookPurpose::Monitor));
         let reason =

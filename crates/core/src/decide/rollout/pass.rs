@@ -137,9 +137,12 @@ impl<'a> Pass<'a> {
     fn wake(&self) -> Option<Timestamp> {
         let tally = self.board.tree().tally();
         let due = (tally.due != NEVER).then_some(tally.due);
+        let clock = self.board.progress().clock;
         let deadline = (tally.clock_from != NEVER)
-            .then(|| tally.clock_from.plus(self.board.entity().policy.deadline))
-            .and_then(|deadline| self.board.progress().clock.when(deadline));
-        [due, deadline, self.alarm].into_iter().flatten().min().map(|wake| wake.max(self.now))
+            .then(|| tally.clock_from.max(clock.floor).plus(self.board.entity().policy.deadline))
+            .and_then(|deadline| clock.when(deadline));
+        // What is due already and was not settled waits for the watch, which is an alarm.
+        let ahead = [due, deadline].into_iter().flatten().filter(|at| *at > self.now || self.alarm.is_none());
+        ahead.chain(self.alarm).min().map(|wake| wake.max(self.now))
     }
 }

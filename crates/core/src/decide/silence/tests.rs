@@ -87,7 +87,7 @@ impl Setup {
 
     /// Lets the decider look, and do what it wants.
     fn pass(&mut self, now: u64) -> Option<Timestamp> {
-        let verdict = decide(self.fleet(), at(now));
+        let verdict = decide(self.fleet(), Timestamp::EPOCH, at(now));
         for changeset in verdict.changesets {
             self.write(changeset);
         }
@@ -155,13 +155,13 @@ proptest! {
             place.says(index, (category, StatusState::ALL[state]), lasts, (now, update));
             if look {
                 place.pass(now);
-                let again = decide(place.fleet(), at(now));
+                let again = decide(place.fleet(), Timestamp::EPOCH, at(now));
                 prop_assert!(again.changesets.is_empty(), "{:?}", again.changesets);
             }
         }
         now += 100;
         place.pass(now);
-        prop_assert_eq!(decide(place.fleet(), at(now)), Verdict::default());
+        prop_assert_eq!(decide(place.fleet(), Timestamp::EPOCH, at(now)), Verdict::default());
         prop_assert!(place.fleet().silences.is_empty());
         for (index, category) in [(0, "backup"), (0, "scrub"), (1, "backup"), (1, "scrub")] {
             let story = place.story(index, category);

@@ -9,7 +9,7 @@ use crate::records::rollout::{Rollout, VersionJudgement};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::rollout::observation::{Observation, PresenceState, is_broken, is_well};
 use crate::words::counter::RolloutNumber;
-use crate::words::time::Span;
+use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// What the phase of every target depends on.
@@ -125,8 +125,8 @@ impl BoardFrame {
                 }
                 AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
                 AssignmentOutcome::Failed { .. } => TargetPhase::Failed,
-                AssignmentOutcome::Unreachable { .. } if observation.contact == PresenceState::Up => {
-                    self.lane_before_turn(rolling, observation, false)
+                AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
+                    tellable(observation, TargetPhase::Returning)
                 }
                 AssignmentOutcome::Unreachable { .. } => TargetPhase::Lost,
             };
@@ -172,8 +172,8 @@ impl BoardFrame {
         }
         let returned = state.rollout == self.rollout && state.purpose == AssignmentPurpose::Rollback;
         match &state.outcome {
-            AssignmentOutcome::Unreachable { .. } if observation.contact == PresenceState::Up => {
-                tellable(observation, TargetPhase::Newcomer)
+            AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
+                tellable(observation, if returned { TargetPhase::Returning } else { TargetPhase::Newcomer })
             }
             AssignmentOutcome::InFlight if returned => flight(observation),
             AssignmentOutcome::Succeeded { .. } if returned => TargetPhase::Succeeded,
@@ -190,7 +190,12 @@ impl BoardFrame {
         let (Some(state), Some(good)) = (state, &self.good) else {
             return self.lane_left(observation, state);
         };
-        let silent = matches!(state.outcome, AssignmentOutcome::Unreachable { .. });
+        let silent = match state.outcome {
+            AssignmentOutcome::Unreachable { at } => is_heard_since(observation, at),
+            AssignmentOutcome::InFlight
+            | AssignmentOutcome::Succeeded { .. }
+            | AssignmentOutcome::Failed { .. } => false,
+        };
         if state.is_in_flight() {
             TargetPhase::Settling
         } else if silent || state.version != *good {
@@ -216,6 +221,12 @@ impl BoardFrame {
 
 const fn flight(observation: &Observation) -> TargetPhase {
     if observation.held.is_some() { TargetPhase::HeldFlight } else { TargetPhase::InFlight }
+}
+
+/// Whether a target that was given up at `at` is in contact again: it connected or reported since.
+fn is_heard_since(observation: &Observation, at: Timestamp) -> bool {
+    observation.contact == PresenceState::Up
+        && (observation.contact_since >= at || observation.reported_at > at)
 }
 
 /// `free` for a target that can be assigned a version now, else the phase that says why it cannot.

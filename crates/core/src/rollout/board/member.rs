@@ -12,7 +12,7 @@ use crate::records::evidence::Evidence;
 use crate::records::hook_answers::MonitorReport;
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
-use crate::rollout::observation::{Observation, is_broken, is_well};
+use crate::rollout::observation::{Observation, PresenceState, is_broken, is_well};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
@@ -41,6 +41,8 @@ pub(crate) enum UpcomingChange {
     ClockTurn,
     /// It fails now.
     Failure(Arc<Evidence>),
+    /// It was seen, at this time or now, not to have succeeded by its deadline.
+    RunOut(Timestamp),
     /// It succeeds at this time, unless its observation changes.
     Success(Timestamp),
     /// It counts as succeeded on the rolling version at this time, without an assignment.
@@ -58,7 +60,7 @@ impl UpcomingChange {
     const fn due(&self) -> Timestamp {
         match self {
             Self::Nothing => NEVER,
-            Self::Success(at) | Self::Adoption(at) => *at,
+            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) => *at,
             Self::Removal
             | Self::ClockTurn
             | Self::Failure(_)
@@ -101,8 +103,9 @@ fn place(
     let phase = frame.phase(observation, state);
     let flight = state.filter(|state| state.is_in_flight() && observation.is_some());
     let clock_from = match flight.map(|state| state.clock) {
-        Some(DeadlineClock::Running { from }) => from,
-        Some(DeadlineClock::Stopped { .. }) | None => NEVER,
+        Some(DeadlineClock::Running { from, .. }) => from,
+        Some(DeadlineClock::Silent { since, .. }) => since,
+        Some(DeadlineClock::Stopped { .. } | DeadlineClock::Overdue { .. }) | None => NEVER,
     };
     let due = coming(frame, phase, observation, state).due();
     let broken = observation.is_some_and(is_broken);
@@ -150,12 +153,11 @@ fn coming(
 
 /// The next change of an assignment without an outcome. Only a report that answers the assignment counts.
 fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> UpcomingChange {
-    let stopped = matches!(state.clock, DeadlineClock::Stopped { .. });
-    if stopped != stands_still(frame, observation, state) {
+    if turns(ClockCourse::of(frame, observation, state), observation, state) {
         return UpcomingChange::ClockTurn;
     }
     if observation.answering != state.assignment {
-        return UpcomingChange::Nothing;
+        return overdue(observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::RunOut);
     }
     if frame.fail_fast
         && let Some(evidence) = trouble(frame.retries, observation, state)
@@ -167,11 +169,68 @@ fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState)
     if let Some(MonitorReport { well: false, reason, .. }) = word {
         return UpcomingChange::Failure(Arc::new(Evidence::of(format!("monitoring hook: {reason}"))));
     }
-    match observation.healthy_since {
-        Some(since) if is_well(observation, &state.version) && (!needs_word || word.is_some()) => {
-            UpcomingChange::Success(since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
+    let success = observation.healthy_since.and_then(|since| {
+        let done = is_well(observation, &state.version) && (!needs_word || word.is_some());
+        done.then(|| since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
+    });
+    match (success, overdue(observation, state)) {
+        (Some(success), Some(limit)) if success > limit.max(observation.reported_at) => {
+            UpcomingChange::RunOut(limit)
         }
-        Some(_) | None => UpcomingChange::Nothing,
+        (Some(success), _) => UpcomingChange::Success(success),
+        (None, Some(limit)) => UpcomingChange::RunOut(limit),
+        (None, None) => UpcomingChange::Nothing,
+    }
+}
+
+/// When a target past its deadline is judged: now if it reported since, or once its contact has lasted.
+fn overdue(observation: &Observation, state: &TargetState) -> Option<Timestamp> {
+    match state.clock {
+        DeadlineClock::Overdue { at, .. } if observation.reported_at >= at => Some(Timestamp::EPOCH),
+        DeadlineClock::Overdue { until, .. } => until,
+        DeadlineClock::Running { .. } | DeadlineClock::Stopped { .. } | DeadlineClock::Silent { .. } => None,
+    }
+}
+
+/// What a target's deadline clock does, as its observation has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockCourse {
+    /// It runs: the target is in contact.
+    Runs,
+    /// It stands still: the target waits, or is held.
+    StandsStill,
+    /// The target is out of contact.
+    Silent,
+}
+
+impl ClockCourse {
+    pub(crate) fn of(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> Self {
+        if stands_still(frame, observation, state) {
+            Self::StandsStill
+        } else if observation.contact == PresenceState::Up {
+            Self::Runs
+        } else {
+            Self::Silent
+        }
+    }
+}
+
+/// Whether the stored clock must be turned to that course, or started anew because contact was regained.
+fn turns(course: ClockCourse, observation: &Observation, state: &TargetState) -> bool {
+    match (state.clock, course) {
+        (
+            DeadlineClock::Running { set_at: since, .. } | DeadlineClock::Overdue { at: since, .. },
+            ClockCourse::Runs,
+        ) => observation.contact_since > since,
+        (DeadlineClock::Stopped { .. }, ClockCourse::StandsStill)
+        | (DeadlineClock::Silent { .. }, ClockCourse::Silent) => false,
+        (
+            DeadlineClock::Running { .. }
+            | DeadlineClock::Overdue { .. }
+            | DeadlineClock::Stopped { .. }
+            | DeadlineClock::Silent { .. },
+            _,
+        ) => true,
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) enum TargetPhase {
     Failed,
     /// Assigned by this rollout, silent at its deadline, and silent still.
     Lost,
+    /// Assigned by this rollout, given up as unreachable, and heard of again: it is in flight again once there is room.
+    Returning,
     /// Must be rolled back to last known good.
     Moved,
     /// Must be rolled back, and is still in flight to its former assignment.
@@ -86,6 +88,7 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::Succeeded,
     TargetPhase::Failed,
     TargetPhase::Lost,
+    TargetPhase::Returning,
 ]);
 
 /// Proceed without any change around them.
@@ -97,6 +100,7 @@ pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
     TargetPhase::Unhealthy,
     TargetPhase::Newcomer,
     TargetPhase::Settling,
+    TargetPhase::Returning,
     TargetPhase::InFlight,
 ]);
 

@@ -11,37 +11,80 @@ fn says(running: Option<&str>, error: Option<&str>) -> TargetReport {
         target: "blue/1".parse().unwrap(),
         running: running.map(|version| version.parse().unwrap()),
         error: error.map(Into::into),
+        assignment: None,
     }
+}
+
+fn take(
+    known: Option<&ExternalTarget>,
+    report: &TargetReport,
+    answering: Option<AssignmentNumber>,
+    now: Timestamp,
+) -> ExternalTarget {
+    let report = TargetReport { assignment: answering, ..report.clone() };
+    absorb(known, &report, None, (StalenessLimits::default(), now))
 }
 
 #[test]
 fn it_is_well_for_as_long_as_it_runs_the_same_version_without_an_error() {
-    let first = absorb(None, &says(Some("v1"), None), None, at(0));
+    let first = take(None, &says(Some("v1"), None), None, at(0));
     assert_eq!(first.healthy_since, Some(at(0)));
-    let later = absorb(Some(&first), &says(Some("v1"), None), None, at(9));
+    let later = take(Some(&first), &says(Some("v1"), None), None, at(9));
     assert_eq!(later.healthy_since, Some(at(0)));
     for breaks in [says(Some("v2"), None), says(Some("v1"), Some("down")), says(None, None)] {
-        let broken = absorb(Some(&later), &breaks, None, at(10));
-        let again = absorb(Some(&broken), &says(Some("v1"), None), None, at(11));
+        let broken = take(Some(&later), &breaks, None, at(10));
+        let again = take(Some(&broken), &says(Some("v1"), None), None, at(11));
         assert_eq!(again.healthy_since, Some(at(11)), "after {breaks:?}");
     }
     let silent = ExternalTarget { silent: true, ..later };
-    let back = absorb(Some(&silent), &says(Some("v1"), None), None, at(12));
+    let back = take(Some(&silent), &says(Some("v1"), None), None, at(12));
     assert_eq!((back.healthy_since, back.silent), (Some(at(12)), false), "nobody saw it meanwhile");
 }
 
 #[test]
 fn it_answers_what_its_controller_was_last_told_unless_the_controller_knows_better() {
     let known = ExternalTarget { assigned: AssignmentNumber::new(7), ..ExternalTarget::default() };
-    assert_eq!(absorb(Some(&known), &says(None, None), None, at(0)).answering.get(), 7);
+    assert_eq!(take(Some(&known), &says(None, None), None, at(0)).answering.get(), 7);
     let six = Some(AssignmentNumber::new(6));
-    assert_eq!(absorb(Some(&known), &says(None, None), six, at(0)).answering.get(), 6);
-    assert_eq!(absorb(None, &says(None, None), None, at(0)).answering.get(), 0);
+    assert_eq!(take(Some(&known), &says(None, None), six, at(0)).answering.get(), 6);
+    assert_eq!(take(None, &says(None, None), None, at(0)).answering.get(), 0);
+}
+
+#[test]
+fn without_a_number_it_is_judged_by_what_it_says_it_runs() {
+    let known = ExternalTarget {
+        answering: AssignmentNumber::new(6),
+        assigned: AssignmentNumber::new(7),
+        ..ExternalTarget::default()
+    };
+    let version = "v2".parse().unwrap();
+    let answers = |running, error| {
+        let expected = Some((&version, AssignmentNumber::new(7)));
+        let staleness = StalenessLimits::default();
+        absorb(Some(&known), &says(running, error), expected, (staleness, at(0))).answering.get()
+    };
+    assert_eq!(answers(Some("v2"), None), 7);
+    assert_eq!(answers(Some("v2"), Some("down")), 7);
+    assert_eq!(answers(Some("v1"), None), 7, "its work is under way");
+    assert_eq!(answers(None, Some("no answer")), 7);
+    assert_eq!(answers(Some("v1"), Some("down")), 6, "an error of the version before");
+}
+
+#[test]
+fn contact_begins_anew_after_a_long_gap_or_silence() {
+    let since = |known: &ExternalTarget, seconds| {
+        take(Some(known), &says(Some("v1"), None), None, at(seconds)).contact_since
+    };
+    let first = take(None, &says(Some("v1"), None), None, at(0));
+    assert_eq!(first.contact_since, at(0));
+    assert_eq!((since(&first, 150), since(&first, 151)), (at(0), at(151)), "half of 5 minutes");
+    let silent = ExternalTarget { silent: true, ..first };
+    assert_eq!(since(&silent, 10), at(10));
 }
 
 #[test]
 fn an_error_is_kept_as_one_short_line() {
-    let kept = |error: &str| absorb(None, &says(None, Some(error)), None, at(0)).error.unwrap().to_string();
+    let kept = |error: &str| take(None, &says(None, Some(error)), None, at(0)).error.unwrap().to_string();
     assert_eq!(kept("exit code 1\nand a trace"), "exit code 1");
     assert_eq!(kept(&"é".repeat(500)).chars().count(), MAX_ERROR);
     assert_eq!(kept(""), "it reports an error without a description");
@@ -50,13 +93,13 @@ fn an_error_is_kept_as_one_short_line() {
 #[test]
 fn a_report_that_says_nothing_new_is_kept_only_now_and_then() {
     let grain = Span::from_secs(60);
-    let first = absorb(None, &says(Some("v1"), None), None, at(0));
+    let first = take(None, &says(Some("v1"), None), None, at(0));
     assert!(is_news(None, &first, grain));
     for (seconds, news) in [(1, false), (59, false), (60, true)] {
-        let same = absorb(Some(&first), &says(Some("v1"), None), None, at(seconds));
+        let same = take(Some(&first), &says(Some("v1"), None), None, at(seconds));
         assert_eq!(is_news(Some(&first), &same, grain), news, "after {seconds} s");
     }
-    let other = absorb(Some(&first), &says(Some("v1"), Some("down")), None, at(1));
+    let other = take(Some(&first), &says(Some("v1"), Some("down")), None, at(1));
     assert!(is_news(Some(&first), &other, grain));
 }
 
@@ -105,7 +148,7 @@ proptest! {
         for (version, errs, pause) in reports {
             now += pause;
             let version = alloc::format!("v{version}");
-            let new = absorb(known.as_ref(), &says(Some(&version), errs.then_some("down")), None, at(now));
+            let new = take(known.as_ref(), &says(Some(&version), errs.then_some("down")), None, at(now));
             since = match since {
                 _ if errs => None,
                 Some((running, from)) if running == version => Some((running, from)),

@@ -49,6 +49,7 @@ impl SimulatedFleet {
             healthy_since: Some(Timestamp::EPOCH),
             reported_at: self.at,
             contact: PresenceState::Up,
+            contact_since: Timestamp::EPOCH,
             held: None,
             labels: Labels::default(),
             word: None,
@@ -59,7 +60,7 @@ impl SimulatedFleet {
             purpose: AssignmentPurpose::Update,
             assignment: AssignmentNumber::new(1),
             assigned_at: Timestamp::EPOCH,
-            clock: DeadlineClock::Running { from: Timestamp::EPOCH },
+            clock: DeadlineClock::Running { from: Timestamp::EPOCH, set_at: Timestamp::EPOCH },
             outcome: AssignmentOutcome::Succeeded { at: Timestamp::EPOCH, failed_later: None },
         };
         let member = |(name, contact, labels)| {

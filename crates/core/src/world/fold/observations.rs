@@ -134,6 +134,7 @@ impl Fleet {
     fn see_node(&self, entity: &EntityName, name: &NodeName) -> Observation {
         let presence = self.presences.get(name).map(|kept| &*kept.value);
         let contact = presence.map_or(PresenceState::Never, |Presence { contact, .. }| *contact);
+        let contact_since = presence.map_or(Timestamp::EPOCH, |presence| presence.since);
         let node = self.nodes.get(name).map(|kept| &kept.value);
         let paused = node.and_then(|node| self.paused(node));
         let held =
@@ -150,6 +151,7 @@ impl Fleet {
             healthy_since: said.and_then(|said| said.healthy_since),
             reported_at: report.map_or(Timestamp::EPOCH, |report| report.received_at),
             contact,
+            contact_since,
             held,
             labels,
             word,
