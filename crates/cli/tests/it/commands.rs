@@ -145,7 +145,7 @@ async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_goo
     assert_eq!(code(&failed), 1, "{}", text(&failed.stderr));
     for of in [&failed, &run(&["rollout", "status", "system"]), &run(&["rollout", "get", "system"])] {
         let said = text(&of.stdout);
-        assert!(said.contains("rollout 2 found r2 bad: 1 of 1 failed, 0 tolerated"), "{said}");
+        assert!(said.contains("rollout 2 to r2 was rolled back to r1: 1 of 1 failed, 0 tolerated"), "{said}");
         assert!(said.contains("r1 is last known good"), "{said}");
     }
     let tree = text(&run(&["rollout", "get", "system"]).stdout);

@@ -1,5 +1,7 @@
 //! The texts of target phases, and why a target or rollout is in its present state: one line for people.
 
+mod ended;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -8,8 +10,8 @@ use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
 use super::observation::{Observation, TargetStage, phase};
-use crate::records::progress::{Progress, RolloutActivity};
-use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
+use crate::records::progress::RolloutActivity;
+use crate::records::rollout::{Direction, Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
@@ -61,7 +63,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
 
 fn why_assigned(member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else {
-        return "no version assigned: there is no last known good version yet".into();
+        return "no version assigned yet".into();
     };
     let version = &state.version;
     match &state.outcome {
@@ -153,47 +155,47 @@ fn why_waiting(board: &Board, what: &str) -> String {
     }
 }
 
-/// Why an entity's rollout is in its present state.
+/// Why an entity's rollout is in its present state. `last` is the record of its newest rollout, whose outcome is told
+/// until the next one starts.
 #[must_use]
-pub fn why_rollout(board: &Board) -> String {
+pub fn why_rollout(board: &Board, last: Option<&Rollout>) -> String {
     let (entity, progress) = (board.entity(), board.progress());
     if let Some(rollout) = board.rollout() {
         return why_under_way(board, rollout);
     }
-    let asked = entity.wanted.as_ref().filter(|wanted| wanted.request > progress.handled);
-    match (asked, progress.activity, &progress.last_known_good) {
-        (Some(wanted), _, _) => format!("{} requested, not started yet", wanted.version),
-        (None, _, None) if progress.target.is_none() => {
-            "no version was requested yet; use 'rollout start'".into()
-        }
-        (None, RolloutActivity::Abandoned, _) => {
-            "no rollout is under way, and the last one left targets as they were; use 'rollout start' or 'rollout undo'"
-                .into()
-        }
-        (None, _, Some(good)) => {
-            format!("{}; {good} is last known good", last_ended_bad(progress).unwrap_or_else(|| "no rollout is under way".into()))
-        }
-        (None, _, None) => "no rollout is under way, and no version is last known good yet".into(),
+    if let Some(wanted) = entity.wanted.as_ref().filter(|wanted| wanted.request > progress.handled) {
+        return format!("{} requested, not started yet", wanted.version);
     }
-}
-
-/// What the last rollout found wrong with its version, until the next rollout.
-fn last_ended_bad(progress: &Progress) -> Option<String> {
-    let bad = progress.bad.iter().find(|bad| bad.rollout == progress.last)?;
-    Some(format!("rollout {} found {} bad: {}", bad.rollout, bad.version, bad.reason))
+    if progress.target.is_none() && progress.last_known_good.is_none() {
+        return "no version was requested yet; use 'rollout start'".into();
+    }
+    let good = progress.last_known_good.as_ref();
+    let outcome = last.and_then(|last| ended::outcome(last, good));
+    let outcome = outcome.unwrap_or_else(|| "no rollout is in progress".into());
+    match (progress.activity, good) {
+        (RolloutActivity::Abandoned, Some(good)) => {
+            format!("{outcome}; {good} is last known good; use 'rollout start' or 'rollout undo'")
+        }
+        (_, None) => format!("{outcome}; no version is last known good yet"),
+        (_, Some(good)) => format!("{outcome}; {good} is last known good"),
+    }
 }
 
 fn why_under_way(board: &Board, rollout: &Rollout) -> String {
     let counts = board.counts();
     let Rollout { number, version, state, .. } = rollout;
-    if matches!(rollout.state, RolloutState::RollingBack) {
+    if rollout.direction != Direction::Forward {
         let left = board.tree().tally().count(super::board::phase::MOVED);
+        let good = known_good(board);
+        // An undo after an abort is a rollout of last known good itself.
+        let way = if version.as_str() == good { String::new() } else { format!(" from {version}") };
+        let state = match state {
+            RolloutState::RollingBack => format!("is rolling back{way} to {good}"),
+            other => format!("is {other}, while rolling back{way} to {good}"),
+        };
         return format!(
-            "rollout {number} is rolling back from {version} to {}: {} rolled back, {} in flight, {left} left, {} failed",
-            known_good(board),
-            counts.returned,
-            counts.in_flight,
-            counts.failed_return
+            "rollout {number} {state}: {} rolled back, {} in flight, {left} left, {} failed",
+            counts.returned, counts.in_flight, counts.failed_return
         );
     }
     let can = board.tree().tally().count(ASSIGNABLE);

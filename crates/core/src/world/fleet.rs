@@ -115,6 +115,13 @@ pub struct Fleet {
 }
 
 impl Fleet {
+    /// The newest rollout of an entity, in progress or ended.
+    #[must_use]
+    pub fn last_rollout(&self, entity: &EntityName) -> Option<&Rollout> {
+        let last = self.boards.get(entity)?.progress().last;
+        self.rollouts.get(&(entity.clone(), last)).map(|kept| &*kept.value)
+    }
+
     /// Number of the last event.
     #[must_use]
     pub fn last_event(&self) -> Sequence {

@@ -332,7 +332,7 @@ impl Stage {
             "rolling" => same(rest, &slot(world.progress.rolling.as_ref())),
             "refused" => contains(rest, &self.refusal),
             "accepted" => same("", &self.refusal),
-            "why" if line.starts_with("why:") => contains(rest, &why_rollout(&world.board)),
+            "why" if line.starts_with("why:") => contains(rest, &why_rollout(&world.board, world.newest())),
             "why" => {
                 let (name, text) = rest.split_once(": ").ok_or("why NAME: text")?;
                 contains(text, &why(&world.board, &names_of(name)[0], world.now))

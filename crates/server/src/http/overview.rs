@@ -36,13 +36,13 @@ pub(crate) async fn get(
             .into_iter()
             .filter(|view| !view.expired)
             .collect(),
-        entities: fleet.boards.iter().map(|(name, board)| line(name, board)).collect(),
+        entities: fleet.boards.iter().map(|(name, board)| line(fleet, name, board)).collect(),
         last_event: fleet.last_event().get(),
         store: Some(store(&app.store.health().borrow())),
     })
 }
 
-fn line(name: &EntityName, board: &Board) -> EntityOverview {
+fn line(fleet: &Fleet, name: &EntityName, board: &Board) -> EntityOverview {
     EntityOverview {
         name: name.to_string(),
         targets: board.counts().targets,
@@ -50,6 +50,6 @@ fn line(name: &EntityName, board: &Board) -> EntityOverview {
         requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
-        reason: why_rollout(board),
+        reason: why_rollout(board, fleet.last_rollout(name)),
     }
 }

@@ -165,7 +165,7 @@ pub(crate) fn view(
         needed: thresholds.needed,
         tolerated: thresholds.tolerated,
         batch: thresholds.batch,
-        reason: why_rollout(board),
+        reason: why_rollout(board, fleet.last_rollout(name)),
         now_ms: now.as_millis(),
         revision: fleet.touched.get(name).map_or(0, |revision| revision.get()),
     })

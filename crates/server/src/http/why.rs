@@ -67,7 +67,8 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
 
 fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
-    let lines = std::iter::once(why_rollout(board)).chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
+    let lines = std::iter::once(why_rollout(board, fleet.last_rollout(name)))
+        .chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 

@@ -45,6 +45,17 @@ pub(super) fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetS
     }
 }
 
+/// A target that failed after it had succeeded is healthy again.
+pub(super) fn recover(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
+    if let AssignmentOutcome::Succeeded { at, failed_later: Some(since) } = state.outcome {
+        let cause = format!("healthy again after {}", pass.now.since(since).brief());
+        let told = since.since(at) <= pass.board.entity().policy.settle;
+        let event = told.then(|| event(pass, "target.recovered", name, &state.version, cause));
+        let outcome = AssignmentOutcome::Succeeded { at, failed_later: None };
+        pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
+    }
+}
+
 /// Gives a target up for this rollout: it is no evidence against the version.
 pub(super) fn give_up(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, cause: String) {
     let event = event(pass, "target.unreachable", &member.name, &state.version, cause);

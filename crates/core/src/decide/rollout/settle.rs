@@ -1,7 +1,7 @@
 //! Settles targets: turns what reports and passing time mean for single targets into outcomes.
 
 use super::deadline;
-use super::outcome::{event, fail, fail_later, succeed};
+use super::outcome::{event, fail, fail_later, recover, succeed};
 use super::pass::Pass;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::rollout::board::member::{BoardMember, UpcomingChange};
@@ -32,7 +32,8 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         | UpcomingChange::Failure(_)
         | UpcomingChange::AlreadyGood
         | UpcomingChange::Carry
-        | UpcomingChange::FailedLater => false,
+        | UpcomingChange::FailedLater
+        | UpcomingChange::Recovered => false,
     };
     let watch = pass.environment.watch;
     if by_time && member.observation.as_ref().is_some_and(|seen| !watch.covers(seen, pass.now)) {
@@ -56,6 +57,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             let (rollout, purpose) = (pass.board.progress().last, AssignmentPurpose::Update);
             pass.put(&member.name, Some(TargetState { rollout, purpose, ..state.clone() }), None);
         }
+        (UpcomingChange::Recovered, Some(state)) => recover(pass, &member.name, state),
         (UpcomingChange::FailedLater, Some(state)) => fail_later(pass, &member.name, state),
         (UpcomingChange::RunOut(at), Some(state)) if at <= now => deadline::run_out(pass, member, state),
         (
@@ -73,7 +75,8 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             | UpcomingChange::Adoption(_)
             | UpcomingChange::RunOut(_)
             | UpcomingChange::Carry
-            | UpcomingChange::FailedLater,
+            | UpcomingChange::FailedLater
+            | UpcomingChange::Recovered,
             None,
         ) => {}
     }

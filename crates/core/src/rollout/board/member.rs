@@ -53,6 +53,8 @@ pub(crate) enum UpcomingChange {
     Carry,
     /// It failed after it had succeeded.
     FailedLater,
+    /// It failed after it had succeeded, and is healthy again.
+    Recovered,
 }
 
 impl UpcomingChange {
@@ -66,7 +68,8 @@ impl UpcomingChange {
             | Self::Failure(_)
             | Self::AlreadyGood
             | Self::Carry
-            | Self::FailedLater => Timestamp::EPOCH,
+            | Self::FailedLater
+            | Self::Recovered => Timestamp::EPOCH,
         }
     }
 }
@@ -142,6 +145,11 @@ fn coming(
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
             AssignmentOutcome::Succeeded { failed_later: None, .. } => {
                 afterwards(frame, phase, observation, state)
+            }
+            AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
+                if observation.answering == state.assignment && is_well(observation, &state.version) =>
+            {
+                UpcomingChange::Recovered
             }
             AssignmentOutcome::Succeeded { .. }
             | AssignmentOutcome::Failed { .. }
