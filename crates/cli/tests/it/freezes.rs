@@ -61,6 +61,8 @@ async fn the_big_red_switch_asks_first_stops_and_lifts() {
     let narrower = place.run(&["stop-everything", "--entity", "web", "--yes"]);
     assert_eq!(code(&narrower), 7, "the rest would go on: {}", text(&narrower.stderr));
     done(&place, &["stop-everything", "--off"]);
+    // A wait that begins before the rollout has resumed would end at its pause.
+    wait_for("it goes on", async || code(&place.run(&["rollout", "status", "web"])) != 4).await;
     assert_eq!(code(&place.run(&["rollout", "status", "web", "--wait", "--timeout", "60s"])), 0);
     assert_eq!(code(&place.run(&["stop-everything", "--off"])), 1);
 }
