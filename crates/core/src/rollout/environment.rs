@@ -43,10 +43,11 @@ impl Watch {
         self.since.plus(self.grace)
     }
 
-    /// Whether time alone may decide about a target at `now`: everyone had the time to report, or it did.
+    /// Whether time alone may decide about a target at `now`: everyone had the time to report, or it did, during the watch
+    /// or so shortly before that its contact counts all the same.
     #[must_use]
     pub fn covers(&self, observation: &Observation, now: Timestamp) -> bool {
-        now >= self.settled() || observation.reported_at >= self.since
+        now >= self.settled() || observation.reported_at.plus(self.grace) >= self.since
     }
 }
 
