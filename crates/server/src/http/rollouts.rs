@@ -37,8 +37,8 @@ pub(crate) async fn start(
     JsonBody(request): JsonBody<NewRollout>,
 ) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
-    let wanted = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
-    Ok(JsonAnswer(StartedRollout { version: wanted.version.to_string(), request: wanted.request.get() }))
+    let started = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
+    Ok(JsonAnswer(started))
 }
 
 /// Refuses an entity that does not exist, with a hint.
