@@ -104,6 +104,8 @@ async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
     };
     admin.create_token(&request("kim", None)).await.unwrap();
     assert_eq!(problem(admin.create_token(&request("kim", None)).await).0, Code::Exists);
+    let (code, detail) = problem(admin.create_token(&request("never", Some("0s"))).await);
+    assert!(code == Code::Invalid && detail.contains("must be over 0s"), "{detail}");
     let gone = admin.create_token(&request("brief", Some("1ms"))).await.unwrap().secret;
     let brief = installation.client(Identity::Token(Secret::new(gone)));
     assert_eq!(problem(brief.who_am_i().await).0, Code::Unauthenticated);
