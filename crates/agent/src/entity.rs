@@ -38,7 +38,10 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         let Some(recipe) = self.recipe.clone() else {
-            self.report_missing_recipe();
+            match self.entry.memory.wanted {
+                Some(_) => self.report_missing_recipe(),
+                None => self.remove_account(),
+            }
             return self.rest(None).await;
         };
         if let Some(summary) = self.mismatch(&recipe) {

@@ -8,5 +8,6 @@ pub mod hook_answer;
 pub mod hook_question;
 pub mod observation;
 pub mod operations;
+pub mod request_effect;
 pub mod thresholds;
 pub mod why;

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use bellwether_core::local::account::FailedRuns;
 use bellwether_core::local::health_tracker::{CheckSummary, vital};
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::order::Assignment;
 
 use super::task::EntityTask;
 use crate::apply::leftover;
@@ -92,11 +94,8 @@ impl EntityTask {
     pub(super) fn observe(&mut self) {
         let order = self.context.orders.borrow_and_update().clone();
         self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
-        let assigned = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
-        if let Some(assignment) = assigned
-            && self.entry.memory.assign(assignment.clone())
-        {
-            tracing::info!(entity = %self.name, version = %assignment.version, "a version was assigned");
+        if let Some(order) = &order {
+            self.apply_assignment(order.content.entities.get(&self.name));
         }
         let now = self.now();
         self.check_summary = self.summarize_checks();
@@ -125,6 +124,26 @@ impl EntityTask {
             | CheckSummary::Unknown
             | CheckSummary::Healthy
             | CheckSummary::NoChecks => {}
+        }
+    }
+
+    /// Remembers the assignment in the order. Without one, nothing is applied any more and no failure counts; a
+    /// process keeps running.
+    fn apply_assignment(&mut self, assigned: Option<&Assignment>) {
+        match assigned {
+            Some(assignment) => {
+                if self.entry.memory.assign(assignment.clone()) {
+                    tracing::info!(entity = %self.name, version = %assignment.version, "a version was assigned");
+                }
+            }
+            None => {
+                if self.entry.memory.withdraw() {
+                    tracing::info!(entity = %self.name, "no version is assigned any more");
+                    self.revalidation_failure = None;
+                    self.failed = FailedRuns::default();
+                    self.needs_since = None;
+                }
+            }
         }
     }
 

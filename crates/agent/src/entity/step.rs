@@ -21,7 +21,7 @@ use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Recipe, RecipeKind, Runner};
 pub(super) enum StepEnd {
     /// With an outcome.
     This(StepOutcome),
-    /// Another version was assigned; the step counts neither as success nor as failure.
+    /// Another version was assigned, or none is any more; the step counts neither as success nor as failure.
     Superseded,
     /// The agent stops.
     Stopped,
@@ -158,7 +158,7 @@ impl EntityTask {
         }
     }
 
-    /// Validates, until there is a verdict or another version is assigned.
+    /// Validates, until there is a verdict or the version is no longer assigned.
     async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
         if let (Some(_), None) = (&recipe.process, &self.process) {
             let summary = "the process ended before its validation".to_owned();
@@ -173,8 +173,8 @@ impl EntityTask {
         let mut orders = self.context.orders.clone();
         let name = self.name.clone();
         let superseded = orders.wait_for(|order| {
-            let assignment = order.as_ref().and_then(|order| order.content.entities.get(&name));
-            assignment.is_some_and(|assignment| assignment.version != *version)
+            let assignment = order.as_ref().map(|order| order.content.entities.get(&name));
+            assignment.is_some_and(|now| now.is_none_or(|now| now.version != *version))
         });
         let limit: Duration = recipe.timeout.to_duration();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };

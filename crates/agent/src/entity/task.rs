@@ -182,6 +182,11 @@ impl EntityTask {
         });
     }
 
+    /// Reports nothing about this entity any more.
+    pub(super) fn remove_account(&self) {
+        self.context.board.send_if_modified(|board| board.entities.remove(&self.name).is_some());
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.context.clock.now()
     }

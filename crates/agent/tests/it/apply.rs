@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::bench::{Bench, tracing_entity};
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::rollout::RolloutOperation;
+
+use crate::bench::{Bench, NS, tracing_entity};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_go_through_their_parts_in_order_with_the_previous_version_as_a_fact() {
@@ -81,6 +84,45 @@ async fn an_entity_without_a_recipe_is_reported_with_the_next_step() {
     let evidence = bench.failure().await;
     let wanted = "this node has no recipe for entity web; add [entity.web] to agent.toml";
     assert_eq!(evidence.summary, wanted);
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entity_that_left_the_order_no_longer_fails_its_node() {
+    let bench = Bench::new().await;
+    let agent = bench.agent("").await;
+    bench.roll("v1").await;
+    bench.failure().await;
+    bench.sees("a failed status", |node| node.statuses.contains_key("configure")).await;
+    bench.client.act_on_rollout(NS, "web", "abort", &RolloutOperation::default()).await.unwrap();
+    // The abort takes effect a moment later.
+    bench.until("a deletion", async || bench.client.delete_entity(NS, "web").await.ok()).await;
+    bench.says("no such entity", |status| status.entities.is_empty()).await;
+    let node = bench.sees("no status of it", |node| !node.statuses.contains_key("configure")).await;
+    assert!(!node.statuses.contains_key("validate"), "{:?}", node.statuses);
+    assert!(bench.client.failures(NS).await.unwrap().failed.is_empty());
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_left_the_selector_drops_the_assignment_and_keeps_what_it_runs() {
+    let bench = Bench::new().await;
+    let process = "[entity.web.process]\nargv = [\"/bin/sleep\", \"600\"]\n";
+    let agent = bench.agent(&format!("[entity.web]\n{process}")).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    let select = |selector: &str| EntitySpec { selector: selector.into(), ..EntitySpec::default() };
+    bench.client.set_entity(NS, "web", &select("role=other")).await.unwrap();
+    let status = bench.says("no assignment", |status| status.entities["web"].wanted.is_none()).await;
+    assert_eq!(status.entities["web"].line, "runs v1, no version assigned");
+    let node = bench.sees("no status", |node| !node.statuses.contains_key("configure")).await;
+    assert!(!node.statuses.contains_key("validate"), "{:?}", node.statuses);
+    let ledger = bench.data_dir().join("ledger/entities/web.json");
+    let entry = fs::read_to_string(&ledger).unwrap();
+    assert!(entry.contains("\"pid\""), "{entry}");
+    // When it is selected again, the running version needs no other apply.
+    bench.client.set_entity(NS, "web", &select("all")).await.unwrap();
+    bench.says("an assignment", |status| status.entities["web"].wanted.as_deref() == Some("v1")).await;
     agent.stop().await;
 }
 

@@ -52,6 +52,35 @@ pub struct StartedRollout {
     pub version: String,
     /// Number of the request; the rollout that carries it out contains it.
     pub request: u64,
+    /// Number of the rollout that must end before this one starts; absent if it starts at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_behind: Option<u64>,
+    /// Number of the rollout in progress that is rolled back, because the version is the last known good one;
+    /// no new rollout starts then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+    /// Version of a queued request that this one replaced; it is not rolled out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+}
+
+impl StartedRollout {
+    /// What the request leads to, in one line for a person.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let version = &self.version;
+        let line = match (self.queued_behind, self.undoes) {
+            (Some(number), _) => {
+                format!("rollout of {version} queued: starts when rollout {number} has ended")
+            }
+            (None, Some(number)) => format!("rollout {number} is rolled back to {version}"),
+            (None, None) => format!("rollout of {version} started"),
+        };
+        match &self.replaces {
+            Some(dropped) => format!("{line}; the queued rollout of {dropped} is dropped"),
+            None => line,
+        }
+    }
 }
 
 /// Request to pause, resume, approve, abort, undo or retry the current rollout.

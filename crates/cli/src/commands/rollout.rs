@@ -54,8 +54,8 @@ async fn begin(context: &Context, start: StartRollout) -> CommandResult {
     };
     let new = NewRollout { version, reason, policy: change.set, unset: change.unset, save, plan };
     let started = context.client.start_rollout(&context.namespace, &of.entity, &new).await?;
-    let (version, entity) = (started.version, of.entity);
-    context.show.changed(&format!("entity {entity}: rollout of {version} started{scope}"));
+    let entity = of.entity;
+    context.show.changed(&format!("entity {entity}: {}{scope}", started.summary()));
     if wait.watch {
         return follow::follow(context, &entity, wait.timeout, started.request).await;
     }

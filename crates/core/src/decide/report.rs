@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::records::event::EventDraft;
 use crate::records::key::Record;
 use crate::records::report::Report;
-use crate::records::status::{FILES, MAX_CATEGORIES, Status};
+use crate::records::status::{FILES, MAX_CATEGORIES, OF_ASSIGNMENTS, Status};
 use crate::verdict::{Changeset, Write};
 use crate::words::name::Category;
 use crate::words::time::Timestamp;
@@ -20,27 +20,54 @@ use crate::words::time::Timestamp;
 /// become silent.
 #[must_use]
 pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Changeset> {
-    fold(last, new, None, now)
+    fold(last, new, ReportSource::Node, now)
+}
+
+/// The changes to write for a report of a node whose order assigns nothing: what it last reported of
+/// configuration and validation is no longer true.
+#[must_use]
+pub fn absorb_unassigned(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Changeset> {
+    fold(last, new, ReportSource::UnassignedNode, now)
 }
 
 /// The changes to write when a person or program sets `category` as in `new`, which otherwise equals the last
 /// report; this is a change even if the node reported the same before.
 #[must_use]
 pub fn set(last: Option<&Report>, new: Report, category: &Category, now: Timestamp) -> Option<Changeset> {
-    fold(last, new, Some(category), now)
+    fold(last, new, ReportSource::Hand(category), now)
+}
+
+/// Where a report comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReportSource<'a> {
+    /// From a node.
+    Node,
+    /// From a node whose order assigns nothing.
+    UnassignedNode,
+    /// From a person or program that set this category.
+    Hand(&'a Category),
+}
+
+impl ReportSource<'_> {
+    /// Whether a status that the new report lacks stays. One that was set by hand must survive an agent's report;
+    /// one of files that a node no longer renders must not.
+    fn keeps(self, category: &Category) -> bool {
+        let gone = self == Self::UnassignedNode && OF_ASSIGNMENTS.contains(&category.as_str());
+        category.as_str() != FILES && !gone
+    }
 }
 
 fn fold(
     last: Option<&Report>,
     mut new: Report,
-    by_hand: Option<&Category>,
+    source: ReportSource<'_>,
     now: Timestamp,
 ) -> Option<Changeset> {
     new.received_at = now;
     for (category, status) in &mut new.statuses {
         let before = last.and_then(|last| last.statuses.get(category));
         let repeated = |before: &&Status| {
-            by_hand != Some(category) && status.update != 0 && before.update == status.update
+            source != ReportSource::Hand(category) && status.update != 0 && before.update == status.update
         };
         if let Some(before) = before.filter(repeated) {
             status.clone_from(before);
@@ -51,9 +78,7 @@ fn fold(
         status.since = same.map_or(now, |before| before.since);
     }
     if let Some(last) = last {
-        // A status set by hand must survive an agent's report; one of files that a node no longer renders
-        // must not.
-        for (category, status) in last.statuses.iter().filter(|(category, _)| category.as_str() != FILES) {
+        for (category, status) in last.statuses.iter().filter(|(category, _)| source.keeps(category)) {
             if new.statuses.len() < MAX_CATEGORIES {
                 new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
             }

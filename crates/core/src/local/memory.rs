@@ -15,7 +15,7 @@ pub const STEADY: Span = Span::from_secs(60);
 /// What an agent remembers about one entity. It is on disk before the step it describes starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntityMemory {
-    /// The last assignment.
+    /// The assignment in the last order; `None` if that order does not have the entity.
     pub wanted: Option<Assignment>,
     /// The last version that passed validation on this node.
     pub running: Option<Version>,
@@ -129,6 +129,18 @@ impl EntityMemory {
             }
         }
         self.wanted = Some(wanted);
+        true
+    }
+
+    /// Called when the order no longer has the entity: nothing is assigned, and no failure counts any more. What
+    /// runs stays as it is. Returns whether anything changed.
+    pub fn withdraw(&mut self) -> bool {
+        if self.wanted.take().is_none() {
+            return false;
+        }
+        self.failed_attempts = 0;
+        self.retry_at = None;
+        self.failure_reason = None;
         true
     }
 

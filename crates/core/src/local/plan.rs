@@ -27,7 +27,7 @@ pub enum IdleReason {
     /// The desired version is running.
     #[error("up to date")]
     UpToDate,
-    /// No version was ever assigned.
+    /// No version is assigned.
     #[error("no version is assigned")]
     NoAssignment,
     /// A person paused the node.

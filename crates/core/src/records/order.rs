@@ -24,7 +24,8 @@ pub struct Order {
 /// The content of an order, without its generation and term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderContent {
-    /// Desired version of each entity. An agent leaves entities that are absent as they are.
+    /// Desired version of each entity. An agent starts nothing for entities that are absent, and leaves their
+    /// processes as they are.
     pub entities: BTreeMap<EntityName, Assignment>,
     /// Why the node must start nothing new, if a person paused it. Checks and reports continue.
     pub paused: Option<String>,

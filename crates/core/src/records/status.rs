@@ -22,6 +22,9 @@ pub const LONGEST_LIFETIME: Span = Span::from_secs(366 * 24 * 3_600);
 /// contains it.
 pub const FILES: &str = "files";
 
+/// The categories of assigned versions. A node without any has none of them.
+pub const OF_ASSIGNMENTS: [&str; 2] = ["configure", "validate"];
+
 /// Categories that only a node's own agent sets, about its own work.
 pub const BUILT_IN: [&str; 4] = ["provision", "configure", "validate", FILES];
 

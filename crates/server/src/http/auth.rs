@@ -1,5 +1,7 @@
 //! Authentication and authorisation. Every route is guarded here, with the access that it was registered with.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -8,7 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use bellwether_api::paths;
 use bellwether_api::problem::Code;
 use bellwether_core::access::{Denied, Identity, RequiredAccess, authorise};
+use bellwether_core::records::annotation::attribution;
+use bellwether_core::records::node::Node;
 use bellwether_core::words::name::{Actor, NodeName};
+use bellwether_core::world::World;
 use http::header;
 use http::request::Parts;
 
@@ -17,6 +22,7 @@ use super::consistency::{self, Consistency};
 use super::listen::Peer;
 use super::problem::Failure;
 use super::state::AppState;
+use crate::pki::CertificateIdentity;
 use crate::secret;
 
 /// The authenticated and authorised caller.
@@ -63,7 +69,7 @@ pub(crate) fn guard(
         };
         let identity = match admit(&app, &request, need, (namespace, named)) {
             Ok(identity) => identity,
-            Err(denied) => return refuse(&request, denied),
+            Err(denied) => return refuse(&app, &request, denied),
         };
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
@@ -101,7 +107,15 @@ fn admit(
     Ok(identity)
 }
 
-fn refuse(request: &Request, denied: Denied) -> Response {
+fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
+    let denied = match (denied, decommissioned(app, request)) {
+        (Denied::Unknown, Some(mark)) => {
+            let detail = format!("authentication failed: this node was decommissioned {mark}");
+            let hint = "to bring the machine back, remove its data directory and join it again";
+            return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
+        }
+        (denied, _) => denied,
+    };
     let hint = match &denied {
         Denied::Unknown if request.headers().contains_key(header::AUTHORIZATION) => {
             "the token is unknown here, expired or deleted: check BELLWETHER_TOKEN, --token-file or the context"
@@ -135,10 +149,24 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
         let (name, role) = (token.value.name.clone(), token.value.role);
         return (alive && same).then_some((Identity::Token { name, role }, None));
     }
-    let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
-    let fleet = world.fleets.get(&bearer.namespace)?;
-    let node = &fleet.nodes.get(&bearer.node)?.value;
-    let current = secret::same(&node.key_fingerprint, &bearer.key_fingerprint);
+    let (bearer, node) = node(&world, request)?;
     let home = Some(bearer.namespace.to_string());
-    (current && node.decommissioned.is_none()).then_some((Identity::Node(bearer.node), home))
+    node.decommissioned.is_none().then_some((Identity::Node(bearer.node), home))
+}
+
+/// The node whose present certificate was shown.
+fn node(world: &World, request: &Request) -> Option<(CertificateIdentity, Arc<Node>)> {
+    let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
+    let node = world.fleets.get(&bearer.namespace)?.nodes.get(&bearer.node)?.value.clone();
+    secret::same(&node.key_fingerprint, &bearer.key_fingerprint).then_some((bearer, node))
+}
+
+/// By whom and why the node that shows its certificate was decommissioned, if it was.
+fn decommissioned(app: &AppState, request: &Request) -> Option<String> {
+    if request.headers().contains_key(header::AUTHORIZATION) {
+        return None;
+    }
+    let (_, node) = node(&app.world(), request)?;
+    let mark = node.decommissioned.as_ref()?;
+    Some(attribution(&mark.by, &mark.reason))
 }

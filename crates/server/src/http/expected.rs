@@ -8,7 +8,7 @@ use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
-use super::input::{JsonAnswer, JsonBody, NamespacePath, Node};
+use super::input::{JsonAnswer, NamespacePath, Node, OptionalBody};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -18,7 +18,7 @@ pub(crate) async fn put(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
-    JsonBody(because): JsonBody<Reason>,
+    OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::expect::expect(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
     Ok(JsonAnswer(Empty {}))

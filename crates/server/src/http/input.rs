@@ -30,15 +30,31 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
         if bytes.is_empty() {
             return Err(ShapeError::at("body", "empty; send a JSON object, such as {}").into());
         }
-        let mut reader = serde_json::Deserializer::from_slice(&bytes);
-        let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let place = error.path().to_string();
-            let place = if matches!(place.as_str(), "." | "?") { "the body" } else { &place };
-            Failure::from(ShapeError::at(place, error.inner()))
-        })?;
-        reader.end().map_err(|error| Failure::from(ShapeError::at("the body", error)))?;
-        Ok(Self(value))
+        parse(&bytes).map(Self)
     }
+}
+
+/// A JSON body whose fields are all optional; it may be empty. Routes that take one are registered as
+/// [`Route::optional_body`](super::routes::Route::optional_body).
+pub(crate) struct OptionalBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Failure;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
+        if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let place = error.path().to_string();
+        let place = if matches!(place.as_str(), "." | "?") { "the body" } else { &place };
+        Failure::from(ShapeError::at(place, error.inner()))
+    })?;
+    reader.end().map_err(|error| Failure::from(ShapeError::at("the body", error)))?;
+    Ok(value)
 }
 
 /// A JSON response.

@@ -11,7 +11,7 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
-use super::input::{CategoryText, JsonAnswer, JsonBody, NamespacePath, Node, QueryParams};
+use super::input::{CategoryText, JsonAnswer, JsonBody, NamespacePath, Node, OptionalBody, QueryParams};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -104,7 +104,7 @@ pub(crate) async fn pause(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    JsonBody(because): JsonBody<Reason>,
+    OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::node::pause(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
@@ -124,7 +124,7 @@ pub(crate) async fn cordon(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    JsonBody(because): JsonBody<Reason>,
+    OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, false)
         .await?;
@@ -136,7 +136,7 @@ pub(crate) async fn drain(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    JsonBody(because): JsonBody<Reason>,
+    OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, true)
         .await?;
@@ -158,7 +158,7 @@ pub(crate) async fn decommission(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    JsonBody(because): JsonBody<Reason>,
+    OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::node::decommission(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
         .await?;

@@ -20,7 +20,7 @@ use bellwether_core::world::World;
 
 use super::auth::Authenticated;
 use super::entities::missing;
-use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, QueryParams, Word};
+use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, OptionalBody, QueryParams, Word};
 use super::page::page;
 use super::problem::Failure;
 use super::routes::Empty;
@@ -37,8 +37,8 @@ pub(crate) async fn start(
     JsonBody(request): JsonBody<NewRollout>,
 ) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
-    let wanted = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
-    Ok(JsonAnswer(StartedRollout { version: wanted.version.to_string(), request: wanted.request.get() }))
+    let started = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
+    Ok(JsonAnswer(started))
 }
 
 /// Refuses an entity that does not exist, with a hint.
@@ -52,7 +52,7 @@ pub(crate) async fn act(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), Entity(name), Word(verb)): (NamespacePath, Entity, Word),
-    JsonBody(RolloutOperation { version, stage, reason }): JsonBody<RolloutOperation>,
+    OptionalBody(RolloutOperation { version, stage, reason }): OptionalBody<RolloutOperation>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let verb = match verb.as_str() {
         "pause" => RolloutVerb::Pause,

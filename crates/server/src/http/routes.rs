@@ -54,9 +54,16 @@ pub(crate) struct Route {
     pub(crate) media: Option<&'static str>,
     /// Whether it answers 201 for a new object and 200 for a changed one.
     pub(crate) creates: bool,
+    /// Whether its body may be empty.
+    pub(crate) may_be_empty: bool,
 }
 
 impl Route {
+    /// The same route, whose body may be empty, since all its fields are optional.
+    pub(crate) const fn optional_body(self) -> Self {
+        Self { may_be_empty: true, ..self }
+    }
+
     /// The same route, reading these query parameters.
     pub(crate) const fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
@@ -80,7 +87,7 @@ pub(crate) const fn route(
     need: RequiredAccess,
     summary: &'static str,
 ) -> Route {
-    Route { method, path, need, summary, query: &[], media: None, creates: false }
+    Route { method, path, need, summary, query: &[], media: None, creates: false, may_be_empty: false }
 }
 
 /// A method's name.
@@ -183,6 +190,7 @@ impl Routes {
             query: &query,
             is_read,
             creates: route.creates,
+            may_be_empty: route.may_be_empty,
             body: shapes.body,
             answer,
         };

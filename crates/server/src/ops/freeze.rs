@@ -16,6 +16,9 @@ use bellwether_core::world::fleet::Fleet;
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
+/// The name of the freeze that `bellwether stop-everything` sets.
+const EMERGENCY_STOP: &str = "stop-everything";
+
 /// The scope of a freeze.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FreezeNamespace {
@@ -53,7 +56,7 @@ impl FreezeNamespace {
 /// Sets a freeze, replacing any of its name. Returns it, and whether it is new.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the field.
+/// [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it would end a stop, or a part of it.
 pub async fn put(
     transactor: &Transactor,
     place: &FreezeNamespace,
@@ -74,6 +77,9 @@ pub async fn put(
                 labels: Labels::default(),
             };
             let old = place.find(world, fleet, name);
+            if let Some(old) = old.filter(|old| old.is_in_force(now)) {
+                refuse_weaker(place, old, &freeze)?;
+            }
             let global = *place == FreezeNamespace::Everywhere;
             let hint = hint(&freeze, (!global).then_some(fleet));
             let view = FreezeView { hint, ..FreezeView::at(&freeze, global, now) };
@@ -90,6 +96,36 @@ pub async fn put(
             Ok((Some(Changeset { writes: vec![Write::put(record)], events: vec![event] }), (view, is_new)))
         })
         .await
+}
+
+/// Refuses to replace a stop in force with a freeze, or with a stop of something else: what it stops would continue.
+fn refuse_weaker(place: &FreezeNamespace, old: &Freeze, new: &Freeze) -> Result<(), OpError> {
+    let weaker = match new.kind {
+        FreezeKind::Freeze => true,
+        FreezeKind::Stop => new.scope != old.scope && new.scope != FreezeScope::Everything,
+    };
+    if old.kind != FreezeKind::Stop || !weaker {
+        return Ok(());
+    }
+    let (name, stopped) = (&old.name, covered(&old.scope));
+    let by = match new.kind {
+        FreezeKind::Freeze => "a freeze".to_owned(),
+        FreezeKind::Stop => format!("a stop of {}", covered(&new.scope)),
+    };
+    let reason = format!("replace {name} with {by}: it stops {stopped}");
+    Err(OpError::Refused { reason, hint: Some(format!("lift it: {}", lift(place, name))) })
+}
+
+/// The command that lifts a stop.
+fn lift(place: &FreezeNamespace, name: &FreezeName) -> String {
+    let flag = match place {
+        FreezeNamespace::In(_) => "",
+        FreezeNamespace::Everywhere => " --all-namespaces",
+    };
+    match name.as_str() {
+        EMERGENCY_STOP => format!("bellwether stop-everything --off{flag}"),
+        name => format!("bellwether freeze off {name}{flag}"),
+    }
 }
 
 /// Deletes a freeze.
@@ -170,17 +206,22 @@ fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
     }
 }
 
+/// What a freeze covers.
+fn covered(scope: &FreezeScope) -> String {
+    match scope {
+        FreezeScope::Everything => "everything".to_owned(),
+        FreezeScope::Entity(entity) => format!("entity {entity}"),
+        FreezeScope::Targets(selector) => format!("targets {selector}"),
+    }
+}
+
 /// A summary of a freeze.
 fn words(freeze: &Freeze, now: Timestamp) -> String {
     let kind = match freeze.kind {
         FreezeKind::Freeze => "freeze",
         FreezeKind::Stop => "stop",
     };
-    let scope = match &freeze.scope {
-        FreezeScope::Everything => "everything".to_owned(),
-        FreezeScope::Entity(entity) => format!("entity {entity}"),
-        FreezeScope::Targets(selector) => format!("targets {selector}"),
-    };
+    let scope = covered(&freeze.scope);
     match freeze.until {
         None => format!("{kind} of {scope}"),
         Some(until) if freeze.is_in_force(now) => format!("{kind} of {scope} for {}", until.since(now)),

@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
-use bellwether_core::decide::report::{absorb, set};
+use bellwether_core::decide::report::{absorb, absorb_unassigned, set};
 use bellwether_core::records::report::Report;
 use bellwether_core::records::status::{MAX_CATEGORIES, Status, is_built_in};
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
@@ -31,6 +31,12 @@ pub async fn absorb_report(
     transactor
         .change(namespace, &actor, |_, fleet, now| {
             let last = fleet.reports.get(node).map(|kept| &*kept.value);
+            // Only a report that answers the present order tells that nothing is left of earlier assignments.
+            let order = fleet.orders.get(node).map(|kept| &*kept.value);
+            let unassigned = order.is_some_and(|order| {
+                order.generation == report.generation && order.content.entities.is_empty()
+            });
+            let absorb = if unassigned { absorb_unassigned } else { absorb };
             Ok((absorb(last, report.clone(), now), ()))
         })
         .await

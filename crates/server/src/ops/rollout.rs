@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
+use bellwether_api::v1::rollout::StartedRollout;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::{Entity, EntityKind, VersionRequest};
 use bellwether_core::records::event::EventDraft;
@@ -13,6 +14,7 @@ use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::rollout::operations;
 use bellwether_core::rollout::operations::OperationRefusal;
+use bellwether_core::rollout::request_effect::{RequestEffect, effect};
 use bellwether_core::trial::plan::{PlanInput, fingerprint};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
@@ -67,7 +69,7 @@ pub async fn start(
     actor: &Actor,
     name: &EntityName,
     request: v1::rollout::NewRollout,
-) -> Result<VersionRequest, OpError> {
+) -> Result<StartedRollout, OpError> {
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let reason = reason(&request.reason)?;
     if let Some(text) = request.plan.as_ref().filter(|text| !v1::plan::is_token(text)) {
@@ -88,13 +90,42 @@ pub async fn start(
             if !request.save {
                 this_rollout_alone(&mut entity, kept);
             }
-            let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
-            Ok((
-                Some(asked(fleet, entity, "rollout.requested", &format!("{version}: {}", cause(&reason)))?),
-                wanted,
-            ))
+            let wanted =
+                entity.wanted.as_ref().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
+            let started = started(fleet, &entity, &progress, wanted);
+            let cause = format!("{version}: {}", cause(&reason));
+            Ok((Some(asked(fleet, entity, "rollout.requested", &cause)?), started))
         })
         .await
+}
+
+/// What a request leads to: a rollout, at once or once the one in progress has ended, or a rollback.
+fn started(fleet: &Fleet, entity: &Entity, progress: &Progress, wanted: &VersionRequest) -> StartedRollout {
+    let active = progress.active().and_then(|number| fleet.rollouts.get(&(entity.name.clone(), number)));
+    let active = active.map(|kept| &*kept.value);
+    let supersede = entity.policy_in_force().supersede;
+    let effect = active.map(|rollout| (rollout.number.get(), effect(progress, wanted, supersede, rollout)));
+    let (queued_behind, undoes) = match effect {
+        Some((number, RequestEffect::Deferred)) => (Some(number), None),
+        Some((number, RequestEffect::RollBack | RequestEffect::AlreadyDone)) => (None, Some(number)),
+        Some((_, RequestEffect::Replace)) | None => (None, None),
+    };
+    StartedRollout {
+        version: wanted.version.to_string(),
+        request: wanted.request.get(),
+        queued_behind,
+        undoes,
+        replaces: dropped(fleet, entity).map(|old| old.version.to_string()),
+    }
+}
+
+/// The queued request that the entity's new request replaces, if there is one.
+fn dropped<'a>(fleet: &'a Fleet, entity: &Entity) -> Option<&'a VersionRequest> {
+    let old = fleet.entities.get(&entity.name)?.value.wanted.as_ref()?;
+    let handled = fleet.progresses.get(&entity.name).map(|kept| kept.value.handled).unwrap_or_default();
+    let aborted = entity.abort.as_ref().is_some_and(|abort| abort.request >= old.request);
+    let replaced = entity.wanted.as_ref().is_some_and(|new| new.request > old.request);
+    (old.request > handled && replaced && !aborted).then_some(old)
 }
 
 /// Gives the entity's policy to its request alone, and the entity the policy that it had.
@@ -222,7 +253,14 @@ fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Resu
         writes.push(Write::put(Record::ProfileRevision(ProfileRevision::clone(&found.value))));
     }
     let subject = format!("entity/{}", entity.name);
-    let event = EventDraft { kind, subject, before: None, after: None, cause: cause.to_owned() };
+    let mut events = Vec::new();
+    if let (Some(old), Some(new)) = (dropped(fleet, &entity), &entity.wanted) {
+        let cause = format!("the queued request for {} was replaced by {}", old.version, new.version);
+        let (subject, before, after) =
+            (subject.clone(), Some(old.version.to_string()), Some(new.version.to_string()));
+        events.push(EventDraft { kind: "rollout.dropped", subject, before, after, cause });
+    }
+    events.push(EventDraft { kind, subject, before: None, after: None, cause: cause.to_owned() });
     writes.push(Write::put(Record::Entity(entity)));
-    Ok(Changeset { writes, events: vec![event] })
+    Ok(Changeset { writes, events })
 }

@@ -29,6 +29,9 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
     }
     let role = request.role.into();
     let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
+    if life == Some(Span::ZERO) {
+        return Err(ShapeError::at("expires_in", "must be over 0s").into());
+    }
     let secret = secret::new_token()?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor

@@ -60,10 +60,15 @@ async fn a_decommissioned_node_cannot_authenticate_and_its_name_is_free() {
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
     installation.admin().decommission_node("default", "web-1", "disk died").await.unwrap();
-    let (code, _) = problem(node.client.report("default", &node.empty_report()).await);
+    let (code, detail) = problem(node.client.report("default", &node.empty_report()).await);
     assert_eq!(code, Code::Unauthenticated);
+    assert_eq!(detail, "authentication failed: this node was decommissioned by admin: disk died");
     let again = installation.node("web-1").await;
     again.client.report("default", &again.empty_report()).await.unwrap();
+    // The certificate of the machine that had the name is unknown from then on.
+    let (code, detail) = problem(node.client.report("default", &node.empty_report()).await);
+    assert_eq!(code, Code::Unauthenticated);
+    assert_eq!(detail, "authentication failed: no valid token or node certificate");
 }
 
 #[tokio::test]
@@ -104,6 +109,8 @@ async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
     };
     admin.create_token(&request("kim", None)).await.unwrap();
     assert_eq!(problem(admin.create_token(&request("kim", None)).await).0, Code::Exists);
+    let (code, detail) = problem(admin.create_token(&request("never", Some("0s"))).await);
+    assert!(code == Code::Invalid && detail.contains("must be over 0s"), "{detail}");
     let gone = admin.create_token(&request("brief", Some("1ms"))).await.unwrap().secret;
     let brief = installation.client(Identity::Token(Secret::new(gone)));
     assert_eq!(problem(brief.who_am_i().await).0, Code::Unauthenticated);

@@ -1,5 +1,6 @@
 //! Applying documents: all of them or none, as one transaction, by the rights and rules of single operations.
 
+mod aborted;
 mod round_trip;
 
 use std::collections::BTreeMap;

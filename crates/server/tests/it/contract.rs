@@ -64,13 +64,40 @@ async fn an_empty_body_is_refused_where_one_is_needed() {
     let installation = plain().await;
     for request in [
         "PUT /v1/namespaces/default/entities/web",
-        "POST /v1/namespaces/default/nodes/web-1/pause",
+        "PATCH /v1/namespaces/default/nodes/web-1/labels",
+        "PUT /v1/freezes/sale",
         "POST /v1/namespaces/default/apply",
         "POST /v1/join-tokens",
     ] {
         let (status, _, body) = raw(&installation, request, "").await;
         assert_eq!(status, 400, "{request}: {body}");
         assert!(body.contains("body: empty; send"), "{request}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_body_is_accepted_where_every_field_of_an_operation_is_optional() {
+    let installation = plain().await;
+    let _node = installation.node("web-1").await;
+    let document: serde_json::Value =
+        serde_json::from_str(&raw(&installation, "GET /openapi.json", "").await.2).unwrap();
+    let base = "/v1/namespaces/default";
+    for (path, template) in [
+        ("nodes/web-1/pause", "nodes/{node}/pause"),
+        ("nodes/web-1/cordon", "nodes/{node}/cordon"),
+        ("nodes/web-1/drain", "nodes/{node}/drain"),
+        ("nodes/web-1/decommission", "nodes/{node}/decommission"),
+    ] {
+        let (status, _, body) = raw(&installation, &format!("POST {base}/{path}"), "").await;
+        assert_eq!(status, 200, "{path}: {body}");
+        let described = &document["paths"][format!("/v1/namespaces/{{ns}}/{template}")]["post"];
+        assert_ne!(described["requestBody"]["required"], true, "{path}");
+    }
+    // An operation on a rollout is read before the entity is looked up.
+    for operation in ["pause", "resume", "approve", "abort", "undo", "retry"] {
+        let request = format!("POST {base}/entities/web/rollout/{operation}");
+        let (status, _, body) = raw(&installation, &request, "").await;
+        assert!(status == 404 && body.contains("cannot find entity web"), "{operation}: {body}");
     }
 }
 

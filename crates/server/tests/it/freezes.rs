@@ -90,6 +90,31 @@ async fn a_stop_starts_no_new_updates_and_ending_it_continues() {
 }
 
 #[tokio::test]
+async fn a_stop_is_lifted_before_a_freeze_of_its_name_is_set() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let freeze = FreezeSpec { kind: None, lasts: Some("1s".to_owned()), ..stop("") };
+    let narrower = FreezeSpec { entity: Some("web".to_owned()), ..stop("") };
+    for namespace in [Some("default"), None] {
+        for name in ["stop-everything", "halt"] {
+            admin.set_freeze(namespace, name, &narrower).await.unwrap();
+            // A stop of more replaces it.
+            admin.set_freeze(namespace, name, &stop("smoke")).await.unwrap();
+            let (code, detail) = problem(admin.set_freeze(namespace, name, &freeze).await);
+            assert_eq!(code, Code::Refused);
+            assert_eq!(detail, format!("cannot replace {name} with a freeze: it stops everything"));
+            let (_, detail) = problem(admin.set_freeze(namespace, name, &narrower).await);
+            let wanted = format!("cannot replace {name} with a stop of entity web: it stops everything");
+            assert_eq!(detail, wanted);
+            assert_eq!(admin.freeze(namespace, name).await.unwrap().freeze.reason, "smoke");
+            admin.delete_freeze(namespace, name).await.unwrap();
+            admin.set_freeze(namespace, name, &freeze).await.unwrap();
+            admin.delete_freeze(namespace, name).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     let installation = Installation::new().await;
     let admin = installation.admin();
@@ -118,7 +143,8 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     assert_eq!(assigned(&installation, "v1").await, before, "the way back went on under a stop");
 
     let mere = FreezeSpec { reason: "holidays".to_owned(), ..FreezeSpec::default() };
-    admin.set_freeze(None, "halt", &mere).await.unwrap();
+    admin.set_freeze(None, "holidays", &mere).await.unwrap();
+    admin.delete_freeze(None, "halt").await.unwrap();
     // Targets with the order to roll back do so; the engine decides the sequence.
     let mut left = nodes;
     while !left.is_empty() {

@@ -1,6 +1,7 @@
 //! The whole control plane: nodes that report over TLS, and rollouts that follow.
 
 use bellwether_api::v1::evidence::Evidence;
+use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::rollout::RolloutState;
 use std::time::Duration;
@@ -103,4 +104,32 @@ async fn removing_an_entity_leaves_no_records_and_no_orders() {
     set_entity(&admin, policy("1", "0s")).await;
     let view = until(&admin, |view| view.progress.last_rollout == 0).await;
     assert!(view.progress.last_known_good.is_none(), "the old entity's memory is gone");
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_start_at_once_is_answered_with_what_happens_instead() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    let finish = Policy { supersede: "finish".parse().ok(), ..policy("1", "0s") };
+    set_entity(&admin, finish).await;
+    let start = async |text: &str| admin.start_rollout("default", "web", &version(text)).await.unwrap();
+    assert_eq!(start("v1").await.summary(), "rollout of v1 started");
+    let number = node.assigned("v1").await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
+    until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
+    start("v2").await;
+    node.assigned("v2").await;
+    assert_eq!(start("v3").await.summary(), "rollout of v3 queued: starts when rollout 2 has ended");
+    let replaced = start("v4").await;
+    assert_eq!((replaced.queued_behind, replaced.replaces.as_deref()), (Some(2), Some("v3")));
+    let undone = start("v1").await;
+    assert_eq!(undone.summary(), "rollout 2 is rolled back to v1; the queued rollout of v4 is dropped");
+    let events = admin.events("default", Some(0), 1_000, std::time::Duration::ZERO).await.unwrap().items;
+    let dropped = events.iter().filter(|event| event.kind == "rollout.dropped");
+    let dropped: Vec<&str> = dropped.map(|event| event.cause.as_str()).collect();
+    assert_eq!(
+        dropped,
+        ["the queued request for v3 was replaced by v4", "the queued request for v4 was replaced by v1"]
+    );
 }

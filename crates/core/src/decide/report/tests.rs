@@ -102,3 +102,18 @@ fn a_node_that_makes_no_files_any_more_has_no_status_of_them_and_keeps_its_other
     let left: alloc::vec::Vec<_> = written(&next).statuses.keys().map(Category::as_str).collect();
     assert_eq!(left, ["backup", "configure"]);
 }
+
+#[test]
+fn a_node_to_which_nothing_is_assigned_has_no_status_of_versions_and_keeps_its_others() {
+    let mut with = report(StatusState::Failed);
+    with.statuses.insert(
+        Category::parse("backup").unwrap(),
+        Status::new(StatusState::Failed, Timestamp::EPOCH, "disk full".into()),
+    );
+    let first = absorb(None, with, Timestamp::from_millis(5)).unwrap();
+    let empty = || Report { statuses: BTreeMap::new(), ..report(StatusState::Failed) };
+    assert!(absorb(Some(written(&first)), empty(), Timestamp::from_millis(9)).is_none());
+    let next = absorb_unassigned(Some(written(&first)), empty(), Timestamp::from_millis(9)).unwrap();
+    let left: alloc::vec::Vec<_> = written(&next).statuses.keys().map(Category::as_str).collect();
+    assert_eq!(left, ["backup"]);
+}

@@ -6,9 +6,9 @@ use super::draft::RolloutDraft;
 use super::pass::Pass;
 use crate::records::entity::{Entity, RequestKind, VersionRequest};
 use crate::records::freeze::Freeze;
-use crate::records::policy::Supersede;
 use crate::records::rollout::{Direction, Rollout, RolloutPause, RolloutState, VersionJudgement};
 use crate::rollout::board::phase::TargetPhase;
+use crate::rollout::request_effect::{RequestEffect, effect};
 
 /// Applies what people requested; returns whether that changed anything.
 pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
@@ -52,10 +52,10 @@ fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
         begin(draft, wanted, entity);
         return;
     };
-    match ask(draft, wanted, entity, &rollout) {
-        RequestOutcome::AlreadyDone => done(draft, wanted),
-        RequestOutcome::Deferred => {}
-        RequestOutcome::RollBack => {
+    match effect(&draft.progress, wanted, entity.policy.supersede, &rollout) {
+        RequestEffect::AlreadyDone => done(draft, wanted),
+        RequestEffect::Deferred => {}
+        RequestEffect::RollBack => {
             done(draft, wanted);
             let direction = Direction::RollbackByUndo {
                 by: wanted.annotation.by.clone(),
@@ -64,53 +64,13 @@ fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
             draft.change_rollout(|rollout| rollout.direction = direction);
             draft.turn_to(RolloutState::RollingBack, wanted.annotation.describe("undone"));
         }
-        RequestOutcome::Replace => {
+        RequestEffect::Replace => {
             let by = draft.progress.last.next();
             let cause = wanted.annotation.describe(&format!("{} requested", wanted.version));
             draft.turn_to(RolloutState::Superseded { by }, cause);
             begin(draft, wanted, entity);
         }
     }
-}
-
-/// Effect of a request on the rollout in progress.
-enum RequestOutcome {
-    /// The rollout does that already.
-    AlreadyDone,
-    /// The rollout ends first.
-    Deferred,
-    /// The rollout rolls back.
-    RollBack,
-    /// A new rollout replaces it.
-    Replace,
-}
-
-fn ask(draft: &RolloutDraft, wanted: &VersionRequest, entity: &Entity, rollout: &Rollout) -> RequestOutcome {
-    let to_good = draft.progress.last_known_good.as_ref() == Some(&wanted.version);
-    let same = rollout.version == wanted.version;
-    let bad = matches!(rollout.judgement, VersionJudgement::Bad { .. });
-    match rollout.direction {
-        Direction::RollbackFromBad | Direction::RollbackByUndo { .. } if to_good => {
-            RequestOutcome::AlreadyDone
-        }
-        Direction::RollbackFromBad | Direction::RollbackByUndo { .. } => RequestOutcome::Deferred,
-        Direction::Forward if same && !bad => RequestOutcome::AlreadyDone,
-        Direction::Forward if to_good => RequestOutcome::RollBack,
-        Direction::Forward => match entity.policy.supersede {
-            Supersede::Replace => replace_or_refuse(draft, wanted),
-            Supersede::Finish | Supersede::Refuse if bad => replace_or_refuse(draft, wanted),
-            Supersede::Finish | Supersede::Refuse => RequestOutcome::Deferred,
-        },
-    }
-}
-
-/// A request for a version that became bad after the request does not disturb the rollout in progress.
-fn replace_or_refuse(draft: &RolloutDraft, wanted: &VersionRequest) -> RequestOutcome {
-    if is_refused(draft, wanted) { RequestOutcome::Deferred } else { RequestOutcome::Replace }
-}
-
-fn is_refused(draft: &RolloutDraft, wanted: &VersionRequest) -> bool {
-    wanted.how != RequestKind::Retry && draft.progress.bad(&wanted.version).is_some()
 }
 
 fn begin(draft: &mut RolloutDraft, wanted: &VersionRequest, entity: &Entity) {

@@ -73,3 +73,14 @@ fn a_wall_clock_that_was_moved_back_does_not_stretch_a_wait() {
     memory.restarted(Timestamp::EPOCH);
     assert_eq!(memory.retry_at, Some(Timestamp::EPOCH.plus(delay::LONGEST)));
 }
+
+#[test]
+fn an_entity_that_left_the_order_starts_nothing_and_has_no_failure() {
+    let mut memory = validated("v1");
+    memory.relapsed(Evidence::default(), Span::from_secs(2), Timestamp::EPOCH, 7);
+    assert!(memory.withdraw() && !memory.withdraw());
+    assert_eq!(memory.line(), "runs v1, no version assigned");
+    assert_eq!((memory.failed_attempts, &memory.failure_reason), (0, &None));
+    let next = plan::next(&memory, UNHEALTHY, Timestamp::EPOCH);
+    assert_eq!(next, ApplyStep::Rest(IdleReason::NoAssignment, None));
+}

@@ -39,6 +39,7 @@ pub(super) struct OperationSpec<'a> {
     pub(super) is_read: bool,
     pub(super) creates: bool,
     pub(super) body: Option<RefOr<Schema>>,
+    pub(super) may_be_empty: bool,
     pub(super) answer: (&'a str, RefOr<Schema>),
 }
 
@@ -66,8 +67,9 @@ impl OperationSpec<'_> {
         let has_body = self.body.is_some();
         if let Some(schema) = self.body {
             let content = ContentBuilder::new().schema(Some(schema)).build();
+            let required = if self.may_be_empty { Required::False } else { Required::True };
             let body =
-                RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
+                RequestBodyBuilder::new().content("application/json", content).required(Some(required));
             operation = operation.request_body(Some(body.build()));
         }
         let (media, schema) = self.answer;

@@ -43,7 +43,7 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             nodes::label,
         )
         .add::<Reason, Empty, _, _>(
-            route(Post, paths::NODE_PAUSE, RequiredAccess::Operate, "Pause a node"),
+            route(Post, paths::NODE_PAUSE, RequiredAccess::Operate, "Pause a node").optional_body(),
             nodes::pause,
         )
         .add::<Empty, Resumed, _, _>(
@@ -61,7 +61,8 @@ pub(super) fn nodes(routes: Routes) -> Routes {
                 paths::NODE_CORDON,
                 RequiredAccess::Operate,
                 "Cordon a node: it is assigned nothing new",
-            ),
+            )
+            .optional_body(),
             nodes::cordon,
         )
         .add::<Reason, Empty, _, _>(
@@ -70,7 +71,8 @@ pub(super) fn nodes(routes: Routes) -> Routes {
                 paths::NODE_DRAIN,
                 RequiredAccess::Operate,
                 "Drain a node: it is assigned nothing new and leaves service discovery",
-            ),
+            )
+            .optional_body(),
             nodes::drain,
         )
         .add::<Empty, Empty, _, _>(
@@ -83,7 +85,8 @@ pub(super) fn nodes(routes: Routes) -> Routes {
 pub(super) fn expected(routes: Routes) -> Routes {
     routes
         .add::<Reason, Empty, _, _>(
-            route(Put, paths::NODE_EXPECTED, RequiredAccess::Operate, "Expect a node to join"),
+            route(Put, paths::NODE_EXPECTED, RequiredAccess::Operate, "Expect a node to join")
+                .optional_body(),
             expected::put,
         )
         .add::<Empty, Empty, _, _>(
@@ -100,7 +103,8 @@ pub(super) fn expected(routes: Routes) -> Routes {
             expected::unaccounted,
         )
         .add::<Reason, Empty, _, _>(
-            route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Decommission a node"),
+            route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Decommission a node")
+                .optional_body(),
             nodes::decommission,
         )
         .add::<Status, Empty, _, _>(

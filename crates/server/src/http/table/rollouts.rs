@@ -47,7 +47,8 @@ pub(super) fn rollouts(routes: Routes) -> Routes {
                 paths::ROLLOUT_OPERATION,
                 RequiredAccess::Operate,
                 "Pause, resume, approve, abort, undo or retry a rollout",
-            ),
+            )
+            .optional_body(),
             rollouts::act,
         )
 }

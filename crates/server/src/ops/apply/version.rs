@@ -8,6 +8,11 @@ use bellwether_core::world::fleet::Fleet;
 pub(super) fn requested(fleet: &Fleet, entity: &Entity) -> Option<Version> {
     let requested = entity.wanted.as_ref()?;
     let progress = fleet.progresses.get(&entity.name).map(|kept| &*kept.value);
+    let good = progress.and_then(|progress| progress.last_known_good.as_ref());
+    let aborted = entity.abort.as_ref().is_some_and(|abort| abort.request >= requested.request);
+    if aborted && good != Some(&requested.version) {
+        return None;
+    }
     match progress {
         Some(progress)
             if requested.request <= progress.handled && progress.bad(&requested.version).is_some() =>
