@@ -59,7 +59,10 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { of, why, consent } => {
             let name = of.name;
-            client.node(namespace, &name).await?;
+            if client.node(namespace, &name).await?.node.decommissioned.is_some() {
+                context.show.changed(&format!("node {name}: unchanged, it is decommissioned"));
+                return Ok(Exit::Yes);
+            }
             confirm(&format!("decommission node {name} for good?"), consent)?;
             client.decommission_node(namespace, &name, &why.reason).await?;
             context.show.changed(&format!("node {name}: decommissioned"));
@@ -230,7 +233,13 @@ async fn label(context: &Context, name: &str, changes: &[String]) -> Result<(), 
     let (client, namespace) = (&context.client, &context.namespace);
     let change = labels(changes)?;
     let before = client.node(namespace, name).await?.node.labels;
-    client.label_node(namespace, name, &change).await?;
+    client.label_node(namespace, name, &change).await.map_err(|error| {
+        let mut failure = Failure::from(error);
+        if let Some(rest) = failure.message.strip_prefix("set.") {
+            failure.message = format!("label {rest}");
+        }
+        failure
+    })?;
     let after = client.node(namespace, name).await?.node.labels;
     let changes = differences(&json!(before), &json!(after)).unwrap_or_else(|| "labels unchanged".to_owned());
     context.show.changed(&format!("node {name}: {changes}"));

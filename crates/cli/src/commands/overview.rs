@@ -28,7 +28,8 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             0 | 1 => String::new(),
             several => format!("{several} servers, "),
         };
-        let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {contact}"));
+        let named = |contact: &str| if contact == "never" { "never seen" } else { contact }.to_owned();
+        let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {}", named(contact)));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let nodes = if counts.is_empty() { "none".to_owned() } else { counts };
         let mut lines = vec![
@@ -41,7 +42,9 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             lines.push(format!("paused     {}", overview.paused));
         }
         if overview.failing > 0 {
-            lines.push(format!("failing    {}", paint.text(Tone::Bad, &overview.failing.to_string())));
+            let nodes = if overview.failing == 1 { "node" } else { "nodes" };
+            let count = paint.text(Tone::Bad, &format!("{} {nodes}", overview.failing));
+            lines.push(format!("failing    {count}: bellwether get-failures"));
         }
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));

@@ -81,7 +81,8 @@ pub async fn start(
             entity.policy = policy(&entity, &request.policy, &request.unset)?;
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
-            let mut entity = operations::start(&entity, &progress, version.clone(), intent)?;
+            let started = operations::start(&entity, &progress, version.clone(), intent);
+            let mut entity = started.map_err(|refusal| start_refused(name, &version, &refusal))?;
             if let Some(token) = &request.plan {
                 check_plan(world, namespace, name, &entity, token)?;
             }
@@ -95,6 +96,13 @@ pub async fn start(
             ))
         })
         .await
+}
+
+/// A refused start; of a known bad version with the command that starts it anyway.
+fn start_refused(name: &EntityName, version: &Version, refusal: &OperationRefusal) -> OpError {
+    let is_bad = matches!(refusal, OperationRefusal::KnownBad { .. });
+    let hint = is_bad.then(|| format!("bellwether rollout retry {name} --version {version}"));
+    OpError::Refused { reason: refusal.to_string(), hint }
 }
 
 /// Gives the entity's policy to its request alone, and the entity the policy that it had.
@@ -122,8 +130,10 @@ fn check_plan(
     if v1::plan::token(fingerprint(&case)) == token {
         return Ok(());
     }
-    let reason =
-        format!("start a rollout of {name} by plan {token}: the state has changed since it was planned");
+    let reason = format!(
+        "start a rollout of {name} by plan {token}: the state has changed since, or the policy flags differ from those \
+         of the plan"
+    );
     Err(OpError::Refused { reason, hint: Some(format!("plan it again: bellwether rollout plan {name}")) })
 }
 
