@@ -246,7 +246,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Demo {
-    /// Number of agents
+    /// Number of agents, 6 to 100
     #[arg(long, default_value_t = 12, value_parser = number::between(6_u16, 100), value_name = "N")]
     pub(crate) nodes: u16,
     /// Seed that selects the node that becomes unreachable

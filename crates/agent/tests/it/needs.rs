@@ -41,7 +41,8 @@ async fn the_dynamic_part_waits_for_its_needs_and_reports_how_each_is_unmet() {
     assert_eq!(target.phase, "blocked", "a wait is no failure: {target:?}");
 
     register(&bench, &patient("mysql")).await.unwrap();
-    waits(&bench, "0 of 1 registered are functional; mysql on web-1 is failing: check alive: no update yet").await;
+    waits(&bench, "0 of 1 registered are functional; mysql on web-1 is failing: check alive: no update yet")
+        .await;
     update_check(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v1").await;
     let trace = bench.trace();

@@ -4,6 +4,7 @@ use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::server::StoreStatus;
 
 use super::freeze::scope;
+use super::node::presence;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::paint::{Paint, Tone};
@@ -28,8 +29,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             0 | 1 => String::new(),
             several => format!("{several} servers, "),
         };
-        let named = |contact: &str| if contact == "never" { "never seen" } else { contact }.to_owned();
-        let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {}", named(contact)));
+        let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {}", presence(*contact)));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let nodes = if counts.is_empty() { "none".to_owned() } else { counts };
         let mut lines = vec![

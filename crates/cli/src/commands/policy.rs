@@ -32,7 +32,9 @@ impl PolicyChange {
                     vec![items.iter().map(text).collect::<Vec<_>>().join(",")]
                 }
                 Value::Array(items) => items.iter().map(text).collect(),
-                one => vec![text(one)],
+                one @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+                    vec![text(one)]
+                }
             };
             let flag = field.replace('_', "-");
             flags.extend(texts.iter().map(|text| format!(" --{flag} {}", quoted(text))));

@@ -45,13 +45,15 @@ impl From<RunError> for Failure {
             | RunError::File { .. } => Exit::Unavailable,
         };
         let text = error.to_string();
-        match error {
-            RunError::StoreAlone { .. } => Self::stated(exit, text),
-            RunError::Listen { ref source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
-                Self::new(exit, text).hint("another process listens there: stop it, or pick another address")
-            }
-            _ => Self::new(exit, text),
+        if matches!(error, RunError::StoreAlone { .. }) {
+            return Self::stated(exit, text);
         }
+        let failure = Self::new(exit, text);
+        let in_use = |source: &std::io::Error| source.kind() == std::io::ErrorKind::AddrInUse;
+        if matches!(&error, RunError::Listen { source, .. } if in_use(source)) {
+            return failure.hint("another process listens there: stop it, or pick another address");
+        }
+        failure
     }
 }
 

@@ -19,8 +19,10 @@ pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult 
     let UpdateStatus { category, state, reason, .. } = set;
     let node = set.node.as_ref().map_or_else(|| "this node".to_owned(), |node| format!("node {node}"));
     let changed = format!("{node}: status {category} set to {state}");
-    let state: StatusState =
-        state.parse().map_err(|error| Failure::usage(format!("cannot read the state: {error}")))?;
+    let known = state.parse().ok().filter(|state| *state != StatusState::Unknown);
+    let state: StatusState = known.ok_or_else(|| {
+        Failure::usage(format!("set the state {state:?}: write success, failed, running or pending"))
+    })?;
     match &set.node {
         Some(node) => {
             let context = Context::new(global)?;

@@ -36,7 +36,8 @@ pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
                 let first =
                     view.instances.iter().find(|one| one.status != "passing" && one.status != "warning");
                 let why = first.map(|one| {
-                    let reason = if one.reason.is_empty() { String::new() } else { format!(": {}", one.reason) };
+                    let reason =
+                        if one.reason.is_empty() { String::new() } else { format!(": {}", one.reason) };
                     format!("; {} on {} is {}{reason}", one.name, one.node, one.status)
                 });
                 let why = why.unwrap_or_default();

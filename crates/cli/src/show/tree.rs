@@ -305,11 +305,10 @@ fn branch(lines: &mut Vec<String>, branch: &Branch<'_>, (now_ms, last): (u64, bo
 
 /// What a target is called: its phase, or `paused` for one that a pause or a cordon keeps from its update.
 fn word(leaf: &TargetView, idle: &'static str) -> &'static str {
-    match leaf.phase {
-        TargetPhase::Idle if is_paused(leaf) => "paused",
-        TargetPhase::Idle => idle,
-        phase => phase.as_str(),
+    if leaf.phase != TargetPhase::Idle {
+        return leaf.phase.as_str();
     }
+    if is_paused(leaf) { "paused" } else { idle }
 }
 
 /// Whether a pause or a cordon keeps the target from its update, by the reason that it reports.

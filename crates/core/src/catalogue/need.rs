@@ -235,8 +235,7 @@ mod tests {
         put(&mut catalogue, "mysql", "db-1", InstanceState::Passing);
         assert_eq!(text(&catalogue), "2 functional of mysql: 1 of 1 registered are functional");
         put(&mut catalogue, "mysql", "db-2", InstanceState::Failing { reason: "check port: refused".into() });
-        let failing =
-            "2 functional of mysql: 1 of 2 registered are functional; mysql on db-2 is failing: check port: refused";
+        let failing = "2 functional of mysql: 1 of 2 registered are functional; mysql on db-2 is failing: check port: refused";
         assert_eq!(text(&catalogue), failing);
         let addressable = Need { at: RequiredState::Addressable, ..need.clone() };
         assert_eq!(said(&catalogue, &addressable), None, "registered is enough");

@@ -102,10 +102,7 @@ fn a_rollout_that_was_rolled_back_shows_no_success_and_an_empty_bar() {
     view.rollout.as_mut().unwrap().status = RolloutState::RolledBack.into();
     view.counts =
         TargetCounts { targets: 2, succeeded: 1, failed: 1, rolled_back: 2, ..TargetCounts::default() };
-    let back = |name| TargetView {
-        assigned: Some("v1".to_owned()),
-        ..target(name, "rolled_back", 2, 8_000)
-    };
+    let back = |name| TargetView { assigned: Some("v1".to_owned()), ..target(name, "rolled_back", 2, 8_000) };
     let mut targets = [back("web-1"), back("web-2")];
     let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
     assert!(drawn.contains("│ ░░░░░░░░░░░░░░░░░░░░ 0/2 run v2 · 1 failed, 0 tolerated\n"), "{drawn}");
