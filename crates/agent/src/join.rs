@@ -91,13 +91,25 @@ pub enum JoinError {
     #[error("generate a key for this node: {0}")]
     Key(#[from] rcgen::Error),
     /// The server refused, or did not answer.
-    #[error("join at {server}: {source}{}", hint(.source))]
+    #[error("join at {server}: {}{}", reason(.source), hint(.source))]
     Call {
         /// The server.
         server: String,
         /// The error.
         source: CallError,
     },
+}
+
+/// The server's reason, without its repetition of what was tried.
+fn reason(source: &CallError) -> String {
+    match source {
+        CallError::Problem(problem) => {
+            let detail = &problem.detail;
+            detail.strip_prefix("cannot join: ").unwrap_or(detail).to_owned()
+        }
+        CallError::Unreachable { reason, .. } => reason.clone(),
+        CallError::Setup { .. } | CallError::Timeout { .. } | CallError::Garbled { .. } => source.to_string(),
+    }
 }
 
 fn hint(source: &CallError) -> String {

@@ -16,7 +16,7 @@ pub struct ShapeError {
 impl ShapeError {
     /// An error at a field.
     pub fn at(place: &str, reason: impl fmt::Display) -> Self {
-        Self { place: place.to_owned(), reason: reason.to_string() }
+        Self { place: place.to_owned(), reason: plain(&reason.to_string()) }
     }
 
     /// The same error with the name of the enclosing field before its path.
@@ -24,6 +24,26 @@ impl ShapeError {
     pub fn within(self, outer: &str) -> Self {
         Self { place: format!("{outer}.{}", self.place), reason: self.reason }
     }
+}
+
+/// A parser's complaint in plain words: those of the standard library and of serde name types of the program.
+fn plain(reason: &str) -> String {
+    match reason {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            return "write a whole number".to_owned();
+        }
+        "number too large to fit in target type" => return "the number is too large".to_owned(),
+        "number too small to fit in target type" => return "the number is too small".to_owned(),
+        "provided string was not `true` or `false`" => return "write true or false".to_owned(),
+        _ => {}
+    }
+    let wide = |kind: &&&str| reason.contains(&format!(", expected {kind}"));
+    let kinds = ["u8", "u16", "u32", "u64", "usize", "i32", "i64"];
+    let plain = match kinds.iter().find(wide) {
+        Some(kind) => reason.replace(&format!(", expected {kind}"), ", expected a whole number"),
+        None => reason.to_owned(),
+    };
+    plain.replace("unknown variant `", "unknown value `")
 }
 
 /// Collects pairs into a map; of two pairs with the same key, the later one wins.

@@ -10,6 +10,7 @@ mod help;
 mod local;
 mod lock;
 mod node;
+mod number;
 mod pause;
 mod policy;
 mod profile;
@@ -245,11 +246,11 @@ pub(crate) enum Command {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Demo {
-    /// Number of agents
-    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(6..=100), value_name = "N")]
+    /// Number of agents, 6 to 100
+    #[arg(long, default_value_t = 12, value_parser = number::between(6_u16, 100), value_name = "N")]
     pub(crate) nodes: u16,
     /// Seed that selects the node that becomes unreachable
-    #[arg(long, default_value_t = 7, value_name = "N")]
+    #[arg(long, default_value_t = 7, value_name = "N", value_parser = number::whole::<u64>)]
     pub(crate) seed: u64,
     /// Keep everything running at the end, until Ctrl-C
     #[arg(long)]
@@ -278,10 +279,10 @@ pub(crate) struct Events {
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Sequence number after which to start
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::whole::<u64>)]
     pub(crate) after: Option<u64>,
     /// Most events to print, 1 to 1000
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "N")]
+    #[arg(long, default_value_t = 50, value_parser = number::between(1_u32, 1_000), value_name = "N")]
     pub(crate) limit: u32,
     /// Object that the events are about, with its parts: NAME, node/NAME, entity/NAME, rollout/ENTITY, target/ENTITY/NAME,
     /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME or token/NAME; every object if absent
@@ -295,7 +296,7 @@ pub(crate) struct DemoService {
     #[arg(long, default_value = "127.0.0.1")]
     pub(crate) address: std::net::IpAddr,
     /// Port to listen on
-    #[arg(long)]
+    #[arg(long, value_parser = number::port)]
     pub(crate) port: u16,
     /// Version to answer with
     #[arg(long, env = "BELLWETHER_VERSION", value_name = "VERSION")]

@@ -134,13 +134,31 @@ impl From<CallError> for Failure {
                 let not_found = problem.code == Code::NotFound;
                 Self {
                     exit: of_problem(problem.code),
-                    message: problem.detail,
+                    message: by_flag(problem.detail),
                     hint: problem.hint,
                     not_found,
                 }
             }
         }
     }
+}
+
+/// Fields of requests that a flag sets, with the flag.
+const FLAGS: [(&str, &str); 5] = [
+    ("filter", "--selector"),
+    ("namespace", "--namespace"),
+    ("check.tcp.tcp", "--tcp"),
+    ("check.http.http", "--http"),
+    ("check.ttl.ttl", "--ttl"),
+];
+
+/// The detail of a problem that begins with a field, with the flag in place of the field.
+fn by_flag(detail: String) -> String {
+    let found = FLAGS.iter().find_map(|(field, flag)| {
+        let rest = detail.strip_prefix(field).filter(|rest| rest.starts_with(": "))?;
+        Some(format!("{flag}{rest}"))
+    });
+    found.unwrap_or(detail)
 }
 
 const fn of_problem(code: Code) -> Exit {
@@ -210,6 +228,12 @@ mod tests {
             TABLE.iter().map(|(exit, meaning)| format!("| {} | {meaning} |", exit.number())).collect();
         let table = rows.join("\n");
         assert!(page.contains(&table), "the guide does not contain this table:\n{table}");
+    }
+
+    #[test]
+    fn a_field_that_a_flag_sets_is_named_by_the_flag() {
+        assert_eq!(by_flag("filter: missing '='".to_owned()), "--selector: missing '='");
+        assert_eq!(by_flag("filters: none".to_owned()), "filters: none");
     }
 
     #[test]

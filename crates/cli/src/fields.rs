@@ -121,10 +121,19 @@ fn explained(path: &str, shape: &Value, inner: Option<&Value>) -> Field {
     let said = said(shape).unwrap_or_default().replace('\n', " ");
     let (meaning, default) = match said.split_once("Default") {
         Some((meaning, default)) => {
-            let default = default.trim_start_matches([':', ' ']).trim_end_matches('.').to_owned();
+            let default = default.trim_start_matches([':', ' ']).trim_end_matches('.').replace('`', "");
             (meaning.trim().to_owned(), Some(default))
         }
         None => (said.trim().to_owned(), None),
+    };
+    let values: Vec<&str> = inner
+        .and_then(|inner| inner.get("enum")?.as_array())
+        .map(|values| values.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let meaning = match values.as_slice() {
+        [] | [_] => meaning,
+        several if several.iter().all(|value| meaning.contains(&format!("`{value}`"))) => meaning,
+        several => format!("{meaning} One of: {}.", several.join(", ")),
     };
     let first = || inner?.get("enum")?.as_array()?.first().cloned();
     let of_many = || shape.get("examples")?.as_array()?.first().cloned();
@@ -178,6 +187,10 @@ mod tests {
         assert_eq!(found.first().unwrap().default.as_deref(), Some("5%"));
         let deadline = find(&all().unwrap(), "policy.deadline").unwrap();
         assert_eq!(deadline.first().unwrap().default.as_deref(), Some("120s + soak"));
+        let found = find(&all().unwrap(), "policy.on_failure").unwrap();
+        let reaction = found.first().unwrap();
+        assert_eq!(reaction.default.as_deref(), Some("rollback"));
+        assert!(reaction.meaning.ends_with("One of: rollback, pause, continue."), "{}", reaction.meaning);
         let hint = find(&all().unwrap(), "policy.batsh").unwrap_err().hint.unwrap();
         assert_eq!(hint, "did you mean policy.batch?");
     }

@@ -115,7 +115,7 @@ pub(crate) async fn with_nearest(
     matches: &ArgMatches,
 ) -> CommandResult {
     let failure = match ended {
-        Err(failure) if failure.not_found => failure,
+        Err(failure) if failure.not_found && !is_destructive(matches) => failure,
         Ok(_) | Err(_) => return ended,
     };
     for (kind, name) in named(matches) {
@@ -128,6 +128,16 @@ pub(crate) async fn with_nearest(
         }
     }
     Err(failure)
+}
+
+/// Whether the command takes something away: a near name there would be one of another object, which is alive.
+fn is_destructive(mut matches: &ArgMatches) -> bool {
+    let mut last = "";
+    while let Some((name, inner)) = matches.subcommand() {
+        (last, matches) = (name, inner);
+    }
+    let off = matches.try_get_one::<bool>("off").ok().flatten().copied().unwrap_or_default();
+    off || ["delete", "decommission", "drain", "release", "abort", "undo", "revoke"].contains(&last)
 }
 
 /// The objects that the command line names, with their kinds.

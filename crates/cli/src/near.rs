@@ -5,7 +5,7 @@ pub(crate) use bellwether_core::words::near::nearest;
 /// A deserializer's error about an unknown field or variant, with the nearest known one instead of the whole list.
 pub(crate) fn improved(complaint: &str) -> String {
     let Some((what, rest)) = complaint.split_once(", expected ") else { return complaint.to_owned() };
-    let unknown = ["unknown field `", "unknown variant `"].into_iter().find_map(|start| {
+    let unknown = ["unknown field `", "unknown variant `", "unknown value `"].into_iter().find_map(|start| {
         let (_, word) = what.rsplit_once(start)?;
         word.strip_suffix('`')
     });

@@ -31,9 +31,9 @@ pub enum OpError {
     #[error("cannot find {0}")]
     NotFound(String),
     /// The object exists already.
-    #[error("cannot create {what}: {reason}")]
+    #[error("cannot {what}: {reason}")]
     Exists {
-        /// The object.
+        /// The operation and its object; fits after "cannot ".
         what: String,
         /// Why it is not replaced.
         reason: String,

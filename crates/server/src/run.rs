@@ -60,6 +60,20 @@ pub struct Server {
     store_tasks: Tasks,
 }
 
+/// Refuses a data directory without a certificate authority, by what else is there.
+fn has_authority(config: &Config) -> Result<(), RunError> {
+    let dir = config.data_dir.clone();
+    match std::fs::metadata(dir.join("pki/ca.pem")) {
+        Ok(_) => Ok(()),
+        Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(RunError::NotAllowed { path: dir, source })
+        }
+        Err(_) if config.etcd.is_some() => Err(RunError::NoAuthority { dir }),
+        Err(_) if dir.join("store").exists() => Err(RunError::StoreAlone { dir }),
+        Err(_) => Err(RunError::NotInitialised { dir }),
+    }
+}
+
 impl Server {
     /// Starts a server of an initialised installation. It accepts connections once this returns.
     ///
@@ -70,14 +84,7 @@ impl Server {
     }
 
     async fn open(config: &Config, clock: Clock) -> Result<Self, RunError> {
-        if !config.data_dir.join("pki/ca.pem").exists() {
-            let dir = config.data_dir.clone();
-            return Err(if config.etcd.is_some() {
-                RunError::NoAuthority { dir }
-            } else {
-                RunError::NotInitialised { dir }
-            });
-        }
+        has_authority(config)?;
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_tls()?));
         let listener = listen(config.listen)?;

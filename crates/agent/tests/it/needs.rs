@@ -41,7 +41,8 @@ async fn the_dynamic_part_waits_for_its_needs_and_reports_how_each_is_unmet() {
     assert_eq!(target.phase, "blocked", "a wait is no failure: {target:?}");
 
     register(&bench, &patient("mysql")).await.unwrap();
-    waits(&bench, "0 of 1 registered are functional; mysql on web-1: check alive: no update yet").await;
+    waits(&bench, "0 of 1 registered are functional; mysql on web-1 is failing: check alive: no update yet")
+        .await;
     update_check(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v1").await;
     let trace = bench.trace();
@@ -168,6 +169,6 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
     // A changed need was never met.
     agent.stop().await;
     let agent = bench.agent_again(&web.replace("2 of mysql", "3 of mysql"));
-    says("web", "failing needs 3 functional of mysql: 0 of 2 registered are functional; one on web-1: check alive: no update yet").await;
+    says("web", "failing needs 3 functional of mysql: 0 of 2 registered are functional; one on web-1 is failing: check alive: no update yet").await;
     agent.stop().await;
 }

@@ -320,8 +320,31 @@ fn cause(error: &(dyn std::error::Error + 'static)) -> UnreachableCause {
     UnreachableCause::Connection
 }
 
-/// An error with all its causes in one line, each cause once.
-fn chain(error: &dyn std::error::Error) -> String {
+/// Why a connection failed, by the kinds of the I/O errors among the causes.
+fn io_reason(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    let mut next = Some(error);
+    while let Some(error) = next {
+        match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(ErrorKind::ConnectionRefused) => return Some("connection refused"),
+            Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                return Some("the server closed the connection");
+            }
+            Some(ErrorKind::TimedOut) => return Some("the connection timed out"),
+            Some(ErrorKind::HostUnreachable) => return Some("the host is unreachable"),
+            Some(ErrorKind::NetworkUnreachable) => return Some("the network is unreachable"),
+            Some(_) | None => {}
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// An error with all its causes in one line, each cause once; of a connection that failed, its plain reason alone.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(reason) = io_reason(error) {
+        return reason.to_owned();
+    }
     let mut parts = vec![error.to_string()];
     let mut next = error.source();
     while let Some(cause) = next {

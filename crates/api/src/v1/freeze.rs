@@ -16,7 +16,7 @@ words! {
     FreezeKind = core::FreezeKind {
         /// No further target is updated; rollbacks continue, and targets in flight finish.
         Freeze = "freeze",
-        /// No version is dispatched at all, rollbacks included, and deadlines do not run.
+        /// No version is assigned at all, rollbacks included, and deadlines do not run.
         Stop = "stop",
     }
 }

@@ -104,7 +104,7 @@ pub(crate) struct VerifyHosts {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct UpdateStatus {
-    /// Status category, a name of your choice; configure and validate are set by the agent alone
+    /// Status category, a name of your choice; the agent alone sets provision, configure, validate and files
     pub(crate) category: String,
     /// State: success, failed, running or pending
     pub(crate) state: String,

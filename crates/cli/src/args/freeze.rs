@@ -40,7 +40,7 @@ pub(crate) struct FreezeScopeFlags {
     /// Entity name; every entity if absent
     #[arg(short, long)]
     pub(crate) entity: Option<String>,
-    /// Selector of the targets to freeze, of every entity, like zone=b
+    /// Selector of the targets to cover, of every entity, like zone=b
     #[arg(short = 'l', long, conflicts_with = "entity")]
     pub(crate) selector: Option<String>,
     /// Cover every namespace; needs the admin role

@@ -48,7 +48,8 @@ const LONG_END: &str = "\
 Environment:
   BELLWETHER_SERVER, BELLWETHER_CA, BELLWETHER_NAMESPACE, BELLWETHER_CONTEXT, BELLWETHER_TOKEN_FILE,
   BELLWETHER_LOG and NO_COLOR set the option of the same name; an option on the command line wins.
-  BELLWETHER_TOKEN holds the API token itself.";
+  BELLWETHER_TOKEN holds the API token itself, BELLWETHER_CONFIG is the path of the file with the contexts, and
+  BELLWETHER_AGENT_DIR is the data directory of this machine's agent (--data-dir).";
 
 /// Columns of the descriptions in the long list of commands.
 const ABOUT_COLUMNS: usize = 56;

@@ -25,7 +25,7 @@ pub(crate) struct PublishService {
     #[arg(value_name = "SERVICE")]
     pub(crate) name: String,
     /// Port of the instance
-    #[arg(long)]
+    #[arg(long, value_parser = super::number::port)]
     pub(crate) port: Option<u16>,
     /// Address of the instance; this node's own addresses if absent
     #[arg(long)]

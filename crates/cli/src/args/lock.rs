@@ -44,7 +44,7 @@ pub(crate) struct LockRun {
     #[arg(value_name = "LOCK")]
     pub(crate) name: String,
     /// Number of holders allowed at once; everyone who takes the lock must give the same
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) capacity: Option<u32>,
     /// Time after which the lock of a holder that stopped renewing ends; at least 1s
     #[arg(long, value_name = "TIME", default_value = "30s")]

@@ -15,7 +15,7 @@ pub(crate) enum ProfileVerb {
         #[command(flatten)]
         of: ProfileName,
         /// Revision number; the newest if absent
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::number::whole::<u64>)]
         revision: Option<u64>,
         /// Parameter key; every parameter if absent
         #[arg(long)]
@@ -61,8 +61,10 @@ pub(crate) enum ProfileVerb {
         #[command(flatten)]
         of: ProfileName,
         /// Older revision number
+        #[arg(value_parser = super::number::whole::<u64>)]
         from: u64,
         /// Newer revision number; the newest if absent
+        #[arg(value_parser = super::number::whole::<u64>)]
         to: Option<u64>,
     },
     /// Delete a profile and its revisions; refused while an entity uses it
@@ -86,7 +88,7 @@ pub(crate) struct ProfileName {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Change {
     /// Change only if this is the newest revision, 0 for a new profile; else exit 6 and change nothing
-    #[arg(long = "ref", value_name = "REVISION")]
+    #[arg(long = "ref", value_name = "REVISION", value_parser = super::number::whole::<u64>)]
     pub(crate) reference: Option<u64>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]

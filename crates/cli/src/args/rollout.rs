@@ -98,7 +98,7 @@ pub(crate) enum RolloutVerb {
         #[command(flatten)]
         act: OperationFlags,
         /// Stage number, from 1; refused if another stage waits
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
         stage: Option<u32>,
     },
     /// Abort a rollout; targets keep what they run

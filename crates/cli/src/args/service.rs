@@ -72,7 +72,7 @@ pub(crate) struct Register {
     #[arg(long)]
     pub(crate) id: Option<String>,
     /// Port of the instance
-    #[arg(long)]
+    #[arg(long, value_parser = super::number::port)]
     pub(crate) port: Option<u16>,
     /// Address of the instance; this node's own addresses if absent
     #[arg(long)]
@@ -108,10 +108,10 @@ pub(crate) struct WaitFor {
     #[arg(long)]
     pub(crate) service: String,
     /// Number of functional instances to wait for [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "addressable")]
+    #[arg(long, value_name = "N", conflicts_with = "addressable", value_parser = super::number::whole::<u32>)]
     pub(crate) functional: Option<u32>,
-    /// Number of registered instances to wait for, healthy or not
-    #[arg(long, value_name = "N")]
+    /// Number of registered instances to wait for, functional or not
+    #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) addressable: Option<u32>,
     /// Longest time to wait; unlimited if absent
     #[arg(long, value_name = "TIME")]

@@ -18,7 +18,7 @@ pub(crate) enum SlotVerb {
         #[command(flatten)]
         of: SlotName,
         /// Number of holders allowed at once; 0 allows none
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
         capacity: Option<u32>,
         /// Time after which a holder loses the slot by itself, like 1h
         #[arg(long, value_name = "TIME")]

@@ -84,9 +84,10 @@ fn ask(context: &Context, planned: &Applied, consent: Consent) -> Result<(), Fai
     if lost.is_empty() {
         return Ok(());
     }
+    let history = if lost.len() == 1 { "its history" } else { "their history" };
     let list = lost.join(", ");
-    confirm(&format!("delete {list} in namespace {}, with their history?", context.namespace), consent)
-        .map_err(|failure| failure.hint(format!("this would delete {list}; say --yes if that is meant")))
+    confirm(&format!("delete {list} in namespace {} and {history}?", context.namespace), consent)
+        .map_err(|failure| failure.hint(format!("this would delete {list}; pass --yes to confirm")))
 }
 
 fn show(

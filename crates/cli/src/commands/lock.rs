@@ -21,11 +21,11 @@ const SHORTEST: Span = Span::from_secs(1);
 pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
     match verb {
         LockVerb::Run(run) => held(context, &run).await,
-        LockVerb::List { all } => super::slot::list(context, all).await.map(|()| Exit::Yes),
+        LockVerb::List { all } => super::slot::list(context, all, "lock").await.map(|()| Exit::Yes),
         LockVerb::Describe { name } => super::describe::run(context, &format!("slot/{name}")).await,
         LockVerb::Release { name, holder, force: _, reason } => {
             let force = ForceRelease { holder, reason };
-            super::slot::release(context, &name, force).await.map(|()| Exit::Yes)
+            super::slot::release(context, ("lock", &name), force).await.map(|()| Exit::Yes)
         }
     }
 }

@@ -59,7 +59,10 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { of, why, consent } => {
             let name = of.name;
-            client.node(namespace, &name).await?;
+            if client.node(namespace, &name).await?.node.decommissioned.is_some() {
+                context.show.changed(&format!("node {name}: unchanged, it is decommissioned"));
+                return Ok(Exit::Yes);
+            }
             confirm(&format!("decommission node {name} for good?"), consent)?;
             client.decommission_node(namespace, &name, &why.reason).await?;
             context.show.changed(&format!("node {name}: decommissioned"));
@@ -132,25 +135,23 @@ async fn unaccounted(context: &Context) -> CommandResult {
 }
 
 /// The connection state of a node, for people.
-const fn presence(view: &NodeView) -> &'static str {
-    match view.presence.state {
+pub(super) const fn presence(state: PresenceState) -> &'static str {
+    match state {
         PresenceState::Never => "never seen",
-        PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => {
-            view.presence.state.as_str()
-        }
+        PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => state.as_str(),
     }
 }
 
 fn contact(view: &NodeView) -> String {
     match (&view.node.decommissioned, &view.node.pause) {
         (Some(_), _) => "decommissioned".to_owned(),
-        (None, Some(_)) => format!("{}, paused", presence(view)),
-        (None, None) if !view.pauses.is_empty() => format!("{}, paused", presence(view)),
+        (None, Some(_)) => format!("{}, paused", presence(view.presence.state)),
+        (None, None) if !view.pauses.is_empty() => format!("{}, paused", presence(view.presence.state)),
         (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
-            format!("{}, drained", presence(view))
+            format!("{}, drained", presence(view.presence.state))
         }
-        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", presence(view)),
-        (None, None) => presence(view).to_owned(),
+        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", presence(view.presence.state)),
+        (None, None) => presence(view.presence.state).to_owned(),
     }
 }
 
@@ -159,7 +160,7 @@ fn state(view: &NodeView) -> String {
     if let Some(mark) = &view.node.decommissioned {
         return format!("decommissioned since {}", date(mark.at_ms));
     }
-    let (whole, connection) = (contact(view), presence(view).to_owned());
+    let (whole, connection) = (contact(view), presence(view.presence.state).to_owned());
     let held = whole.strip_prefix(&connection).unwrap_or_default();
     format!("{connection} since {}{held}", date(view.presence.since_ms))
 }
@@ -230,7 +231,13 @@ async fn label(context: &Context, name: &str, changes: &[String]) -> Result<(), 
     let (client, namespace) = (&context.client, &context.namespace);
     let change = labels(changes)?;
     let before = client.node(namespace, name).await?.node.labels;
-    client.label_node(namespace, name, &change).await?;
+    client.label_node(namespace, name, &change).await.map_err(|error| {
+        let mut failure = Failure::from(error);
+        if let Some(rest) = failure.message.strip_prefix("set.") {
+            failure.message = format!("label {rest}");
+        }
+        failure
+    })?;
     let after = client.node(namespace, name).await?.node.labels;
     let changes = differences(&json!(before), &json!(after)).unwrap_or_else(|| "labels unchanged".to_owned());
     context.show.changed(&format!("node {name}: {changes}"));

@@ -4,6 +4,7 @@ use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::server::StoreStatus;
 
 use super::freeze::scope;
+use super::node::presence;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::paint::{Paint, Tone};
@@ -28,7 +29,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             0 | 1 => String::new(),
             several => format!("{several} servers, "),
         };
-        let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {contact}"));
+        let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {}", presence(*contact)));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let nodes = if counts.is_empty() { "none".to_owned() } else { counts };
         let mut lines = vec![
@@ -41,7 +42,9 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             lines.push(format!("paused     {}", overview.paused));
         }
         if overview.failing > 0 {
-            lines.push(format!("failing    {}", paint.text(Tone::Bad, &overview.failing.to_string())));
+            let nodes = if overview.failing == 1 { "node" } else { "nodes" };
+            let count = paint.text(Tone::Bad, &format!("{} {nodes}", overview.failing));
+            lines.push(format!("failing    {count}: bellwether get-failures"));
         }
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));

@@ -16,6 +16,35 @@ pub(super) struct PolicyChange {
 }
 
 impl PolicyChange {
+    /// The flags that make this change, each after a blank, quoted for a shell.
+    ///
+    /// # Errors
+    /// A fault of this program when the fields cannot be read.
+    pub(super) fn flags(&self) -> Result<String, Failure> {
+        let fields = serde_json::to_value(&self.set)
+            .map_err(|error| Failure::ours(format!("write the policy flags: {error}")))?;
+        let mut flags = String::new();
+        for (field, value) in fields.as_object().into_iter().flatten() {
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let texts: Vec<String> = match value {
+                Value::Null => continue,
+                Value::Array(items) if field == "stages" => {
+                    vec![items.iter().map(text).collect::<Vec<_>>().join(",")]
+                }
+                Value::Array(items) => items.iter().map(text).collect(),
+                one @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+                    vec![text(one)]
+                }
+            };
+            let flag = field.replace('_', "-");
+            flags.extend(texts.iter().map(|text| format!(" --{flag} {}", quoted(text))));
+        }
+        if !self.unset.is_empty() {
+            flags.push_str(&format!(" --unset {}", self.unset.join(",")));
+        }
+        Ok(flags)
+    }
+
     /// Reads the flags; a flag with an empty value unsets its field.
     ///
     /// # Errors
@@ -57,6 +86,10 @@ impl PolicyChange {
                 fields.insert(name.to_owned(), Value::from(list));
             }
         }
+        if let Some(both) = unset.iter().find(|name| fields.contains_key(name.as_str())) {
+            let flag = both.replace('_', "-");
+            return Err(Failure::usage(format!("set and unset {both} at once: --{flag} and --unset {both}")));
+        }
         let set = serde_json::from_value(Value::Object(fields));
         let set = set.map_err(|error| Failure::usage(format!("read the policy: {error}")))?;
         Ok(Self { set, unset })
@@ -86,6 +119,15 @@ fn value(name: &str, text: String) -> Value {
         _ => None,
     };
     typed.unwrap_or(Value::String(text))
+}
+
+/// A word as a shell reads it back.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "%.,:/_-@=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -118,6 +160,38 @@ mod tests {
         let expected =
             Policy { batch: some("20%"), retries: Some(2), domain: some("zone"), ..Policy::default() };
         assert_eq!(new, expected);
+    }
+
+    #[test]
+    fn a_field_is_not_set_and_unset_at_once() {
+        let flags =
+            PolicyFlags { batch: some("2"), unset: vec!["batch".to_owned()], ..PolicyFlags::default() };
+        let refused = PolicyChange::read(flags).unwrap_err().message;
+        assert_eq!(refused, "cannot set and unset batch at once: --batch and --unset batch");
+    }
+
+    #[test]
+    fn the_flags_of_a_change_make_it_again() {
+        let windows = "Mon..Fri 22:00-04:00 Europe/Berlin";
+        let flags = PolicyFlags {
+            batch: some("1"),
+            max_unavailable: some("10%"),
+            stages: Some(vec!["1".to_owned(), "25% approve".to_owned()]),
+            windows: Some(vec![windows.to_owned()]),
+            unset: vec!["needs".to_owned()],
+            ..PolicyFlags::default()
+        };
+        let typed = PolicyChange::read(flags).unwrap().flags().unwrap();
+        for part in [
+            " --batch 1",
+            " --max-unavailable 10%",
+            " --stages '1,25% approve'",
+            &format!(" --windows '{windows}'"),
+            " --unset needs",
+        ] {
+            assert!(typed.contains(part), "{part} is not in {typed}");
+        }
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 
     #[test]

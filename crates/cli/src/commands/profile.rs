@@ -155,6 +155,9 @@ async fn history(context: &Context, name: &str) -> Result<(), Failure> {
     context.show.data(&page.items, names, |_| {
         let rows = page.items.iter().enumerate().map(|(index, profile_revision)| {
             let before = page.items.get(index + 1).map(|before| &before.params);
+            // What the first revision has is new; a revision whose predecessor was forgotten is not compared.
+            let none = Params::default();
+            let before = before.or((profile_revision.revision == 1).then_some(&none));
             let what = before.map_or_else(String::new, |before| summary(before, &profile_revision.params));
             let ProfileRevision { revision, by, at_ms, reason, .. } = profile_revision;
             vec![revision.to_string(), date(*at_ms), by.clone(), what, reason.clone()]

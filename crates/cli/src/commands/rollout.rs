@@ -166,11 +166,22 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
     Ok(outcome::exit(&view))
 }
 
-/// The reason that was given for a rollout, and what it found wrong with its version.
+/// The reason that was given for a rollout, what was wrong with its version, and who or what ended it.
 fn reason(rollout: &Rollout, progress: &Progress) -> String {
     let found = progress.bad.iter().find(|bad| bad.rollout == rollout.number);
-    let parts = [rollout.reason.as_str(), found.map_or("", |bad| bad.reason.as_str())];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    let done = |what: &str, by: &str, reason: &str| match reason {
+        "" => format!("{what} by {by}"),
+        reason => format!("{what} by {by}: {reason}"),
+    };
+    let status = &rollout.status;
+    let parts = [
+        Some(rollout.reason.clone()),
+        found.map(|bad| bad.reason.clone()),
+        rollout.undone.as_ref().map(|undone| done("undone", &undone.by, &undone.reason)),
+        status.aborted.as_ref().map(|aborted| done("aborted", &aborted.by, &aborted.reason)),
+        status.superseded_by.map(|number| format!("superseded by {number}")),
+    ];
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {

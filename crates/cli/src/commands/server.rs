@@ -30,6 +30,8 @@ impl From<RunError> for Failure {
         let exit = match &error {
             RunError::Open(_) if error.is_in_use() => Exit::Refused,
             RunError::NotInitialised { .. }
+            | RunError::StoreAlone { .. }
+            | RunError::NotAllowed { .. }
             | RunError::NoAuthority { .. }
             | RunError::Installation(_)
             | RunError::Plain { .. } => Exit::Refused,
@@ -42,7 +44,16 @@ impl From<RunError> for Failure {
             | RunError::Dns(_)
             | RunError::File { .. } => Exit::Unavailable,
         };
-        Self::new(exit, error.to_string())
+        let text = error.to_string();
+        if matches!(error, RunError::StoreAlone { .. }) {
+            return Self::stated(exit, text);
+        }
+        let failure = Self::new(exit, text);
+        let in_use = |source: &std::io::Error| source.kind() == std::io::ErrorKind::AddrInUse;
+        if matches!(&error, RunError::Listen { source, .. } if in_use(source)) {
+            return failure.hint("another process listens there: stop it, or pick another address");
+        }
+        failure
     }
 }
 
@@ -53,7 +64,9 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
-        ServerVerb::Restore { config, file } => transfer::restore(global, &load(&config)?, &file).await,
+        ServerVerb::Restore { config, file } => {
+            transfer::restore(global, &load(&config)?, config.config.as_deref(), &file).await
+        }
         ServerVerb::Run { config, check: true, .. } => {
             load(&config)?;
             Show::new(global).note("the configuration is valid");

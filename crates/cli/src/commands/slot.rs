@@ -11,7 +11,7 @@ use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
     match verb {
-        SlotVerb::List { all } => list(context, all).await?,
+        SlotVerb::List { all } => list(context, all, "slot").await?,
         SlotVerb::Delete { of, consent } => {
             confirm(&format!("delete slot {}?", of.name), consent)?;
             context.client.delete_slot(&context.namespace, &of.name).await?;
@@ -24,21 +24,27 @@ pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
             context.show.changed(&format!("slot {}: capacity {capacity}, held by {held} now", of.name));
         }
         SlotVerb::Release { of, holder, reason } => {
-            release(context, &of.name, ForceRelease { holder, reason }).await?;
+            release(context, ("slot", &of.name), ForceRelease { holder, reason }).await?;
         }
     }
     Ok(Exit::Yes)
 }
 
 /// Releases a slot in place of its holder.
-pub(super) async fn release(context: &Context, name: &str, force: ForceRelease) -> Result<(), Failure> {
+///
+/// A lock is a slot: `noun` is the one that the person used.
+pub(super) async fn release(
+    context: &Context,
+    (noun, name): (&str, &str),
+    force: ForceRelease,
+) -> Result<(), Failure> {
     context.client.force_release_slot(&context.namespace, name, &force).await?;
-    context.show.changed(&format!("slot {name}: released from {}; it is free to take again", force.holder));
+    context.show.changed(&format!("{noun} {name}: released from {}; it is free to take again", force.holder));
     Ok(())
 }
 
-/// Lists slots with their holders.
-pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
+/// Lists slots with their holders; `noun` is slot or lock.
+pub(super) async fn list(context: &Context, all: bool, noun: &str) -> Result<(), Failure> {
     let page = context.client.slots(&context.namespace, all).await?;
     if super::documents::yaml(context, "slot", &page.items).await? {
         return Ok(());
@@ -68,7 +74,7 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
             if rows.is_empty() { vec![nobody] } else { rows }
         });
         if page.items.is_empty() {
-            return "no slot is held".to_owned();
+            return format!("no {noun} is held");
         }
         table(&["name", "held", "number", "holder", "since", "ends", "by", "reason"], rows)
     })

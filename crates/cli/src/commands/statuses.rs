@@ -17,9 +17,12 @@ use crate::show::{Show, table};
 pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult {
     let lifetime_ms = set.ttl.as_deref().map(millis).transpose()?;
     let UpdateStatus { category, state, reason, .. } = set;
-    let changed = format!("{}: status {category} {state}", set.node.as_deref().unwrap_or("this node"));
-    let state: StatusState =
-        state.parse().map_err(|error| Failure::usage(format!("cannot read the state: {error}")))?;
+    let node = set.node.as_ref().map_or_else(|| "this node".to_owned(), |node| format!("node {node}"));
+    let changed = format!("{node}: status {category} set to {state}");
+    let known = state.parse().ok().filter(|state| *state != StatusState::Unknown);
+    let state: StatusState = known.ok_or_else(|| {
+        Failure::usage(format!("set the state {state:?}: write success, failed, running or pending"))
+    })?;
     match &set.node {
         Some(node) => {
             let context = Context::new(global)?;
@@ -62,8 +65,8 @@ fn lines(failures: &Failures) -> String {
     let statuses = failures.failed.iter().chain(&failures.silent).map(|each| {
         let status = &each.status;
         let reason = match (&status.last_state, status.reason.as_str()) {
-            (Some(said), "") => format!("not renewed in time; it was {said}"),
-            (Some(said), reason) => format!("not renewed in time; it was {said}: {reason}"),
+            (Some(said), "") => format!("not updated in time; it was \"{said}\""),
+            (Some(said), reason) => format!("not updated in time; it was \"{said}\": {reason}"),
             (None, reason) => reason.to_owned(),
         };
         vec![

@@ -149,9 +149,16 @@ fn describe(contents: &BackupContents) -> String {
     )
 }
 
-pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> CommandResult {
+/// Restores a backup; `from` is the configuration file, if one was given.
+pub(super) async fn restore(
+    global: &Global,
+    config: &Config,
+    from: Option<&Path>,
+    file: &Path,
+) -> CommandResult {
     let contents = location::restore(config, file).await?;
     let goal = location::name(config);
+    let from = from.map_or(String::new(), |from| format!(" --config {}", from.display()));
     Show::new(global).data(
         &contents,
         || vec![contents.installation.clone()],
@@ -160,11 +167,12 @@ pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> Co
                 "{} of {} restored to {goal}\n\n\
                  tokens and node certificates are as they were then: what was revoked later is valid again\n\
                  the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}\n\
-                 next: bellwether server run",
+                 next: bellwether server run{from} --data-dir {}",
                 Plural(contents.records, "record"),
                 date(contents.taken_ms),
                 config.data_dir.display(),
                 contents.ca_fingerprint,
+                config.data_dir.display(),
             )
         },
     )?;

@@ -35,9 +35,12 @@ pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
                 }
                 let first =
                     view.instances.iter().find(|one| one.status != "passing" && one.status != "warning");
-                let why =
-                    first.map(|one| format!("; {} on {}: {} {}", one.name, one.node, one.status, one.reason));
-                let why = why.map(|why| why.trim_end().to_owned()).unwrap_or_default();
+                let why = first.map(|one| {
+                    let reason =
+                        if one.reason.is_empty() { String::new() } else { format!(": {}", one.reason) };
+                    format!("; {} on {} is {}{reason}", one.name, one.node, one.status)
+                });
+                let why = why.unwrap_or_default();
                 match view.addressable {
                     0 => format!("no instance of {} is registered now", wait.service),
                     all => format!("{there} of {all} registered instances {word}, {wanted} needed{why}"),

@@ -50,14 +50,20 @@ fn of_row(section: &str, page: &str, cells: &[String]) -> Vec<Field> {
     let [keys, default, rest @ ..] = cells else { return Vec::new() };
     let Some((meaning, range)) = rest.split_last() else { return Vec::new() };
     let range = range.first().map_or(String::new(), |range| format!(" ({range})"));
-    let default = (!default.is_empty()).then(|| plain(page, default));
-    let field = |key: &str| Field {
-        field: format!("{section}{}", plain(page, key)),
-        meaning: format!("{}{range}", plain(page, meaning)),
-        default: default.clone(),
-        example: None,
+    let keys: Vec<&str> = keys.split(", ").collect();
+    // A row about several keys has either one default for all or one for each.
+    let each: Vec<&str> = default.split(", ").collect();
+    let own = each.len() == keys.len();
+    let field = |(index, key): (usize, &&str)| {
+        let default = if own { each.get(index).copied().unwrap_or_default() } else { default.as_str() };
+        Field {
+            field: format!("{section}{}", plain(page, key)),
+            meaning: format!("{}{range}", plain(page, meaning)),
+            default: (!default.is_empty()).then(|| plain(page, default)),
+            example: None,
+        }
     };
-    keys.split(", ").map(field).collect()
+    keys.iter().enumerate().map(field).collect()
 }
 
 /// The cells of a row; a `\|` is part of its cell.

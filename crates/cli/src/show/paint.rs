@@ -50,7 +50,8 @@ pub(crate) fn phase(phase: &str) -> (&'static str, Tone) {
         "unreachable" => ("?", Tone::Bad),
         "blocked" => ("■", Tone::Busy),
         "soaking" => ("◑", Tone::Busy),
-        "idle" => ("·", Tone::Dim),
+        "paused" => ("‖", Tone::Busy),
+        "idle" | "waiting" => ("·", Tone::Dim),
         _ => ("◔", Tone::Busy),
     }
 }

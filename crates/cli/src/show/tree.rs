@@ -13,29 +13,79 @@ use super::time::{ago, clock, date};
 /// Most leaves shown under one branch; failed targets come first.
 const LEAVES: usize = 12;
 
+/// Columns of a wrapped line: 80 without the stem.
+const COLUMNS: usize = 78;
+
+/// Rank of a target that this rollout is done with.
+const FINISHED: u8 = 4;
+
 /// The tree, line by line.
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
     lines.extend(thresholds(view, targets, paint));
-    if !view.reason.is_empty() {
-        lines.push(format!("│ {}", view.reason));
-    }
+    lines.extend(wrapped(&view.reason).into_iter().map(|line| format!("│ {line}")));
     let Some(rollout) = &view.rollout else { return lines };
     lines.extend(stage(view, rollout).map(|text| format!("│ {text}")));
-    let (batches, rest) = sort(rollout, targets);
-    let count = rollout.batches.len();
-    for (index, batch) in rollout.batches.iter().enumerate() {
-        let leaves = batches.get(&index).cloned().unwrap_or_default();
-        let last = index + 1 == count && rest.is_empty();
-        let title = format!("batch {}  {}", batch.number, paint.text(Tone::Dim, &clock(batch.opened_ms)));
-        branch(&mut lines, &title, &leaves, (view.now_ms, last), paint);
+    let rest: Vec<TargetView>;
+    let sorted = sort(rollout, targets);
+    let mut branches = batches(rollout, &sorted.batches, paint);
+    if !sorted.elsewhere.is_empty() {
+        let from = rollout.from.as_deref().unwrap_or("nothing");
+        let back = is_rollback(rollout.status.state);
+        let title = if back { format!("back to {from}") } else { format!("on {from} first") };
+        branches.push(Branch { title: paint.text(Tone::Dim, &title), ..Branch::of(sorted.elsewhere) });
     }
-    if !rest.is_empty() {
-        let title = paint.text(Tone::Dim, "not assigned by this rollout");
-        let rest: Vec<TargetView> = rest.into_iter().map(unassigned).collect();
-        branch(&mut lines, &title, &rest.iter().collect::<Vec<_>>(), (view.now_ms, true), paint);
+    if !sorted.rest.is_empty() {
+        let under_way = rollout.ended_ms.is_none() && !is_rollback(rollout.status.state);
+        let (title, idle) =
+            if under_way { ("not started yet", "waiting") } else { ("not assigned by this rollout", "idle") };
+        rest = sorted.rest.into_iter().map(unassigned).collect();
+        let title = paint.text(Tone::Dim, title);
+        branches.push(Branch { title, idle, ..Branch::of(rest.iter().collect()) });
+    }
+    let count = branches.len();
+    for (index, each) in branches.iter().enumerate() {
+        branch(&mut lines, each, (view.now_ms, index + 1 == count), paint);
     }
     lines
+}
+
+/// A text in lines that fit 80 columns beside the stem.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut().filter(|line| line.chars().count() + 1 + word.chars().count() <= COLUMNS) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The batches: those with failed, unreachable or in-flight targets first, each with its targets; a line for each finished one.
+fn batches<'a>(rollout: &Rollout, sorted: &Batches<'a>, paint: Paint) -> Vec<Branch<'a>> {
+    let mut open = Vec::new();
+    let mut finished = Vec::new();
+    let mut assigned = None;
+    for (index, batch) in rollout.batches.iter().enumerate() {
+        let before = assigned.or((batch.number == 1).then_some(0));
+        assigned = Some(batch.assigned_total);
+        let title = format!("batch {}  {}", batch.number, paint.text(Tone::Dim, &clock(batch.opened_ms)));
+        let leaves = sorted.get(&index).cloned().unwrap_or_default();
+        let folded = leaves.iter().all(|leaf| rank(leaf.phase.as_str()) == FINISHED);
+        // Its targets are assigned another version by now.
+        let title = match before.filter(|_| leaves.is_empty()) {
+            Some(before) => format!("{title}  {} assigned", batch.assigned_total.saturating_sub(before)),
+            None => title,
+        };
+        let branch = Branch { title, folded, ..Branch::of(leaves) };
+        if folded { finished.push(branch) } else { open.push(branch) }
+    }
+    open.append(&mut finished);
+    open
 }
 
 fn head(view: &RolloutView, paint: Paint) -> String {
@@ -138,7 +188,7 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [Stri
     let mut text = format!("│ {} in flight, at most {} at once", counts.in_flight, view.batch);
     for (count, word) in [
         (counts.unreachable, "unreachable"),
-        (counts.held, "held"),
+        (counts.held, "paused"),
         (counts.rolled_back, "rolled back"),
         (counts.rollback_failed, "failed in rollback"),
     ] {
@@ -181,46 +231,89 @@ fn bar(good: u64, bad: u64, busy: u64, all: u64, paint: Paint) -> String {
     .concat()
 }
 
-type Branches<'a> = BTreeMap<usize, Vec<&'a TargetView>>;
+/// Targets by the index of the batch in which they were assigned the version.
+type Batches<'a> = BTreeMap<usize, Vec<&'a TargetView>>;
 
-/// Targets by the batch in which they were assigned the version, and those that this rollout has not reached.
-fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> (Branches<'a>, Vec<&'a TargetView>) {
-    let (mut batches, mut rest) = (Branches::new(), Vec::new());
-    for target in targets {
-        let assigned = target.assigned_at_ms.filter(|_| target.rollout == Some(rollout.number));
-        let batch = assigned.and_then(|assigned| {
-            let opened = rollout.batches.iter().rposition(|batch| batch.opened_ms <= assigned);
-            opened.or((!rollout.batches.is_empty()).then_some(0))
-        });
-        match batch {
-            Some(batch) => batches.entry(batch).or_default().push(target),
-            None => rest.push(target),
-        }
-    }
-    (batches, rest)
+/// The targets of a rollout.
+#[derive(Debug, Default)]
+struct Sorted<'a> {
+    batches: Batches<'a>,
+    /// Assigned another version by this rollout: rolled back, or joined while it runs.
+    elsewhere: Vec<&'a TargetView>,
+    /// Not reached by this rollout.
+    rest: Vec<&'a TargetView>,
 }
 
-fn branch(
-    lines: &mut Vec<String>,
-    title: &str,
-    leaves: &[&TargetView],
-    (now_ms, last): (u64, bool),
-    paint: Paint,
-) {
+/// A titled group of targets.
+#[derive(Debug, Default)]
+struct Branch<'a> {
+    title: String,
+    leaves: Vec<&'a TargetView>,
+    /// What an idle target is called.
+    idle: &'static str,
+    /// Whether only the title and the counts are shown.
+    folded: bool,
+}
+
+impl<'a> Branch<'a> {
+    fn of(leaves: Vec<&'a TargetView>) -> Self {
+        Self { leaves, idle: "idle", ..Self::default() }
+    }
+}
+
+/// Sorts targets by the batch in which they were assigned the version; one that was assigned another version since is in none.
+fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> Sorted<'a> {
+    let mut sorted = Sorted::default();
+    for target in targets {
+        let Some(assigned) = target.assigned_at_ms.filter(|_| target.rollout == Some(rollout.number)) else {
+            sorted.rest.push(target);
+            continue;
+        };
+        if target.assigned.as_ref() != Some(&rollout.version) {
+            sorted.elsewhere.push(target);
+            continue;
+        }
+        let opened = rollout.batches.iter().rposition(|batch| batch.opened_ms <= assigned);
+        match opened.or((!rollout.batches.is_empty()).then_some(0)) {
+            Some(batch) => sorted.batches.entry(batch).or_default().push(target),
+            None => sorted.rest.push(target),
+        }
+    }
+    sorted
+}
+
+fn branch(lines: &mut Vec<String>, branch: &Branch<'_>, (now_ms, last): (u64, bool), paint: Paint) {
     let (fork, stem) = if last { ("└─", "   ") } else { ("├─", "│  ") };
-    lines.push(format!("{fork} {title}  {}", summary(leaves, paint)));
-    let mut leaves = leaves.to_vec();
+    let title = format!("{fork} {}  {}", branch.title, summary(branch, paint));
+    lines.push(title.trim_end().to_owned());
+    if branch.folded {
+        return;
+    }
+    let mut leaves = branch.leaves.clone();
     // Failed targets first, then those in flight, then the rest, by name within each.
-    leaves.sort_by_key(|leaf| (rank(leaf.phase.as_str()), leaf.name.clone()));
+    leaves.sort_by_key(|leaf| (rank(word(leaf, branch.idle)), leaf.name.clone()));
     let hidden = leaves.len().saturating_sub(LEAVES);
     let shown = leaves.len() - hidden;
     for (index, leaf) in leaves.iter().take(shown).enumerate() {
         let end = if index + 1 == shown && hidden == 0 { "└" } else { "├" };
-        lines.push(format!("{stem}{end} {}", leaf_line(leaf, now_ms, paint)));
+        lines.push(format!("{stem}{end} {}", leaf_line(leaf, branch.idle, now_ms, paint)));
     }
     if hidden > 0 {
         lines.push(format!("{stem}└ {}", paint.text(Tone::Dim, &format!("and {hidden} more"))));
     }
+}
+
+/// What a target is called: its phase, or `paused` for one that a pause or a cordon keeps from its update.
+fn word(leaf: &TargetView, idle: &'static str) -> &'static str {
+    if leaf.phase != TargetPhase::Idle {
+        return leaf.phase.as_str();
+    }
+    if is_paused(leaf) { "paused" } else { idle }
+}
+
+/// Whether a pause or a cordon keeps the target from its update, by the reason that it reports.
+fn is_paused(leaf: &TargetView) -> bool {
+    ["paused", "cordoned", "drained", "held:"].iter().any(|word| leaf.reason.contains(word))
 }
 
 /// A target as this rollout counts it: the outcome of an earlier rollout is not a success of this one.
@@ -245,16 +338,18 @@ fn rank(word: &str) -> u8 {
         "failed" => 0,
         "unreachable" => 1,
         "blocked" => 2,
-        "succeeded" | "rolled_back" => 4,
-        "idle" => 5,
+        "succeeded" | "rolled_back" => FINISHED,
+        "paused" => 5,
+        "idle" | "waiting" => 6,
         _ => 3,
     }
 }
 
-fn summary(leaves: &[&TargetView], paint: Paint) -> String {
+fn summary(branch: &Branch<'_>, paint: Paint) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
-    for leaf in leaves {
-        *counts.entry((rank(leaf.phase.as_str()), leaf.phase.as_str())).or_default() += 1;
+    for leaf in &branch.leaves {
+        let word = word(leaf, branch.idle);
+        *counts.entry((rank(word), word)).or_default() += 1;
     }
     let parts = counts
         .iter()
@@ -262,22 +357,27 @@ fn summary(leaves: &[&TargetView], paint: Paint) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
-    let (glyph, tone) = phase(leaf.phase.as_str());
+fn leaf_line(leaf: &TargetView, idle: &'static str, now_ms: u64, paint: Paint) -> String {
+    let word = word(leaf, idle);
+    let (glyph, tone) = phase(word);
     let age = leaf.since_ms.map_or(String::new(), |since| ago(now_ms, since));
     let running = leaf.running.as_deref().unwrap_or("-");
+    let reason = leaf.reason.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
+    let reason = reason.unwrap_or(&leaf.reason);
+    // The reason names the state of the connection, mostly.
     let contact = match leaf.presence.as_str() {
         "up" => String::new(),
+        other if reason.contains(other) || word == other => String::new(),
         other => format!(" ({other})"),
     };
-    let assigned = leaf.reason.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
-    let quiet = matches!(leaf.phase.as_str(), "succeeded" | "rolled_back" | "idle") && contact.is_empty();
-    let why = if quiet { "" } else { assigned.unwrap_or(&leaf.reason) };
+    let up = leaf.presence == PresenceState::Up;
+    let quiet = matches!(word, "succeeded" | "rolled_back" | "idle" | "waiting") && up;
+    let why = if quiet { "" } else { reason };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",
         paint.text(tone, glyph),
         leaf.name,
-        leaf.phase.as_str().replace('_', " "),
+        word.replace('_', " "),
         age,
         running,
         paint.text(Tone::Dim, why),

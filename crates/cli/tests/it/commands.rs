@@ -96,7 +96,7 @@ async fn statuses_and_failures() {
         code(&failures) == 0 && shown["silent"][0]["status"]["state"] == "unknown"
     })
     .await;
-    assert!(text(&run(&["get-failures"]).stdout).contains("not renewed in time; it was success"));
+    assert!(text(&run(&["get-failures"]).stdout).contains("not updated in time; it was \"success\""));
     assert_eq!(text(&run(&["get-failures", "--hosts"]).stdout), "", "silent is not failed");
     assert!(text(&run(&["node", "get", "web-1"]).stdout).contains("scrub unknown"));
     let own = local(&["validate", "success"]);

@@ -57,7 +57,12 @@ async fn the_big_red_switch_asks_first_stops_and_lifts() {
     assert!(status.contains("stop-everything") && status.contains("smoke"), "{status}");
     let resume = place.run(&["rollout", "resume", "web"]);
     let said = text(&resume.stderr);
-    assert!(code(&resume) == 7 && said.contains("bellwether freeze off stop-everything"), "{said}");
+    assert!(
+        code(&resume) == 7
+            && said.contains("bellwether stop-everything --off")
+            && said.contains("stopped by stop-everything (admin: smoke)"),
+        "{said}"
+    );
     let narrower = place.run(&["stop-everything", "--entity", "web", "--yes"]);
     assert_eq!(code(&narrower), 7, "the rest would go on: {}", text(&narrower.stderr));
     done(&place, &["stop-everything", "--off"]);

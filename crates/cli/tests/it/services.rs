@@ -187,7 +187,7 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
     for name in ["shop", "bank"] {
         wait_for(&format!("{name} serves"), async || {
             said(&place.run(&["why", &format!("service/{name}")]))
-                .contains("1 of 1 registered instances are healthy")
+                .contains("1 of 1 registered instances are functional")
         })
         .await;
     }

@@ -111,15 +111,16 @@ impl Need {
     }
 }
 
-/// An instance that is not functional, and why: `mysql on db-1: check port: refused`.
+/// An instance that is not functional, and why: `mysql on db-1 is failing: check port: refused`.
 #[must_use]
 pub fn why(instance: &Instance) -> String {
-    let reason = match &instance.level {
-        InstanceState::Warning { reason } | InstanceState::Failing { reason } => reason.to_string(),
-        InstanceState::Passing => "passing".into(),
-        InstanceState::Unreachable => "its node is unreachable".into(),
+    let state = match &instance.level {
+        InstanceState::Warning { reason } => format!("is warning: {reason}"),
+        InstanceState::Failing { reason } => format!("is failing: {reason}"),
+        InstanceState::Passing => "is passing".into(),
+        InstanceState::Unreachable => "is unreachable with its node".into(),
     };
-    format!("{} on {}: {reason}", instance.name, instance.node)
+    format!("{} on {} {state}", instance.name, instance.node)
 }
 
 impl core::str::FromStr for Need {
@@ -234,8 +235,7 @@ mod tests {
         put(&mut catalogue, "mysql", "db-1", InstanceState::Passing);
         assert_eq!(text(&catalogue), "2 functional of mysql: 1 of 1 registered are functional");
         put(&mut catalogue, "mysql", "db-2", InstanceState::Failing { reason: "check port: refused".into() });
-        let failing =
-            "2 functional of mysql: 1 of 2 registered are functional; mysql on db-2: check port: refused";
+        let failing = "2 functional of mysql: 1 of 2 registered are functional; mysql on db-2 is failing: check port: refused";
         assert_eq!(text(&catalogue), failing);
         let addressable = Need { at: RequiredState::Addressable, ..need.clone() };
         assert_eq!(said(&catalogue, &addressable), None, "registered is enough");

@@ -14,11 +14,11 @@ use crate::words::version::Version;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperationRefusal {
     /// The version is known bad.
-    #[error("start {version}: it was judged bad: {reason}; use 'rollout retry' to start it anyway")]
+    #[error("start {version}: it is known bad: {reason}")]
     KnownBad {
         /// The version requested.
         version: Version,
-        /// Why it was judged bad.
+        /// Why it is known bad.
         reason: String,
     },
     /// The version is being rolled out already.

@@ -189,9 +189,10 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
         let good = known_good(board);
         // An undo after an abort is a rollout of last known good itself.
         let way = if version.as_str() == good { String::new() } else { format!(" from {version}") };
-        let state = match state {
-            RolloutState::RollingBack => format!("is rolling back{way} to {good}"),
-            other => format!("is {other}, while rolling back{way} to {good}"),
+        let state = if *state == RolloutState::RollingBack {
+            format!("is rolling back{way} to {good}")
+        } else {
+            format!("is {state}, while rolling back{way} to {good}")
         };
         return format!(
             "rollout {number} {state}: {} rolled back, {} in flight, {left} left, {} failed",

@@ -58,5 +58,5 @@ pub(crate) async fn delete(
 /// The error for an entity that does not exist.
 pub(crate) fn missing(name: &bellwether_core::words::name::EntityName) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find entity {name}"))
-        .hint(format!("create it: bellwether entity set {name} --selector all"))
+        .hint("list them: bellwether entity list")
 }

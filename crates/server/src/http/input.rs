@@ -124,7 +124,8 @@ where
         .await
         .map_err(|error| Failure::new(Code::Invalid, format!("cannot read the path: {error}")))?;
     let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
-    Ok(read(key, &text.unwrap_or_default())?)
+    let place = if key == "ns" { "namespace" } else { key };
+    Ok(read(place, &text.unwrap_or_default())?)
 }
 
 /// A query string as pairs. Unknown parameters are refused.

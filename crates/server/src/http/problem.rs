@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
+use bellwether_store::StoreError;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
@@ -108,6 +109,10 @@ impl From<CommitError> for Failure {
             CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
         };
         let failure = Self::new(code, &error);
+        if let CommitError::Store(StoreError::DiskFull { place }) = &error {
+            let hint = format!("nothing was changed; free space in {place}, then retry");
+            return failure.hint(hint).retry_after_ms(1_000);
+        }
         if code == Code::Conflict {
             failure.hint("read it again, then repeat the change if it still applies")
         } else if error.may_be_made() {
@@ -165,8 +170,6 @@ pub(crate) async fn unknown_method(method: http::Method, uri: http::Uri) -> Fail
 
 #[cfg(test)]
 mod tests {
-    use bellwether_store::StoreError;
-
     use super::*;
 
     #[test]
@@ -181,7 +184,10 @@ mod tests {
         let Failure(problem) = OpError::from(CommitError::Store(full)).into();
         assert_eq!((problem.status, problem.code), (503, Code::Store));
         assert!(problem.detail.contains("/var/lib/bellwether: no space is left"), "{}", problem.detail);
-        assert_eq!(problem.hint.as_deref(), Some("nothing was changed; retry"));
+        assert_eq!(
+            problem.hint.as_deref(),
+            Some("nothing was changed; free space in /var/lib/bellwether, then retry")
+        );
         assert!(problem.retry_after_ms.is_some());
     }
 

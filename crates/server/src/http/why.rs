@@ -72,14 +72,14 @@ fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failu
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 
-/// How many instances are healthy, why others are not, and the wait cycles that the service is part of.
+/// How many instances are functional, why others are not, and the wait cycles that the service is part of.
 fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Failure> {
     let service = fleet.catalogue.service(name).ok_or_else(|| unknown_service(Some(fleet), name))?;
     let (functional, addressable) = (service.functional(), service.addressable());
     let first = if addressable == 0 {
         "no instance is registered".to_owned()
     } else {
-        format!("{functional} of {addressable} registered instances are healthy")
+        format!("{functional} of {addressable} registered instances are functional")
     };
     let down = service.instances().filter(|instance| !instance.level.serves());
     let down = down.map(need::why);
@@ -103,7 +103,8 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     let presence = fleet.presences.get(name).map(|kept| &*kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((PresenceState::Up, _)) => {}
-        Some((contact, since)) => lines.push(format!("it is {} since {since}", contact.as_str())),
+        Some((PresenceState::Never, _)) => lines.push("it has joined but not connected yet".to_owned()),
+        Some((contact, since)) => lines.push(format!("{} for {}", contact.as_str(), since.brief())),
         None => lines.push("it has joined but not connected yet".to_owned()),
     }
     let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);

@@ -26,8 +26,8 @@ pub async fn expect(
     transactor
         .change(namespace, actor, |_, fleet, at| {
             if fleet.active_node(name).is_some() {
-                let what = format!("node {name} expected");
-                return Err(OpError::Exists { what, reason: "it has joined".to_owned() });
+                let what = format!("expect node {name}");
+                return Err(OpError::Exists { what, reason: "it has joined already".to_owned() });
             }
             if fleet.expected.get(name).is_some() {
                 return Ok((None, ()));

@@ -184,12 +184,17 @@ pub(super) fn refuse_if_stopped(
     });
     let Some((stop, flag)) = stop else { return Ok(()) };
     let reason = format!(
-        "resume: freeze {} by {} stops it: {}",
+        "resume the rollout: it is stopped by {} ({}: {})",
         stop.name,
         stop.annotation.by,
         cause(&stop.annotation.reason)
     );
-    let hint = format!("end it, and the rollout continues: bellwether freeze off {}{flag}", stop.name);
+    const STOP_EVERYTHING: &str = "stop-everything";
+    let lift = match stop.name.as_str() {
+        STOP_EVERYTHING => format!("{STOP_EVERYTHING} --off"),
+        name => format!("freeze off {name}"),
+    };
+    let hint = format!("lift it, and the rollout continues: bellwether {lift}{flag}");
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 

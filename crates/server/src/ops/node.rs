@@ -48,7 +48,7 @@ pub async fn join(
             let other = |node: &&Versioned<Node>| node.value.key_fingerprint != issued.key_fingerprint;
             if fleet.active_node(&name).filter(other).is_some() {
                 return Err(OpError::Exists {
-                    what: format!("a second node {name}"),
+                    what: format!("join as {name}"),
                     reason: "the name is in use; pick another, or decommission that node first".to_owned(),
                 });
             }

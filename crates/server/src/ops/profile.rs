@@ -166,14 +166,15 @@ fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNum
 
 fn moved(name: &ProfileName, wanted: u64, head: Option<&Profile>) -> OpError {
     let what = if wanted == 0 {
-        format!("make profile {name}")
+        format!("create profile {name}")
     } else {
         format!("change profile {name} at revision {wanted}")
     };
     match head {
         Some(head) => {
             let Profile { newest, annotation: Annotation { by, .. }, .. } = head;
-            let reason = format!("{what}: it is at revision {newest}, by {by}; nothing was changed");
+            let found = if wanted == 0 { "it exists, at revision" } else { "it is at revision" };
+            let reason = format!("{what}: {found} {newest}, by {by}; nothing was changed");
             OpError::Moved { reason, hint: format!("bellwether profile get {name}") }
         }
         None => OpError::Moved {

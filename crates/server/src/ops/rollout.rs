@@ -83,7 +83,8 @@ pub async fn start(
             entity.policy = policy(&entity, &request.policy, &request.unset)?;
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
-            let mut entity = operations::start(&entity, &progress, version.clone(), intent)?;
+            let started = operations::start(&entity, &progress, version.clone(), intent);
+            let mut entity = started.map_err(|refusal| start_refused(name, &version, &refusal))?;
             if let Some(token) = &request.plan {
                 check_plan(world, namespace, name, &entity, token)?;
             }
@@ -128,6 +129,13 @@ fn dropped<'a>(fleet: &'a Fleet, entity: &Entity) -> Option<&'a VersionRequest> 
     (old.request > handled && replaced && !aborted).then_some(old)
 }
 
+/// A refused start; of a known bad version with the command that starts it anyway.
+fn start_refused(name: &EntityName, version: &Version, refusal: &OperationRefusal) -> OpError {
+    let is_bad = matches!(refusal, OperationRefusal::KnownBad { .. });
+    let hint = is_bad.then(|| format!("bellwether rollout retry {name} --version {version}"));
+    OpError::Refused { reason: refusal.to_string(), hint }
+}
+
 /// Gives the entity's policy to its request alone, and the entity the policy that it had.
 fn this_rollout_alone(entity: &mut Entity, kept: Policy) {
     let asked = std::mem::replace(&mut entity.policy, kept);
@@ -153,8 +161,10 @@ fn check_plan(
     if v1::plan::token(fingerprint(&case)) == token {
         return Ok(());
     }
-    let reason =
-        format!("start a rollout of {name} by plan {token}: the state has changed since it was planned");
+    let reason = format!(
+        "start a rollout of {name} by plan {token}: the state has changed since, or the policy flags differ from those \
+         of the plan"
+    );
     Err(OpError::Refused { reason, hint: Some(format!("plan it again: bellwether rollout plan {name}")) })
 }
 

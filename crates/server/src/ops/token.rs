@@ -38,7 +38,7 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
         .change(&token_namespace()?, actor, |world, _, now| {
             if world.tokens.values().any(|token| token.value.name == name) {
                 let reason = "the name is in use; delete that token first".to_owned();
-                return Err(OpError::Exists { what: format!("token {name}"), reason });
+                return Err(OpError::Exists { what: format!("create token {name}"), reason });
             }
             let expires_at = life.map(|life| now.plus(life));
             let token = Token {

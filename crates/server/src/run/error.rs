@@ -60,6 +60,20 @@ pub enum RunError {
         /// The data directory.
         dir: PathBuf,
     },
+    /// The data directory belongs to another user.
+    #[error("read {path}: permission denied; run the server as the user that owns it")]
+    NotAllowed {
+        /// The data directory.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A backup was restored, and the certificate authority of its installation is missing.
+    #[error("{dir} has a store but no certificate authority: copy ca.pem and ca.key to {dir}/pki")]
+    StoreAlone {
+        /// The data directory.
+        dir: PathBuf,
+    },
     /// The certificate authority of the installation is missing on a server that shares a store.
     #[error(
         "find the installation's authority in {dir}: make the installation with `bellwether server init` on its first \

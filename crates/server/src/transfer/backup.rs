@@ -183,7 +183,7 @@ async fn read(
     while let Some(line) = line(&mut lines).await? {
         if let Ok(tail) = serde_json::from_slice::<BackupTrailer>(&line) {
             if tail.records != count || tail.sha256 != hex(sum) {
-                return Err(damaged("count or checksum do not match"));
+                return Err(damaged("the count or the checksum does not match"));
             }
             take(chunk).await?;
             return Ok((head, count));

@@ -386,7 +386,7 @@ async fn a_known_bad_version_is_refused_and_what_is_there_after_its_rollback_cha
     until(&admin, |view| !view.progress.bad.is_empty()).await;
     let (code, detail) = problem(admin.apply("default", &request(at("v2"))).await);
     assert!(
-        code == Code::Refused && detail.contains("entity/web") && detail.contains("judged bad"),
+        code == Code::Refused && detail.contains("entity/web") && detail.contains("known bad"),
         "{detail}"
     );
     let exported = admin.documents("default").await.unwrap().items;

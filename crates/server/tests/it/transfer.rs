@@ -147,7 +147,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     flipped = flipped.replacen("web-1", "web-2", 1);
     std::fs::write(&damaged, flipped).unwrap();
     let error = backup::restore(&to, &damaged).await.unwrap_err().to_string();
-    assert!(error.contains("count or checksum do not match"), "{error}");
+    assert!(error.contains("the count or the checksum does not match"), "{error}");
     assert!(dump(&to).await.is_empty(), "a damaged backup wrote something");
 
     backup::restore(&to, &file).await.unwrap();

@@ -62,7 +62,7 @@ pub struct FreezeDocument {
     #[schema(example = "zone=b")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// `freeze`: no further target is updated; `stop`: no version is dispatched, rollbacks included. Default
+    /// `freeze`: no further target is updated; `stop`: no version is assigned, rollbacks included. Default
     /// freeze.
     #[schema(example = "stop")]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,6 +25,9 @@ use crate::show::tell;
 /// Longest time to return the lock; after that its lease ends by itself.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Newest events read for the end of a hold that ended a moment ago.
+const EVENTS: u32 = 200;
+
 /// The lease as it is now.
 #[derive(Debug, Clone)]
 struct Lease {
@@ -64,7 +67,7 @@ pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: Forwar
     if let Some(stopped) = &watched.stopped {
         // Processes that the command left behind would go on without the lock.
         watched.kill(Signal::KILL);
-        return Err(stopped.failure(&wanted.run.name));
+        return Err(stopped.failure(wanted).await);
     }
     let releasing = tokio::time::timeout(RELEASE_TIMEOUT, release(wanted, taken.fence)).await;
     if !matches!(releasing, Ok(Ok(()))) {
@@ -154,11 +157,13 @@ struct Stopped {
 }
 
 impl Stopped {
-    fn failure(&self, name: &str) -> Failure {
+    async fn failure(&self, wanted: &LockRequest<'_>) -> Failure {
+        let name = &wanted.run.name;
         let hint = format!("bellwether lock describe {name}");
         match &self.over {
             Some(reason) => {
-                let message = format!("the command was stopped: cannot {}", bare(reason));
+                let end = end_of_hold(wanted).await.unwrap_or_else(|| format!("cannot {}", bare(reason)));
+                let message = format!("the command was stopped: {end}");
                 Failure::stated(Exit::Conflict, message).hint(hint)
             }
             None => {
@@ -169,6 +174,26 @@ impl Stopped {
             }
         }
     }
+}
+
+/// How the newest hold of the lock ended, by the events; `None` if they cannot be read or contain nothing of it.
+async fn end_of_hold(wanted: &LockRequest<'_>) -> Option<String> {
+    let (context, name) = (wanted.context, &wanted.run.name);
+    let events = context.client.events(&context.namespace, None, EVENTS, Duration::ZERO);
+    let events = tokio::time::timeout(RELEASE_TIMEOUT, events).await.ok()?.ok()?.items;
+    let subject = format!("slot/{name}");
+    let mut ends = events.iter().rev().filter(|event| event.subject == subject);
+    ends.find_map(|event| match event.kind.as_str() {
+        "slot.forced" => {
+            let taken = format!("taken from {}: ", wanted.holder);
+            let reason = event.cause.strip_prefix(&taken)?;
+            Some(format!("lock {name} was released by {}: {reason}", event.actor))
+        }
+        "slot.expired" if event.cause.starts_with(&format!("{} ", wanted.holder)) => {
+            Some(format!("lock {name} was not renewed within its lease"))
+        }
+        _ => None,
+    })
 }
 
 /// The running command.

@@ -17,6 +17,7 @@ pub(super) async fn run(context: &Context, what: PlanRollout) -> CommandResult {
     let PlanRollout { of, version, apply_time, policy } = what;
     let (entity, change) = (of.entity, PolicyChange::read(policy)?);
     let apply = apply_time.map(|span| span.to_string());
+    let flags = change.flags()?;
     let new = NewPlan { version, policy: change.set, unset: change.unset, apply };
     let plan = context.client.plan_rollout(&context.namespace, &entity, &new).await?;
     context.show.data(&plan, || vec![plan.token.clone()], |_| lines(&plan))?;
@@ -26,7 +27,7 @@ pub(super) async fn run(context: &Context, what: PlanRollout) -> CommandResult {
             print(&batches(&plan))?;
         }
         context.show.note(&format!(
-            "start exactly this rollout with: bellwether rollout start {entity} {} --plan {}",
+            "start exactly this rollout with: bellwether rollout start {entity} {} --plan {}{flags}",
             plan.version, plan.token
         ));
     }
@@ -40,15 +41,24 @@ fn lines(plan: &Plan) -> String {
         let what = if *version == plan.version { "already at it" } else { "to change" };
         lines.push(format!("from       {version}: {count} {what}"));
     }
-    let when = if plan.ends { "at the earliest after" } else { "waits from" };
+    let when = if plan.ends { "at the earliest after" } else { "starts waiting after" };
     lines.push(format!("end        {}, {when} {}", plan.end, after(plan.ended_ms)));
     lines.push(format!("batches    {}", plan.batches_opened));
     let longest = Span::from_millis(plan.longest_at_worst_ms).brief();
     lines.push(format!(
-        "if bad     {} to {} targets run it before the rollout stops, each for up to {longest}",
-        plan.touched_at_best, plan.touched_at_worst
+        "if bad     {} before the rollout stops, each for up to {longest}",
+        run_it(plan.touched_at_best, plan.touched_at_worst)
     ));
     lines.join("\n")
+}
+
+/// How many targets run a bad version, from the best to the worst case.
+fn run_it(best: u64, worst: u64) -> String {
+    match (best, worst) {
+        (1, 1) => "1 target runs it".to_owned(),
+        (best, worst) if best == worst => format!("{worst} targets run it"),
+        (best, worst) => format!("{best} to {worst} targets run it"),
+    }
 }
 
 fn batches(plan: &Plan) -> String {

@@ -91,8 +91,8 @@ fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
     │  └ ✓ web-1        succeeded        8s  v1
     ├─ batch 2  TIME-2  1 assigned
     │  └ ◔ web-3        assigned         4s  v1         assigned v2, no answer yet
-    └─ not assigned by this rollout  1 idle
-       └ · web-4        idle                 v1
+    └─ not started yet  1 waiting
+       └ · web-4        waiting              v1
     ");
 }
 
@@ -102,11 +102,14 @@ fn a_rollout_that_was_rolled_back_shows_no_success_and_an_empty_bar() {
     view.rollout.as_mut().unwrap().status = RolloutState::RolledBack.into();
     view.counts =
         TargetCounts { targets: 2, succeeded: 1, failed: 1, rolled_back: 2, ..TargetCounts::default() };
-    let mut targets = [target("web-1", "rolled_back", 2, 1_000), target("web-2", "rolled_back", 2, 1_000)];
+    let back = |name| TargetView { assigned: Some("v1".to_owned()), ..target(name, "rolled_back", 2, 8_000) };
+    let mut targets = [back("web-1"), back("web-2")];
     let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
     assert!(drawn.contains("│ ░░░░░░░░░░░░░░░░░░░░ 0/2 run v2 · 1 failed, 0 tolerated\n"), "{drawn}");
     assert!(drawn.contains("2 rolled back") && drawn.contains("↩ web-1        rolled back"), "{drawn}");
     assert!(!drawn.contains("succeeded"), "{drawn}");
+    // The time of the rollback says nothing about the batch.
+    assert!(drawn.contains("└─ back to v1  2 rolled back") && drawn.contains("1 assigned"), "{drawn}");
     // A target that could not be rolled back still counts.
     targets[1].running = Some("v2".to_owned());
     let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
@@ -138,8 +141,38 @@ fn partial_success_is_never_shown_green() {
 #[test]
 fn a_large_batch_is_cut_to_what_can_be_read() {
     let targets: Vec<TargetView> =
-        (0..500).map(|n| target(&format!("n-{n:03}"), "succeeded", 2, 1_000)).collect();
+        (0..500).map(|n| target(&format!("n-{n:03}"), "assigned", 2, 1_000)).collect();
     let drawn = lines(&view(), &targets, Paint::new(false));
     assert!(drawn.len() < 30, "{} lines", drawn.len());
     assert!(drawn.iter().any(|line| line.contains("and 488 more")));
+}
+
+#[test]
+fn a_finished_batch_is_one_line_below_those_in_flight() {
+    let mut targets: Vec<TargetView> =
+        (0..9).map(|n| target(&format!("web-{n}"), "succeeded", 2, 1_000)).collect();
+    targets.push(target("web-9", "assigned", 2, 5_000));
+    let drawn = lines(&view(), &targets, Paint::new(false)).join("\n");
+    let at = |part: &str| drawn.find(part).unwrap_or_else(|| panic!("{part} is not in\n{drawn}"));
+    assert!(at("web-9") < at("batch 1") && !drawn.contains("web-0"), "{drawn}");
+    assert!(drawn.ends_with("9 succeeded"), "{drawn}");
+}
+
+#[test]
+fn a_long_reason_is_wrapped() {
+    let view = RolloutView { reason: "rollout 2 to v2 is paused ".repeat(8), ..view() };
+    let drawn = lines(&view, &[], Paint::new(false));
+    let reason: Vec<&String> = drawn.iter().filter(|line| line.contains("paused")).collect();
+    assert!(reason.len() > 1 && reason.iter().all(|line| line.chars().count() <= 80), "{drawn:?}");
+}
+
+#[test]
+fn a_target_that_a_pause_keeps_is_called_paused_with_its_reason() {
+    let held = TargetView {
+        reason: "web-4: skipped: paused by kim: disk".to_owned(),
+        ..target("web-4", "idle", 1, 500)
+    };
+    let drawn = lines(&view(), &[held], Paint::new(false)).join("\n");
+    assert!(drawn.contains("not started yet  1 paused"), "{drawn}");
+    assert!(drawn.contains("‖ web-4        paused") && drawn.contains("paused by kim: disk"), "{drawn}");
 }

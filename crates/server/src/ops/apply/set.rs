@@ -183,7 +183,7 @@ impl Session {
         let Some(asked) = &document.version else { return Ok(None) };
         let asked: Version = bellwether_api::shape::read("version", asked)?;
         let fleet = self.fleet();
-        let (entity, progress) = rollout::find(&fleet, name)?;
+        let (entity, _) = rollout::find(&fleet, name)?;
         if let EntityKind::Action(action) = &entity.kind {
             let reason = format!(
                 "an entity of action {action} has runs, which no document starts; \
@@ -198,13 +198,6 @@ impl Session {
         let reason = document.reason.clone();
         let request = NewRollout { version: Some(version.to_string()), reason, ..NewRollout::default() };
         let started = rollout::start(&self.transactor, &self.namespace, &self.actor, name, request).await;
-        if let Err(OpError::Refused { reason, hint: None }) = &started
-            && progress.bad(&version).is_some()
-        {
-            let hint =
-                format!("to try it again on purpose: bellwether rollout retry {name} --version {version}");
-            return Err(OpError::Refused { reason: reason.clone(), hint: Some(hint) });
-        }
         started?;
         Ok(Some(version.to_string()))
     }
