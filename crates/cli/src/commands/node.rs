@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
 use bellwether_api::v1::annotation::Annotation;
-use bellwether_api::v1::node::{LabelChange, NodeView, PresenceState};
+use bellwether_api::v1::node::{LabelChange, NodeView};
 use bellwether_api::v1::pause::Pause;
 
 use crate::confirm::confirm;
@@ -134,24 +134,20 @@ async fn unaccounted(context: &Context) -> CommandResult {
     Ok(if nodes.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-/// The connection state of a node, for people.
-pub(super) const fn presence(state: PresenceState) -> &'static str {
-    match state {
-        PresenceState::Never => "never seen",
-        PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => state.as_str(),
-    }
-}
-
 fn contact(view: &NodeView) -> String {
     match (&view.node.decommissioned, &view.node.pause) {
         (Some(_), _) => "decommissioned".to_owned(),
-        (None, Some(_)) => format!("{}, paused", presence(view.presence.state)),
-        (None, None) if !view.pauses.is_empty() => format!("{}, paused", presence(view.presence.state)),
-        (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
-            format!("{}, drained", presence(view.presence.state))
+        (None, Some(_)) => format!("{}, paused", super::overview::presence(view.presence.state)),
+        (None, None) if !view.pauses.is_empty() => {
+            format!("{}, paused", super::overview::presence(view.presence.state))
         }
-        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", presence(view.presence.state)),
-        (None, None) => presence(view.presence.state).to_owned(),
+        (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
+            format!("{}, drained", super::overview::presence(view.presence.state))
+        }
+        (None, None) if view.node.cordon.is_some() => {
+            format!("{}, cordoned", super::overview::presence(view.presence.state))
+        }
+        (None, None) => super::overview::presence(view.presence.state).to_owned(),
     }
 }
 
@@ -160,7 +156,7 @@ fn state(view: &NodeView) -> String {
     if let Some(mark) = &view.node.decommissioned {
         return format!("decommissioned since {}", date(mark.at_ms));
     }
-    let (whole, connection) = (contact(view), presence(view.presence.state).to_owned());
+    let (whole, connection) = (contact(view), super::overview::presence(view.presence.state).to_owned());
     let held = whole.strip_prefix(&connection).unwrap_or_default();
     format!("{connection} since {}{held}", date(view.presence.since_ms))
 }

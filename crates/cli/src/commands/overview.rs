@@ -1,10 +1,10 @@
 //! `status` and `why`.
 
 use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
+use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::server::StoreStatus;
 
 use super::freeze::scope;
-use super::node::presence;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::paint::{Paint, Tone};
@@ -60,6 +60,14 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         lines.join("\n")
     })?;
     Ok(Exit::Yes)
+}
+
+/// The connection state of a node, for people.
+pub(super) const fn presence(state: PresenceState) -> &'static str {
+    match state {
+        PresenceState::Never => "never seen",
+        PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => state.as_str(),
+    }
 }
 
 /// A freeze or stop in force.

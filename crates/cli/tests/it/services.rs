@@ -63,7 +63,8 @@ async fn a_service_is_registered_waited_for_failed_and_deregistered() {
     let late = place.run(&["wait", "--service", "shop", "--timeout", "200ms"]);
     assert_eq!(late.status.code(), Some(3));
     assert!(
-        said(&late).contains("0 of 1 registered instances are functional, 1 needed; shop on web-1: failing"),
+        said(&late)
+            .contains("0 of 1 registered instances are functional, 1 needed; shop on web-1 is failing"),
         "{}",
         said(&late)
     );
@@ -172,7 +173,7 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
     }
     let lines = why("service/shop");
     assert!(lines.contains("0 of 1 registered are functional"), "{lines}");
-    assert!(lines.contains("shop on shop-1: needs 1 functional of bank"), "{lines}");
+    assert!(lines.contains("shop on shop-1 is failing: needs 1 functional of bank"), "{lines}");
     let described = said(&place.run(&["describe", "service/bank"]));
     assert!(described.contains("wait.cycle_started") && described.contains(wait_cycle), "{described}");
     let unheard = place.run(&["why", "service/shpo"]);

@@ -285,7 +285,7 @@ async fn a_lock_that_is_taken_away_stops_its_command_and_says_who_did() {
     assert!(taken.status.success(), "{}", said(&taken));
     let output = end(holder).await;
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
-    assert!(said(&output).contains("the hold with fencing number 1 has ended"), "{}", said(&output));
+    assert!(said(&output).contains("lock stuck was released by admin: it hangs"), "{}", said(&output));
     assert!(!lives(command));
     let events = events(&place, "stuck");
     assert!(
