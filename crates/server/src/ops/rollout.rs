@@ -83,8 +83,8 @@ pub async fn start(
             entity.policy = policy(&entity, &request.policy, &request.unset)?;
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
-            let started = operations::start(&entity, &progress, version.clone(), intent);
-            let mut entity = started.map_err(|refusal| start_refused(name, &version, &refusal))?;
+            let requested = operations::start(&entity, &progress, version.clone(), intent);
+            let mut entity = requested.map_err(|refusal| start_refused(name, &version, &refusal))?;
             if let Some(token) = &request.plan {
                 check_plan(world, namespace, name, &entity, token)?;
             }
