@@ -124,7 +124,7 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistyped_name_is_answered_with_the_nearest_one() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["node", "get", "web1"], "did you mean web-1?"),
         (&["entity", "get", "shp"], "did you mean shop?"),
         (&["entity", "set", "shp", "--batch", "1"], "did you mean shop?"),
