@@ -42,7 +42,7 @@ async fn a_plan_predicts_a_rollout_and_is_valid_until_the_state_changes() {
     let by = |token: &str| NewRollout { plan: Some(token.to_owned()), policy: soak.clone(), ..version("v2") };
     let (code, reason) = problem(admin.start_rollout("default", "web", &by(&wider.token)).await);
     assert_eq!(code, Code::Refused);
-    assert!(reason.contains("the state has changed since it was planned"), "{reason}");
+    assert!(reason.contains("the state has changed since, or the policy flags differ"), "{reason}");
     admin.start_rollout("default", "web", &by(&plan.token)).await.unwrap();
     one.assigned("v2").await;
     let (code, _) = problem(admin.start_rollout("default", "web", &by(&plan.token)).await);
