@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::records::encoding;
 
 /// Lifetime of the lease without a renewal: short, so that a failed holder is replaced quickly.
-const TTL: Duration = Duration::from_secs(5);
+pub(crate) const TTL: Duration = Duration::from_secs(5);
 
 /// Interval of renewals: two of them may fail before [`STOP_AFTER`].
 const RENEW_EVERY: Duration = Duration::from_millis(1_500);

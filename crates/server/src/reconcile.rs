@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::deciders::DeciderSettings;
 use crate::leadership::Leadership;
+use crate::lease_key::TTL;
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
 use crate::sleep::sleep_or_never;
@@ -110,10 +111,11 @@ impl Reconciler {
         }
     }
 
-    /// How long a node that lost its server may still be shown as up.
+    /// How long a node that lost its server may still be shown as up. It is found suspect by then at the latest; the
+    /// lifetime of a lease on top leaves the server that finds it time to begin, and to write it.
     fn grace(&self) -> Span {
         let limits = self.settings.limits;
-        limits.suspect.plus(limits.reconnect)
+        limits.suspect.plus(limits.reconnect).plus(Span::from_secs(TTL.as_secs()))
     }
 
     /// One pass over all namespaces by a leader with this watch.

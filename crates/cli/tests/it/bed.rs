@@ -180,7 +180,7 @@ impl Drop for Bed {
             for name in self.inner.names() {
                 let log = self.inner.dir().join(format!("{name}.log"));
                 let log = std::fs::read_to_string(log).unwrap_or_default();
-                let tail: Vec<&str> = log.lines().rev().take(20).collect();
+                let tail: Vec<&str> = log.lines().rev().take(80).collect();
                 eprintln!("--- {name}");
                 tail.iter().rev().for_each(|line| eprintln!("{line}"));
             }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::place::{PROGRAM, Setup, done, free_port, page, wait_for};
+use crate::place::{PROGRAM, Setup, done, free_port, page, text, wait_for};
 
 /// Longer than the deadline of the rollouts here.
 const AWAY: Duration = Duration::from_secs(9);
@@ -84,4 +84,28 @@ async fn a_target_whose_agent_is_away_for_longer_than_its_deadline_goes_on_when_
     assert_eq!(view.progress.last_known_good.as_deref(), Some("v2"), "{view:#?}");
     assert!(view.progress.bad.is_empty(), "{:#?}", view.progress.bad);
     assert_eq!(view.counts.succeeded, 3, "{:#?}", view.counts);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_soak_that_ran_out_while_the_server_and_the_machine_were_dead_is_no_success() {
+    let (mut place, _ports) = fleet().await;
+    done(&place, &["rollout", "start", "web", "v2"]);
+    // The machine dies while it soaks, and the server with it; the soak is over when only the server is back.
+    let soaking = |view: &str| view.contains("healthy for");
+    wait_for("web-1 soaks", async || soaking(&text(&place.run(&["why", "target/web/web-1"]).stdout))).await;
+    place.kill_server();
+    place.kill_agent("web-1");
+    tokio::time::sleep(AWAY).await;
+    place.start_server().await;
+    place
+        .until("it is given up", |view| {
+            assert_eq!(view.counts.succeeded, 0, "nobody has seen web-1 since");
+            view.counts.in_flight == 0
+                || view.rollout.as_ref().is_some_and(|rollout| rollout.batches.len() > 1)
+        })
+        .await;
+    place.resume_agent("web-1");
+    let view = place.ended().await;
+    assert_eq!(view.progress.last_known_good.as_deref(), Some("v2"), "{view:#?}");
+    assert!(view.progress.bad.is_empty(), "{:#?}", view.progress.bad);
 }

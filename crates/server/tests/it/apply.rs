@@ -19,7 +19,7 @@ use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::slot::AcquireSlot;
 use serde_json::json;
 
-use crate::harness::{Installation, policy, problem, until};
+use crate::harness::{Installation, Node, policy, problem, until};
 
 fn entity(name: &str) -> EntityDocument {
     EntityDocument { name: name.to_owned(), selector: "role=web".to_owned(), ..EntityDocument::default() }
@@ -367,20 +367,27 @@ async fn two_that_apply_the_same_objects_at_once_both_succeed_and_one_of_them_wi
     }
 }
 
+/// The entity `web` at a version, for all nodes at once.
+fn at(version: &str) -> Vec<Document> {
+    let policy = policy("100%", "0s");
+    vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
+}
+
+/// Applies v1, which is good on the node, and then v2.
+async fn on_the_way_to_v2(admin: &Client, node: &Node) {
+    apply(admin, at("v1")).await;
+    let number = node.assigned("v1").await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
+    until(admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    apply(admin, at("v2")).await;
+}
+
 #[tokio::test]
 async fn a_known_bad_version_is_refused_and_what_is_there_after_its_rollback_changes_nothing() {
     let installation = Installation::patient().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;
-    let at = |version: &str| {
-        let policy = policy("100%", "0s");
-        vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
-    };
-    apply(&admin, at("v1")).await;
-    let number = node.assigned("v1").await;
-    node.runs("v1", number, TargetHealth::Healthy).await;
-    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
-    apply(&admin, at("v2")).await;
+    on_the_way_to_v2(&admin, &node).await;
     let number = node.assigned("v2").await;
     node.runs("v2", number, failing()).await;
     until(&admin, |view| !view.progress.bad.is_empty()).await;

@@ -1,26 +1,17 @@
 //! Applying documents after a rollout was aborted: the version is requested again.
 
-use bellwether_api::v1::apply::{ApplyOutcome, EntityDocument};
-use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::apply::ApplyOutcome;
 use bellwether_api::v1::rollout::{RolloutOperation, RolloutState};
 
-use super::{apply, document, entity};
-use crate::harness::{Installation, policy, until};
+use super::{apply, at, on_the_way_to_v2};
+use crate::harness::{Installation, until};
 
 #[tokio::test]
 async fn after_an_abort_the_same_documents_request_the_version_again() {
     let installation = Installation::patient().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;
-    let at = |version: &str| {
-        let policy = policy("100%", "0s");
-        vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
-    };
-    apply(&admin, at("v1")).await;
-    let number = node.assigned("v1").await;
-    node.runs("v1", number, TargetHealth::Healthy).await;
-    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
-    apply(&admin, at("v2")).await;
+    on_the_way_to_v2(&admin, &node).await;
     node.assigned("v2").await;
     admin.act_on_rollout("default", "web", "abort", &RolloutOperation::default()).await.unwrap();
     until(&admin, |view| view.rollout.as_ref().unwrap().status.state == RolloutState::Aborted).await;
