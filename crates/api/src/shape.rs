@@ -2,6 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// A shape with a value that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +49,83 @@ fn plain(reason: &str) -> String {
         None => reason.to_owned(),
     };
     plain.replace("unknown variant `", "unknown value `")
+}
+
+/// Reads a shape from an object only: serde also takes a list of a struct's fields, so that `[]` would mean every default.
+///
+/// # Errors
+/// Those of the shape, and anything but an object.
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    from.deserialize_map(ObjectVisitor(PhantomData))
+}
+
+/// As [`object`], of a field that may be null.
+///
+/// # Errors
+/// As [`object`].
+pub fn some_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    let read = Option::<Object<T>>::deserialize(from)?;
+    Ok(read.map(|Object(shape)| shape))
+}
+
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        object(from).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+/// Reads an amount or a share written as text, or a count written as a number.
+///
+/// # Errors
+/// Anything but text or a whole number.
+pub fn text_or_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<TextOrCount>::deserialize(from)?.map(|TextOrCount(text)| text))
+}
+
+struct TextOrCount(String);
+
+impl<'de> Deserialize<'de> for TextOrCount {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(TextOrCountVisitor).map(Self)
+    }
+}
+
+struct TextOrCountVisitor;
+
+impl Visitor<'_> for TextOrCountVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a count, or a share like \"5%\"")
+    }
+
+    fn visit_u64<E>(self, count: u64) -> Result<String, E> {
+        Ok(count.to_string())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<String, E> {
+        u64::try_from(count).map(|count| count.to_string()).map_err(|_| E::custom("a count is not negative"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
 }
 
 /// Collects pairs into a map; of two pairs with the same key, the later one wins.

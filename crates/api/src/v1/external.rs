@@ -27,13 +27,21 @@ pub struct TargetReports {
     #[schema(example = "blue")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Some or all of the targets, at most 1,000.
+    /// Some or all of the targets, at most 10,000.
     #[serde(default)]
     pub targets: Vec<TargetReport>,
     /// Whether these are all targets of `group`; others of it are removed. Without `group`, this applies to
     /// the targets outside any group and to those of each group that occurs in the names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
+    /// With `complete`: the report is about names after this one only, in the order of their bytes.
+    #[schema(example = "shop-1999")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// With `complete`: the report is about names up to this one only, which is included.
+    #[schema(example = "shop-2999")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
     /// Names of targets to remove.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,

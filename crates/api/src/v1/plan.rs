@@ -8,7 +8,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
-use crate::shape::map_from;
+use crate::shape::{map_from, object};
 
 /// Request to simulate a rollout without starting it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -18,7 +18,7 @@ pub struct NewPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Policy fields for the rollout; the others are the entity's.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub policy: Policy,
     /// Names of policy fields that take their defaults for the rollout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

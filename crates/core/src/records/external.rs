@@ -11,7 +11,7 @@ use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// Most targets in one report.
-pub const MAX_REPORTED: usize = 1_000;
+pub const MAX_REPORTED: usize = 10_000;
 
 /// Most groups of one entity; each group has one controller.
 pub const MAX_GROUPS: usize = 1_000;
@@ -69,6 +69,9 @@ impl StalenessLimits {
     /// Smallest permitted limit: report times are not stored more precisely.
     pub const SHORTEST: Span = Span::from_secs(1);
 
+    /// Largest permitted limit: what was not reported for a year is of no use to anyone.
+    pub const LONGEST: Span = Span::from_secs(365 * 86_400);
+
     /// Checks that both limits are in range and in order.
     ///
     /// # Errors
@@ -76,6 +79,9 @@ impl StalenessLimits {
     pub fn check(self) -> Result<Self, (&'static str, String)> {
         if self.unreachable_after < Self::SHORTEST {
             return Err(("unreachable_after", alloc::format!("must be at least {}", Self::SHORTEST)));
+        }
+        if self.remove_after > Self::LONGEST {
+            return Err(("remove_after", alloc::format!("must be at most {}", Self::LONGEST)));
         }
         if self.remove_after <= self.unreachable_after {
             let reason =

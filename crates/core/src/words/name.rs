@@ -88,8 +88,8 @@ names! {
     /// An action of a node, from its own catalogue of actions. A DNS label.
     ActionName: "action name", label;
     /// A target of an entity: a node's name, or a name that a controller reports. 1 to 253 bytes of letters,
-    /// digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
-    TargetName: "target name", target;
+    /// digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group, and no part is empty.
+    TargetName: "target name", grouped;
     /// A category of node status, such as `configure`. A DNS label.
     Category: "status category", label;
     /// A check on a node. A DNS label.
@@ -149,6 +149,13 @@ fn target(text: &str) -> Option<&'static str> {
     }
 }
 
+/// A name whose parts between slashes are not empty.
+fn grouped(text: &str) -> Option<&'static str> {
+    let is_empty_part = || text.split('/').any(str::is_empty);
+    target(text)
+        .or_else(|| is_empty_part().then_some("no part of it may be empty, before, after or between '/'"))
+}
+
 fn visible(text: &str) -> Option<&'static str> {
     if text.is_empty() {
         Some("it is empty")
@@ -183,6 +190,16 @@ mod tests {
         }
         for bad in ["", "Web", "web_1", "-a", "a-", "a.b", "ä", "a b", &"a".repeat(64)] {
             assert!(NodeName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_targets_name_is_empty() {
+        for good in ["a", "eu/shop-1", "eu/rack-1/shop:8080"] {
+            assert!(TargetName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/", "/a", "a/", "a//b", "a b"] {
+            assert!(TargetName::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -103,20 +103,23 @@ pub struct SpanError {
 impl core::str::FromStr for Span {
     type Err = SpanError;
 
-    /// Reads `250ms`, `90s`, `1h30m`, `2d`; units may follow each other in any order. A bare `0` is zero.
+    /// Reads `250ms`, `90s`, `1h30m`, `2d`; units follow each other from large to small, each once. A bare `0` is zero.
     fn from_str(text: &str) -> Result<Self, SpanError> {
         let refuse = || SpanError { text: text.into() };
         if text == "0" {
             return Ok(Self::ZERO);
         }
-        let (mut rest, mut total) = (text, 0_u64);
+        let (mut rest, mut total, mut smaller) = (text, 0_u64, &UNITS[..]);
         while !rest.is_empty() {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let (number, tail) = rest.split_at_checked(digits).ok_or_else(refuse)?;
             let letters = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
             let (unit, after) = tail.split_at_checked(letters).ok_or_else(refuse)?;
             let number: u64 = number.parse().map_err(|_| refuse())?;
-            let scale = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?.1;
+            let place = smaller.iter().position(|(name, _)| *name == unit).ok_or_else(refuse)?;
+            let (units, left) = smaller.split_at_checked(place + 1).ok_or_else(refuse)?;
+            let scale = units.last().ok_or_else(refuse)?.1;
+            smaller = left;
             let part = number.checked_mul(scale).ok_or_else(refuse)?;
             total = total.checked_add(part).ok_or_else(refuse)?;
             rest = after;

@@ -47,6 +47,10 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    // A list would be read as the fields of an object, one after the other.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(ShapeError::at("the body", "expected a JSON object, found a list").into());
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let place = error.path().to_string();

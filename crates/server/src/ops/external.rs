@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bellwether_api::shape::{ShapeError, read, read_some};
+use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1::external::{ExpectedVersion, ExpectedVersions, TargetReports};
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::external::{ExternalTarget, MAX_REPORTED, StalenessLimits};
@@ -16,6 +16,9 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+mod complete;
+
+use self::complete::{CompletePage, whole};
 use super::scope::EntityScope;
 use super::{OpError, event};
 use crate::transactor::Transactor;
@@ -40,7 +43,8 @@ struct ParsedReports {
     take_over: bool,
     groups: BTreeSet<String>,
     lines: Vec<ReportLine>,
-    complete: bool,
+    /// Which names the report is complete for; `None` if it is not.
+    complete: Option<CompletePage>,
 }
 
 /// Absorbs a controller's reports; returns the names of the reported targets, in order.
@@ -57,16 +61,9 @@ pub async fn absorb(
 ) -> Result<Vec<TargetName>, OpError> {
     let mut parsed = ParsedReports::read(scope.actor, reports)?;
     let names: Vec<TargetName> = parsed.seen().cloned().collect();
-    if parsed.complete {
-        let world = transactor.world();
-        let reported: BTreeSet<&TargetName> = names.iter().collect();
-        let fleet = world.fleets.get(scope.namespace);
-        let known =
-            fleet.into_iter().flat_map(|fleet| fleet.externals_of(scope.entity)).map(|(name, _)| name);
-        let of_group = known.filter(|name| parsed.groups.contains(external::group(name)));
-        let gone: Vec<ReportLine> =
-            of_group.filter(|name| !reported.contains(name)).cloned().map(ReportLine::Gone).collect();
-        parsed.lines.extend(gone);
+    if let Some(page) = &parsed.complete {
+        let gone = complete::gone(transactor, scope, page, &names)?;
+        parsed.lines.extend(gone.into_iter().map(ReportLine::Gone));
     }
     // Empty reports also record who reports.
     let slices = parsed.lines.chunks(PER_COMMIT).map(Some);
@@ -114,37 +111,38 @@ impl ParsedReports {
             None if reports.complete || groups.is_empty() => drop(groups.insert(String::new())),
             None => {}
         }
+        let complete = {
+            let seen: Vec<&TargetName> = lines.iter().filter_map(ReportLine::seen).collect();
+            complete::page(reports, &groups, &seen)?
+        };
         let controller = read_some("controller", reports.controller.as_deref())?;
         Ok(Self {
             controller: controller.unwrap_or_else(|| actor.clone()),
             take_over: reports.take_over,
             groups,
             lines,
-            complete: reports.complete,
+            complete,
         })
     }
 
     fn seen(&self) -> impl Iterator<Item = &TargetName> {
-        self.lines.iter().filter_map(|line| match line {
-            ReportLine::Seen(report) => Some(&report.target),
-            ReportLine::Gone(_) => None,
-        })
+        self.lines.iter().filter_map(ReportLine::seen)
     }
 }
 
 impl ReportLine {
+    const fn seen(&self) -> Option<&TargetName> {
+        match self {
+            Self::Seen(report) => Some(&report.target),
+            Self::Gone(_) => None,
+        }
+    }
+
     const fn target(&self) -> &TargetName {
         match self {
             Self::Seen(report) => &report.target,
             Self::Gone(target) => target,
         }
-    }
-}
-
-fn whole(place: &str, group: Option<&str>, name: &str) -> Result<TargetName, ShapeError> {
-    match group {
-        Some(group) => read(place, &format!("{group}/{name}")),
-        None => read(place, name),
     }
 }
 

@@ -34,6 +34,21 @@ async fn entities_and_policies_are_refused_with_the_field() {
         (json!({"selector": "", "policy": {}}), "write 'all' for every node"),
         (json!({"policy": {}}), "selector: missing; write 'all' for every node"),
         (json!("web"), "expected struct EntitySpec"),
+        (json!([]), "expected a JSON object, found a list"),
+        (json!({"selector": "all", "policy": []}), "expected an object"),
+        (json!({"selector": "all", "policy": {"hooks": []}}), "expected an object"),
+        (json!({"selector": "all", "policy": {"soak": "1s1s"}}), "policy.soak: "),
+        (json!({"selector": "all", "policy": {"batch": -1}}), "a count is not negative"),
+        (json!({"selector": "all", "policy": {"batch": 1.5}}), "expected a count"),
+        (
+            json!({"selector": "all", "policy": {"hooks": {"approval": {"url": "http://x:99999/"}}}}),
+            "is not an address",
+        ),
+        (json!({"selector": "all", "policy": {"monitor": {"url": "http://[::1/"}}}), "is not an address"),
+        (json!({"external": {"remove_after": "99999d"}}), "external.remove_after: must be at most 365d"),
+        (json!({"external": {}, "policy": {"domain": "zone"}}), "policy.domain: "),
+        (json!({"external": {}, "policy": {"order": "label:zone"}}), "policy.order: "),
+        (json!({"external": {}, "policy": {"retries": 1}}), "policy.retries: "),
     ];
     for (body, reason) in cases {
         let (code, detail) = refusal(&admin, Method::PUT, path, body.clone()).await;
@@ -56,6 +71,30 @@ async fn versions_that_are_none_are_refused() {
         let (code, detail) = refusal(&admin, Method::POST, path, json!({"version": bad})).await;
         assert_eq!(code, Code::Invalid, "{bad:?}");
         assert!(detail.contains("version: "), "{detail}");
+    }
+    let (code, detail) = refusal(&admin, Method::POST, path, json!({})).await;
+    assert_eq!(code, Code::Invalid);
+    assert!(detail.contains("version: missing"), "{detail}");
+    let (code, detail) =
+        refusal(&admin, Method::POST, path, json!({"version": "v1", "plan": "nonsense"})).await;
+    assert_eq!(code, Code::Invalid);
+    assert!(detail.contains("plan: "), "{detail}");
+}
+
+#[tokio::test]
+async fn a_count_may_be_a_number_and_a_targets_name_has_no_empty_part() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let path = "/v1/namespaces/default/entities/web";
+    let body = json!({"external": {}, "policy": {"batch": 2, "success": "50%", "failures": 1}});
+    admin.send::<Value, Value>(Method::PUT, path, &body, SOON).await.unwrap();
+    let policy = admin.entity("default", "web").await.unwrap().policy;
+    assert_eq!((policy.batch.as_deref(), policy.failures.as_deref()), (Some("2"), Some("1")));
+    for bad in ["/a", "a/", "a//b", "/"] {
+        let body = json!({"targets": [{"name": bad}]});
+        let (code, detail) = refusal(&admin, Method::POST, &format!("{path}/reports"), body).await;
+        assert_eq!(code, Code::Invalid, "{bad}");
+        assert!(detail.contains("targets[0].name: "), "{detail}");
     }
 }
 
@@ -198,7 +237,7 @@ async fn a_body_that_is_missing_or_is_not_json_is_refused_with_what_it_lacks() {
         (Method::POST, "/v1/tokens", json!({}), Code::Invalid, "missing field `name`"),
         (Method::POST, "/v1/tokens", json!({"name": "kim", "role": "king"}), Code::Invalid, "viewer"),
         (Method::PUT, "/v1/namespaces/default/freezes/f", json!({"kind": "halt"}), Code::Invalid, "freeze"),
-        (Method::POST, "/v1/join", json!([]), Code::Invalid, "Join"),
+        (Method::POST, "/v1/join", json!([]), Code::Invalid, "expected a JSON object"),
     ];
     for (method, path, body, expected, part) in cases {
         let (code, detail) = refusal(&admin, method, path, body).await;

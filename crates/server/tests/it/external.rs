@@ -326,7 +326,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
         ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
         ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
-        ("web", many(1_001), Code::Invalid, "1001 given, at most 1000 allowed"),
+        ("web", many(10_001), Code::Invalid, "10001 given, at most 10000 allowed"),
     ] {
         let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);
         assert_eq!(found, code, "{detail}");
@@ -347,4 +347,39 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
     let viewer = installation.token("viewer").await;
     let (code, _) = problem(viewer.orchestrate("default", "web", &named("a")).await);
     assert_eq!(code, Code::Forbidden);
+}
+
+#[tokio::test]
+async fn ten_thousand_targets_are_reported_at_once_and_a_part_is_not_taken_for_all_of_them() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("1", "0s")).await;
+    let some = |numbers: std::ops::Range<usize>| {
+        let targets = numbers.map(|number| runs(&format!("shop-{number:05}"), "v1")).collect();
+        TargetReports { complete: true, ..partly(targets) }
+    };
+    let view = async || admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
+    let count = async || view().await.counts.targets;
+    orchestrate(&admin, &some(0..10_000)).await;
+    assert_eq!(count().await, 10_000);
+    // As by a controller that takes "complete" for "this is all of this call".
+    let (code, detail) = problem(admin.orchestrate("default", "web", &some(1_000..2_000)).await);
+    assert_eq!(code, Code::Refused);
+    assert!(detail.contains("it would remove 9000 others that are being reported"), "{detail}");
+    assert_eq!(count().await, 10_000);
+    let page = |numbers, after: &str, through: &str| TargetReports {
+        after: text(after),
+        through: text(through),
+        ..some(numbers)
+    };
+    orchestrate(&admin, &page(1_000..1_999, "shop-00999", "shop-01999")).await;
+    assert_eq!(count().await, 9_999, "only what is missing within the page is gone");
+    let (code, detail) =
+        problem(admin.orchestrate("default", "web", &page(2_000..2_001, "shop-02000", "shop-03000")).await);
+    assert_eq!(code, Code::Invalid);
+    assert!(detail.contains("shop-02000 is not between"), "{detail}");
+    let (code, _) = problem(
+        admin.orchestrate("default", "web", &TargetReports { complete: false, ..page(0..1, "a", "z") }).await,
+    );
+    assert_eq!(code, Code::Invalid);
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored::Ignored;
 use super::schema;
+use crate::shape::object;
 use crate::v1;
 use crate::v1::entity::EntitySpec;
 use crate::v1::external::settings::ExternalSettings;
@@ -59,7 +60,7 @@ pub struct EntityDocument {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Rollout policy of the entity.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub policy: Policy,
     /// Who is responsible for the entity: one line of at most 256 bytes. Without it, nobody is named.
     #[schema(example = "shop team")]

@@ -3,7 +3,7 @@
 use bellwether_core::records::policy::hook as core;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read_some};
+use crate::shape::{ShapeError, read_some, some_object};
 
 /// An HTTP endpoint that a rollout consults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -32,16 +32,16 @@ pub struct Hook {
 #[serde(deny_unknown_fields)]
 pub struct Hooks {
     /// Selects the targets that are updated next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_object", skip_serializing_if = "Option::is_none")]
     pub selection: Option<Hook>,
     /// Approves the selected targets before they are updated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_object", skip_serializing_if = "Option::is_none")]
     pub approval: Option<Hook>,
     /// Judges each target that has soaked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_object", skip_serializing_if = "Option::is_none")]
     pub monitoring: Option<Hook>,
     /// Removes targets that do not run the version once it is good.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_object", skip_serializing_if = "Option::is_none")]
     pub removal: Option<Hook>,
 }
 

@@ -3,6 +3,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::net::Ipv6Addr;
 
 use crate::words::name::Actor;
 use crate::words::time::Span;
@@ -88,8 +89,11 @@ impl Hook {
     /// Why the hook is not valid; `None` if it is.
     fn invalid_reason(&self) -> Option<String> {
         let rest = self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"));
+        let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
         let fits = |span: Span| (SHORTEST..=LONGEST).contains(&span);
-        if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+        if authority.is_some_and(|authority| authority.contains('@')) {
+            Some("an address has no user and password, which everybody could read; use token".to_string())
+        } else if !authority.is_some_and(is_host_and_port) {
             Some(format!("{:?} is not an address like https://host:port/path", self.url))
         } else if self.url.len() > MAX_TEXT_BYTES
             || self.url.chars().any(|c| c.is_whitespace() || c.is_control())
@@ -103,6 +107,25 @@ impl Hook {
             None
         }
     }
+}
+
+/// Whether a text is a host with or without a port, as in a URL.
+fn is_host_and_port(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(bracketed) => match bracketed.split_once(']') {
+            Some((address, rest)) if address.parse::<Ipv6Addr>().is_ok() => ("v6", rest),
+            Some(_) | None => return false,
+        },
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let is_named = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    let has_port = match port.strip_prefix(':') {
+        Some(port) => {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+        }
+        None => port.is_empty(),
+    };
+    !host.is_empty() && is_named && has_port
 }
 
 impl Hooks {

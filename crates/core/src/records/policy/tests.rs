@@ -117,7 +117,20 @@ fn hooks_that_cannot_be_asked_are_refused() {
     };
     let at = |url: &str| hook::Hook::at(url.to_string());
     assert!(Policy::new(hooked(at("https://chooser:8080/select"))).is_ok());
-    for url in ["ftp://x", "https://", "http:///x", "https://a b"] {
+    for url in [
+        "ftp://x",
+        "https://",
+        "http:///x",
+        "https://a b",
+        "http://x:99999/",
+        "http://x:0",
+        "http://x:+1",
+        "http://x:",
+        "http://[::1/",
+        "http://[::1]x",
+        "http://::1/",
+        "https://kim:secret@x/",
+    ] {
         assert!(refused(hooked(at(url))).contains("hooks: selection: "), "{url}");
     }
     let hasty = hook::Hook { every: Span::from_millis(1), ..at("http://x") };
