@@ -159,6 +159,7 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
         r#"{"state":"rolling_back"}"#,
         r#"{"state":"succeeded"}"#,
         r#"{"failed":1,"state":"partially_succeeded"}"#,
+        r#"{"failed":2,"state":"failed"}"#,
         r#"{"state":"rolled_back"}"#,
         r#"{"failed":1,"state":"rollback_failed"}"#,
         r#"{"aborted":{"by":"kim","reason":""},"state":"aborted"}"#,

@@ -170,6 +170,7 @@ fn world(names: &[TargetName]) -> World {
         contact: PresenceState::Up,
         contact_since: Timestamp::EPOCH,
         held: None,
+        drained: false,
         labels: Labels::default(),
         word: None,
     };

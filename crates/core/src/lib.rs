@@ -22,7 +22,7 @@
 //!
 //! // Two at a time; healthy for a minute counts as success.
 //! let policy = PolicyDraft { batch: "2".parse().ok(), soak: "60s".parse().ok(), ..PolicyDraft::default() };
-//! engine.set_policy(&namespace, &entity, Policy::new(policy)?, minute(0));
+//! engine.set_policy(&namespace, &entity, &Policy::new(policy)?, minute(0))?;
 //!
 //! // A controller reports the version of each target, is given the version to run, and applies it. v3 is broken.
 //! let mut fleet: Vec<TargetReport> = (1..=4)

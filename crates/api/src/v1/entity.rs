@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::external::settings::ExternalSettings;
 use super::labels::{labels_in, labels_out};
 use super::policy::Policy;
-use crate::shape::{ShapeError, one_line, read};
+use crate::shape::{ShapeError, object, one_line, read};
 use crate::word::words;
 
 words! {
@@ -61,7 +61,7 @@ pub struct EntitySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// Rollout policy; absent fields take their defaults.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub policy: Policy,
     /// Who is responsible for the entity: one line of at most 256 bytes. Empty or absent: it has no owner.
     #[schema(example = "shop team")]

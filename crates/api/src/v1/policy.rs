@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use self::fields::FieldNames;
 pub use self::hook::{Hook, Hooks, Monitor};
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, read, read_some, some_object, text_or_count};
 use crate::word::words;
 
 words! {
@@ -44,7 +44,7 @@ words! {
 pub struct Policy {
     /// Most targets in flight at once, `5%` or a count; with `0` no target is updated. Default 5%.
     #[schema(example = "5%")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "text_or_count", skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// Number or share of targets at which each stage ends, growing: `["1", "5%", "25% approve", "100%"]`; a
     /// stage with `approve` begins once a person has approved it. One stage if absent.
@@ -54,7 +54,7 @@ pub struct Policy {
     /// Most targets in flight, failing or unreachable together before another is updated, `20%` or a count,
     /// of all targets and of each domain. No limit if absent.
     #[schema(example = "20%")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "text_or_count", skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<String>,
     /// Share of targets that must succeed, `1%` to `100%`. Default 100%.
     #[schema(example = "99%")]
@@ -63,12 +63,12 @@ pub struct Policy {
     /// Most failed targets that are tolerated, a count or a share; one more and the version is bad. Default:
     /// what `success` leaves.
     #[schema(example = "3")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "text_or_count", skip_serializing_if = "Option::is_none")]
     pub failures: Option<String>,
     /// Most unreachable targets that are tolerated, a count or a share; one more and the rollout is paused.
     /// Default 10%.
     #[schema(example = "10%")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "text_or_count", skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
     /// How long a target must be healthy on the version, without interruption, to succeed; `0s` to `365d`.
     /// Default 60s.
@@ -112,17 +112,17 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Vec<String>>,
     /// Monitor that judges the rollout as a whole; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_object", skip_serializing_if = "Option::is_none")]
     pub monitor: Option<Monitor>,
     /// Hooks: HTTP endpoints that the rollout consults; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_object", skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
     /// What happens when the version is bad. Default `rollback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
     /// Most targets in flight during a rollback, a count or a share, not `0`. Default 100%.
     #[schema(example = "50%")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "text_or_count", skip_serializing_if = "Option::is_none")]
     pub rollback: Option<String>,
     /// What a request for a new version does to a rollout that is in progress. Default `replace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,10 +166,10 @@ impl From<&core::Policy> for Policy {
     }
 }
 
-impl TryFrom<&Policy> for core::Policy {
+impl TryFrom<&Policy> for core::PolicyDraft {
     type Error = ShapeError;
     fn try_from(from: &Policy) -> Result<Self, ShapeError> {
-        Self::new(core::PolicyDraft {
+        Ok(Self {
             batch: read_some("batch", from.batch.as_deref())?,
             stages: read_list("stages", from.stages.as_deref())?,
             max_unavailable: read_some("max_unavailable", from.max_unavailable.as_deref())?,
@@ -192,8 +192,20 @@ impl TryFrom<&Policy> for core::Policy {
             supersede: from.supersede.map(Into::into),
             settle: read_some("settle", from.settle.as_deref())?,
         })
-        .map_err(|error| ShapeError::at(error.field, error.reason))
     }
+}
+
+impl TryFrom<&Policy> for core::Policy {
+    type Error = ShapeError;
+    fn try_from(from: &Policy) -> Result<Self, ShapeError> {
+        Self::new(from.try_into()?).map_err(misfit)
+    }
+}
+
+/// The error of a policy that core refuses.
+#[must_use]
+pub fn misfit(error: core::PolicyError) -> ShapeError {
+    ShapeError::at(error.field, error.reason)
 }
 
 impl Policy {

@@ -57,6 +57,8 @@ pub enum RolloutActivity {
     Settled,
     /// No rollout is in progress; targets are left at the version that they run.
     Abandoned,
+    /// No rollout is in progress; the last one continued in spite of its failures, and targets are kept at its version.
+    Continued,
     /// A rollout assigns its version to targets.
     RollingForward {
         /// Number of the rollout.
@@ -92,6 +94,7 @@ impl From<&core::Progress> for Progress {
             activity: match from.activity {
                 core::RolloutActivity::Settled => RolloutActivity::Settled,
                 core::RolloutActivity::Abandoned => RolloutActivity::Abandoned,
+                core::RolloutActivity::Continued => RolloutActivity::Continued,
                 core::RolloutActivity::RollingForward(number) => {
                     RolloutActivity::RollingForward { rollout: number.get() }
                 }
@@ -121,6 +124,7 @@ impl TryFrom<Progress> for core::Progress {
             activity: match from.activity {
                 RolloutActivity::Settled => core::RolloutActivity::Settled,
                 RolloutActivity::Abandoned => core::RolloutActivity::Abandoned,
+                RolloutActivity::Continued => core::RolloutActivity::Continued,
                 RolloutActivity::RollingForward { rollout } => {
                     core::RolloutActivity::RollingForward(RolloutNumber::new(rollout))
                 }

@@ -18,7 +18,7 @@ use super::entity::{Entity, RequestKind};
 use super::evidence::Evidence;
 use super::policy::Policy;
 use super::progress::Progress;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, object, read, read_some};
 
 /// Request to start a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -32,7 +32,7 @@ pub struct NewRollout {
     #[serde(default)]
     pub reason: String,
     /// Policy fields for this rollout; the others are the entity's.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub policy: Policy,
     /// Names of policy fields that take their defaults for this rollout, like `windows`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -145,6 +145,9 @@ pub struct Rollout {
     /// The stage of the policy that the rollout is in.
     #[serde(default, skip_serializing_if = "is_first")]
     pub stage: StageProgress,
+    /// The largest number of targets so far, of which the tolerated failures are a share.
+    #[serde(default)]
+    pub enrolled: u64,
     /// The highest number of succeeded targets so far; only with a policy that has `progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<PeakProgress>,
@@ -255,6 +258,7 @@ impl From<&core::Rollout> for Rollout {
             waived_unreachable: from.waived.unreachable,
             waived_monitor: from.waived.monitor,
             stage: StageProgress { current: from.stage.at, approved: from.stage.approved },
+            enrolled: from.enrolled,
             peak: from.peak.map(|peak| PeakProgress { succeeded: peak.best, at_ms: peak.at.as_millis() }),
             counts: from.counts.into(),
             batches: from.batches.iter().map(RolloutBatch::from).collect(),
@@ -286,6 +290,7 @@ impl TryFrom<Rollout> for core::Rollout {
                 monitor: from.waived_monitor,
             },
             stage: core::StageProgress { at: from.stage.current, approved: from.stage.approved },
+            enrolled: from.enrolled,
             peak: from.peak.map(|peak| core::PeakProgress {
                 best: peak.succeeded,
                 at: Timestamp::from_millis(peak.at_ms),

@@ -45,6 +45,8 @@ words! {
         Succeeded = "succeeded",
         /// The target runs the last known good version again: its rollout was rolled back.
         RolledBack = "rolled_back",
+        /// The target had succeeded, and runs another version since.
+        Drifted = "drifted",
         /// The update failed; `evidence` shows how.
         Failed = "failed",
         /// The deadline passed while the target was unreachable.

@@ -154,6 +154,7 @@ pub(crate) const fn state(status: &RolloutStatus) -> (&'static str, Tone) {
         RolloutState::RollingBack => ("rolling back", Tone::Bad),
         RolloutState::Succeeded => ("succeeded", Tone::Good),
         RolloutState::PartiallySucceeded => ("partially succeeded", Tone::Busy),
+        RolloutState::Failed => ("failed", Tone::Bad),
         RolloutState::RolledBack => ("rolled back", Tone::Bad),
         RolloutState::RollbackFailed => ("rollback failed", Tone::Bad),
         RolloutState::Aborted => ("aborted", Tone::Bad),
@@ -208,6 +209,7 @@ const fn is_rollback(state: RolloutState) -> bool {
         | RolloutState::Paused
         | RolloutState::Succeeded
         | RolloutState::PartiallySucceeded
+        | RolloutState::Failed
         | RolloutState::Aborted
         | RolloutState::Superseded => false,
     }
@@ -324,6 +326,7 @@ fn unassigned(target: &TargetView) -> TargetView {
             _,
             TargetPhase::Succeeded
             | TargetPhase::RolledBack
+            | TargetPhase::Drifted
             | TargetPhase::Failed
             | TargetPhase::Unreachable
             | TargetPhase::Idle,
@@ -335,7 +338,7 @@ fn unassigned(target: &TargetView) -> TargetView {
 
 fn rank(word: &str) -> u8 {
     match word {
-        "failed" => 0,
+        "failed" | "drifted" => 0,
         "unreachable" => 1,
         "blocked" => 2,
         "succeeded" | "rolled_back" => FINISHED,

@@ -1,6 +1,8 @@
 //! An entity: something rolled out to many targets, and the requests people made of it. Written only by
 //! operations (`rollout::operations`); the outcome of rollouts is in [`super::progress`].
 
+mod policy_rules;
+
 use super::external::StalenessLimits;
 use super::policy::Policy;
 use crate::records::annotation::Annotation;

@@ -41,9 +41,11 @@ pub enum RolloutActivity {
     /// No rollout in progress; targets belong on last known good.
     #[default]
     Settled,
-    /// No rollout in progress; targets were left as they are, after an abort or a rollout without a known
-    /// good version.
+    /// No rollout in progress; targets were left as they are, after an abort.
     Abandoned,
+    /// No rollout in progress; the last one continued to its end in spite of its failures. Targets, also those that join
+    /// later, belong on its version.
+    Continued,
     /// This rollout dispatches its version.
     RollingForward(RolloutNumber),
     /// This rollout rolls its targets back to last known good.
@@ -81,7 +83,7 @@ impl Progress {
     #[must_use]
     pub const fn active(&self) -> Option<RolloutNumber> {
         match self.activity {
-            RolloutActivity::Settled | RolloutActivity::Abandoned => None,
+            RolloutActivity::Settled | RolloutActivity::Abandoned | RolloutActivity::Continued => None,
             RolloutActivity::RollingForward(number) | RolloutActivity::RollingBack(number) => Some(number),
         }
     }

@@ -58,6 +58,9 @@ pub struct Rollout {
     pub stage: StageProgress,
     /// The largest number of succeeded targets so far, and when; only for a policy with `progress`.
     pub peak: Option<PeakProgress>,
+    /// The largest number of targets so far: what the tolerated failures are a share of, so that targets that leave
+    /// lower nothing.
+    pub enrolled: u64,
     /// Counts of targets when the record was last written; the live ones come from the board.
     pub counts: TargetCounts,
     /// The batches that started, oldest first, at most the last [`MAX_BATCHES`].
@@ -66,7 +69,7 @@ pub struct Rollout {
     pub failures: Vec<TargetFailure>,
 }
 
-/// State of a rollout. The last six are final.
+/// State of a rollout. The last seven are final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutState {
     /// It dispatches its version, batch by batch.
@@ -79,8 +82,13 @@ pub enum RolloutState {
     RollingBack,
     /// Enough targets succeeded and none failed.
     Succeeded,
-    /// It ended, and some targets failed. Never shown as success.
+    /// It ended with a good version, and some targets failed. Never shown as success.
     PartiallySucceeded {
+        /// Number of failed targets.
+        failed: u64,
+    },
+    /// It continued to its end in spite of its failures, and the version is bad.
+    Failed {
         /// Number of failed targets.
         failed: u64,
     },
@@ -350,6 +358,7 @@ impl RolloutState {
             Self::InProgress | Self::Waiting(_) | Self::Paused(_) | Self::RollingBack => false,
             Self::Succeeded
             | Self::PartiallySucceeded { .. }
+            | Self::Failed { .. }
             | Self::RolledBack
             | Self::RollbackFailed { .. }
             | Self::Aborted { .. }

@@ -25,7 +25,7 @@ use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, TargetCounts};
 use crate::records::target::TargetState;
 use crate::rollout::observation::Observation;
-use crate::rollout::thresholds::Thresholds;
+use crate::rollout::thresholds::{RolloutSize, Thresholds};
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
 use crate::words::version::Version;
@@ -176,7 +176,7 @@ impl Board {
         let good = self.progress.last_known_good.as_ref();
         match self.progress.activity {
             RolloutActivity::Settled | RolloutActivity::RollingBack(_) => good.or(Some(&requested.version)),
-            RolloutActivity::Abandoned => Some(&requested.version),
+            RolloutActivity::Abandoned | RolloutActivity::Continued => Some(&requested.version),
             RolloutActivity::RollingForward(_) => self.progress.rolling.as_ref().or(Some(&requested.version)),
         }
     }
@@ -197,7 +197,8 @@ impl Board {
         names.map(BoardTarget::from)
     }
 
-    /// How many of its targets are functional: they run a version, report, and have no failure.
+    /// How many of its targets are functional: they run a version, report, have no failure, are not drained, and are not
+    /// being updated, unless their own checks passed after the update.
     #[must_use]
     pub fn functional(&self) -> u64 {
         u64::from(self.tree.tally().functional)
@@ -216,7 +217,9 @@ impl Board {
     pub fn counts(&self) -> TargetCounts {
         let tally = self.tree.tally();
         let targets = u64::from(tally.members);
-        let in_flight = tally.of(TargetPhase::InFlight) + tally.of(TargetPhase::HeldFlight);
+        let in_flight = tally.of(TargetPhase::InFlight)
+            + tally.of(TargetPhase::HeldFlight)
+            + tally.of(TargetPhase::Relapsed);
         if self.frame.stage == BoardMode::RollingBack {
             let before = self.rollout().map(|rollout| rollout.counts).unwrap_or_default();
             let (returned, failed_return) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Failed));
@@ -246,7 +249,9 @@ impl Board {
     #[must_use]
     pub fn thresholds(&self) -> Thresholds {
         let waived = self.rollout().map(|rollout| rollout.waived).unwrap_or_default();
-        Thresholds::of(&self.entity.policy, u64::from(self.tree.tally().members), waived)
+        let targets = u64::from(self.tree.tally().members);
+        let enrolled = self.rollout().map_or(targets, |rollout| rollout.enrolled.max(targets));
+        Thresholds::of(&self.entity.policy, RolloutSize { targets, enrolled }, waived)
     }
 
     pub(crate) const fn frame(&self) -> &BoardFrame {

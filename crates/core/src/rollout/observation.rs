@@ -35,6 +35,8 @@ pub struct Observation {
     pub contact_since: Timestamp,
     /// An operator's pause or cordon on the target, with its reason.
     pub held: Option<Arc<str>>,
+    /// Whether it is drained: what it serves is not returned to clients, so that it is not functional.
+    pub drained: bool,
     /// Labels that selectors match, besides its name.
     pub labels: Labels,
     /// The last answer of the monitoring hook about it.
@@ -69,6 +71,11 @@ pub enum TargetStage {
     Succeeded,
     /// It runs last known good again: its rollout was rolled back.
     RolledBack,
+    /// It had succeeded, and runs another version since.
+    Drifted {
+        /// The version that it runs.
+        running: Version,
+    },
     /// It failed, and makes no further attempt.
     Failed,
     /// It did not report before its deadline.
@@ -81,6 +88,9 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
     let Some(state) = state else { return TargetStage::Idle };
     match &state.outcome {
         AssignmentOutcome::Succeeded { .. } => {
+            if let Some(running) = observation.and_then(|observation| drifted(observation, state)) {
+                return TargetStage::Drifted { running: running.clone() };
+            }
             return match state.purpose {
                 AssignmentPurpose::Rollback => TargetStage::RolledBack,
                 AssignmentPurpose::Update | AssignmentPurpose::Adopted | AssignmentPurpose::KnownGood => {
@@ -119,6 +129,13 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
     }
 }
 
+/// The version that a target runs now, if it is on another one than its assignment, without an error.
+pub(crate) fn drifted<'a>(observation: &'a Observation, state: &TargetState) -> Option<&'a Version> {
+    let settled =
+        observation.activity == TargetActivity::Nothing && observation.answering == state.assignment;
+    observation.running.as_ref().filter(|running| settled && **running != state.version)
+}
+
 /// Whether it is not functional: it is silent, runs nothing, failed or fails its checks.
 pub(crate) fn is_broken(observation: &Observation) -> bool {
     let away = match observation.contact {
@@ -128,6 +145,16 @@ pub(crate) fn is_broken(observation: &Observation) -> bool {
     away || observation.running.is_none()
         || matches!(observation.health, TargetHealth::Failing { .. })
         || matches!(observation.activity, TargetActivity::Failed { .. })
+}
+
+/// Whether it is functional: in order, not drained, and not being updated, unless its own checks passed after the update.
+pub(crate) fn is_functional(observation: &Observation, in_flight: Option<&TargetState>) -> bool {
+    let proved = |state: &TargetState| {
+        observation.answering == state.assignment
+            && observation.health == TargetHealth::Healthy
+            && is_well(observation, &state.version)
+    };
+    !is_broken(observation) && !observation.drained && in_flight.is_none_or(proved)
 }
 
 /// Whether it reports, runs the version, has nothing left to do and is healthy.

@@ -75,7 +75,13 @@ pub enum OperationRefusal {
         "undo the rollout: there is no last known good version yet; use 'rollout abort', or 'rollout start' with another version"
     )]
     NoKnownGood,
-    /// Every target is on last known good, or on its way there.
+    /// The rollout is being rolled back already.
+    #[error("undo the rollout: it is being rolled back to {version} already; see 'rollout status'")]
+    RollingBackAlready {
+        /// Last known good.
+        version: Version,
+    },
+    /// Every target is on last known good.
     #[error(
         "undo the rollout: every target runs {version}, the last known good version; use 'rollout start' with another version"
     )]
@@ -146,9 +152,12 @@ pub fn undo(
     let pending = is_pending(entity, progress);
     let moved = match progress.activity {
         RolloutActivity::Settled | RolloutActivity::RollingBack(_) => false,
-        RolloutActivity::Abandoned => true,
+        RolloutActivity::Abandoned | RolloutActivity::Continued => true,
         RolloutActivity::RollingForward(_) => progress.rolling.as_ref() != Some(&good),
     };
+    if matches!(progress.activity, RolloutActivity::RollingBack(_)) && !pending {
+        return Err(OperationRefusal::RollingBackAlready { version: good });
+    }
     if !moved && !pending {
         return Err(OperationRefusal::NothingToUndo { version: good });
     }
@@ -247,6 +256,9 @@ fn unjudged(progress: &Progress) -> Option<&Version> {
         RolloutActivity::RollingForward(_) => {
             progress.rolling.as_ref().filter(|rolling| progress.bad(rolling).is_none())
         }
-        RolloutActivity::Settled | RolloutActivity::Abandoned | RolloutActivity::RollingBack(_) => None,
+        RolloutActivity::Settled
+        | RolloutActivity::Abandoned
+        | RolloutActivity::Continued
+        | RolloutActivity::RollingBack(_) => None,
     }
 }

@@ -21,22 +21,32 @@ pub struct Thresholds {
     pub max_unavailable: Option<u64>,
 }
 
+/// The number of targets that a policy's shares are taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RolloutSize {
+    /// Targets at present.
+    pub targets: u64,
+    /// The largest number of targets during the rollout: targets that left are no evidence, so that they lower no budget.
+    pub enrolled: u64,
+}
+
 impl Thresholds {
-    /// The thresholds for `targets` targets, including what a person accepted by resuming.
+    /// The thresholds for a number of targets, including what a person accepted by resuming.
     ///
     /// The tolerated failures always leave room for the needed successes.
     #[must_use]
-    pub fn of(policy: &Policy, targets: u64, waived: WaivedPauses) -> Self {
+    pub fn of(policy: &Policy, size: RolloutSize, waived: WaivedPauses) -> Self {
+        let RolloutSize { targets, enrolled } = size;
         let share = policy.success.of_rounded_up(targets).max(1);
-        let left_over = targets.saturating_sub(share);
-        let allowed = policy.failures.map_or(left_over, |failures| failures.of_at_most(targets));
+        let left_over = enrolled.saturating_sub(policy.success.of_rounded_up(enrolled).max(1));
+        let allowed = policy.failures.map_or(left_over, |failures| failures.of_at_most(enrolled));
         let tolerated = allowed.min(left_over).max(waived.failed);
         Self {
             batch: policy.batch.of_at_least_one(targets),
             rollback: policy.rollback.of_at_least_one(targets),
             needed: share.min(targets.saturating_sub(tolerated)).max(1),
             tolerated,
-            unreachable: policy.unreachable.of_at_most(targets).max(waived.unreachable),
+            unreachable: policy.unreachable.of_at_most(enrolled).max(waived.unreachable),
             max_unavailable: policy.max_unavailable.map(|most| most.of_at_least_one(targets)),
         }
     }
@@ -50,7 +60,11 @@ mod tests {
     fn of(success: &str, failures: Option<&str>, targets: u64) -> (u64, u64) {
         let failures = failures.map(|text| text.parse().unwrap());
         let draft = PolicyDraft { success: success.parse().ok(), failures, ..PolicyDraft::default() };
-        let thresholds = Thresholds::of(&Policy::new(draft).unwrap(), targets, WaivedPauses::default());
+        let thresholds = Thresholds::of(
+            &Policy::new(draft).unwrap(),
+            RolloutSize { targets, enrolled: targets },
+            WaivedPauses::default(),
+        );
         (thresholds.needed, thresholds.tolerated)
     }
 
@@ -73,7 +87,7 @@ mod tests {
     fn what_a_person_let_pass_lowers_what_is_needed() {
         let policy = Policy::new(PolicyDraft::default()).unwrap();
         let waived = WaivedPauses { failed: 3, unreachable: 4, monitor: false };
-        let thresholds = Thresholds::of(&policy, 10, waived);
+        let thresholds = Thresholds::of(&policy, RolloutSize { targets: 10, enrolled: 10 }, waived);
         assert_eq!((thresholds.needed, thresholds.tolerated, thresholds.unreachable), (7, 3, 4));
     }
 }

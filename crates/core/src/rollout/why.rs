@@ -9,7 +9,7 @@ use super::board::Board;
 use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
-use super::observation::{Observation, TargetStage, phase};
+use super::observation::{Observation, TargetStage, drifted, phase};
 use crate::records::progress::RolloutActivity;
 use crate::records::rollout::{Direction, Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
@@ -37,8 +37,9 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         TargetPhase::Rest
         | TargetPhase::Succeeded
         | TargetPhase::Adopted
+        | TargetPhase::Relapsed
         | TargetPhase::Failed
-        | TargetPhase::Lost => why_assigned(member, now),
+        | TargetPhase::Lost => why_assigned(board, member, now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
         | TargetPhase::Settling
@@ -48,6 +49,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         }
         TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waiting to be updated"),
         TargetPhase::Returning => why_waiting(board, "in contact again, waiting for room in the batch"),
+        TargetPhase::Arrived => why_waiting(board, &format!("joined on {}", rolling(board))),
         TargetPhase::Passing => why_waiting(board, "waiting for the newer version"),
         TargetPhase::Newcomer => {
             why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))
@@ -61,7 +63,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     }
 }
 
-fn why_assigned(member: &BoardMember, now: Timestamp) -> String {
+fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else {
         return "no version assigned yet".into();
     };
@@ -70,10 +72,17 @@ fn why_assigned(member: &BoardMember, now: Timestamp) -> String {
         AssignmentOutcome::InFlight => format!("assigned {version}"),
         AssignmentOutcome::Succeeded { failed_later: None, .. } => format!("on {version}, nothing to do"),
         AssignmentOutcome::Succeeded { failed_later: Some(at), .. } => {
-            format!(
-                "on {version}, failing for {}; not rolled back, because it had succeeded",
-                now.since(*at).brief()
-            )
+            let seen = member.observation.as_ref().and_then(|observation| drifted(observation, state));
+            let what = match seen {
+                Some(running) => format!("back on {running} without an error, assigned {version}"),
+                None => format!("on {version}, failing for {}", now.since(*at).brief()),
+            };
+            let then = if board.frame().stage == BoardMode::Judging {
+                format!("fails after {}, unless it recovers", board.entity().policy.deadline.brief())
+            } else {
+                "not rolled back, because it had succeeded".into()
+            };
+            format!("{what}; {then}")
         }
         AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
         AssignmentOutcome::Unreachable { at } => {
@@ -97,9 +106,11 @@ fn why_in_flight(board: &Board, member: &BoardMember, now: Timestamp) -> String 
         }
         TargetStage::Settling => format!("on {version}, not healthy yet"),
         TargetStage::Blocked { reason } => format!("assigned {version}, blocked: {reason}"),
-        TargetStage::Succeeded | TargetStage::RolledBack | TargetStage::Failed | TargetStage::Unreachable => {
-            format!("assigned {version}")
-        }
+        TargetStage::Succeeded
+        | TargetStage::RolledBack
+        | TargetStage::Drifted { .. }
+        | TargetStage::Failed
+        | TargetStage::Unreachable => format!("assigned {version}"),
     };
     format!("{activity}; {}", why_clock(board, member.observation.as_ref(), state, now))
 }
@@ -173,7 +184,7 @@ pub fn why_rollout(board: &Board, last: Option<&Rollout>) -> String {
     let outcome = last.and_then(|last| ended::outcome(last, good));
     let outcome = outcome.unwrap_or_else(|| "no rollout is in progress".into());
     match (progress.activity, good) {
-        (RolloutActivity::Abandoned, Some(good)) => {
+        (RolloutActivity::Abandoned | RolloutActivity::Continued, Some(good)) => {
             format!("{outcome}; {good} is last known good; use 'rollout start' or 'rollout undo'")
         }
         (_, None) => format!("{outcome}; no version is last known good yet"),
@@ -232,5 +243,5 @@ fn rolling(board: &Board) -> String {
 }
 
 fn known_good(board: &Board) -> String {
-    board.frame().good.as_ref().map_or_else(|| "last known good".into(), ToString::to_string)
+    board.frame().base.as_ref().map_or_else(|| "last known good".into(), ToString::to_string)
 }

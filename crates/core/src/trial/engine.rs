@@ -5,7 +5,8 @@
 //!
 //! The caller asks the policy's hooks: the engine returns its questions, and the caller passes the answers
 //! back. Here a controller starts green machines beside the blue ones, and removes the blue ones once the
-//! version is good; if the version were bad, no blue machine would have been touched.
+//! version is good; if the version were bad, no blue machine would have been touched. A machine that joins on the
+//! version of the rollout belongs to it: its failure counts.
 //!
 //! ```
 //! use bellwether_core::records::policy::hook::{Hook, Hooks};
@@ -26,8 +27,9 @@
 //! };
 //! let hook = |path: &str| Some(Hook::at(format!("https://controller.example/{path}")));
 //! let hooks = Hooks { selection: hook("next"), removal: hook("remove"), ..Hooks::NONE };
-//! let draft = PolicyDraft { success: "50%".parse().ok(), hooks: Some(hooks), ..PolicyDraft::default() };
-//! engine.set_policy(&namespace, &entity, Policy::new(draft)?, minute(0));
+//! let (success, failures) = ("50%".parse().ok(), "0".parse().ok());
+//! let draft = PolicyDraft { success, failures, hooks: Some(hooks), ..PolicyDraft::default() };
+//! engine.set_policy(&namespace, &entity, &Policy::new(draft)?, minute(0))?;
 //!
 //! // Two blue machines run v1, which is good after the soak.
 //! let intent = |n| Annotation::of("alice".parse().unwrap(), minute(n));
@@ -66,7 +68,7 @@ use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, TargetSource};
 use crate::records::event::EventDraft;
 use crate::records::external::{StalenessLimits, due};
-use crate::records::policy::Policy;
+use crate::records::policy::{Policy, PolicyError};
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
@@ -96,11 +98,23 @@ impl RolloutEngine {
     }
 
     /// Sets an entity's policy; creates the entity if it does not exist.
-    pub fn set_policy(&mut self, namespace: &Namespace, entity: &EntityName, policy: Policy, now: Timestamp) {
+    ///
+    /// # Errors
+    /// [`PolicyError`] naming the field that has no meaning for targets that a controller reports.
+    pub fn set_policy(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<(), PolicyError> {
         let world = self.world(namespace, entity);
-        let entity = Entity { policy, ..world.board.entity().clone() };
+        let known = world.board.entity();
+        let policy = known.kind.policy(&known.source, policy.to_draft())?;
+        let entity = Entity { policy, ..known.clone() };
         world.board.fold_entity(Arc::new(entity));
         world.decide(now);
+        Ok(())
     }
 
     /// Requests a version for an entity; creates the entity, with the default policy, if it does not exist.

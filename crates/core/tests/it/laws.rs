@@ -4,7 +4,7 @@
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft};
-use bellwether_core::records::progress::RolloutActivity;
+use bellwether_core::records::progress::{Progress, RolloutActivity};
 use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::{Rollout, VersionJudgement};
 use bellwether_core::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
@@ -33,9 +33,9 @@ impl World {
         self.states.values().filter(counts).count() as u64
     }
 
-    /// Failures that the policy tolerates among this world's targets, reckoned without the engine.
-    fn tolerated(&self) -> u64 {
-        let targets = self.observations.len() as u64;
+    /// Failures that the policy tolerates among the most targets of a rollout, reckoned without the engine.
+    fn tolerated(&self, rollout: &Rollout) -> u64 {
+        let targets = rollout.enrolled.max(self.observations.len() as u64);
         let needed = (targets * u64::from(self.entity.policy.success.get())).div_ceil(100).max(1);
         let left = targets.saturating_sub(needed);
         match self.entity.policy.failures {
@@ -72,7 +72,9 @@ fn check_any(before: &World, after: &World) {
     assert!(!fresh || after.in_flight() <= most, "{} in flight, {most} at once", after.in_flight());
     for (name, state, _) in &assigned {
         let version = Some(&state.version);
-        let slots = [after.progress.rolling.as_ref(), after.progress.last_known_good.as_ref()];
+        let Progress { rolling, last_known_good, target, activity, .. } = &after.progress;
+        let kept = target.as_ref().filter(|_| *activity == RolloutActivity::Continued);
+        let slots = [rolling.as_ref(), last_known_good.as_ref(), kept];
         let runs = after.observations.get(*name).and_then(|observation| observation.running.as_ref());
         let adopted = !state.is_in_flight() && runs == version;
         assert!(
@@ -158,7 +160,8 @@ fn check_pass(before: &World, after: &World) {
         && after.entity.policy.on_failure != OnFailure::Continue
         && !matches!(rollout.judgement, VersionJudgement::Good { .. })
     {
-        let (failed, tolerated) = (after.failed(&rollout), after.tolerated().max(rollout.waived.failed));
+        let (failed, tolerated) =
+            (after.failed(&rollout), after.tolerated(&rollout).max(rollout.waived.failed));
         let turned = |(_, state, _): &(&TargetName, &TargetState, bool)| {
             state.purpose == AssignmentPurpose::Update && state.is_in_flight()
         };
@@ -180,7 +183,7 @@ fn check_promotion(after: &World) {
     let rollout =
         after.rollouts.values().rev().filter(judged).find(|rollout| rollout.version == *good).unwrap();
     let counts = rollout.counts;
-    let tolerated = after.tolerated().max(rollout.waived.failed);
+    let tolerated = after.tolerated(rollout).max(rollout.waived.failed);
     assert!(counts.succeeded >= 1, "{good} became good without a success: {counts:?}");
     assert!(counts.failed <= tolerated || rollout.is_over(), "{good} became good: {counts:?}, {tolerated}");
 }

@@ -21,7 +21,7 @@ impl Controller {
         let (namespace, entity) = (namespace.parse().unwrap(), "web".parse().unwrap());
         let mut engine = RolloutEngine::new();
         let now = Timestamp::from_millis(1_000_000);
-        engine.set_policy(&namespace, &entity, Policy::new(draft).unwrap(), now);
+        engine.set_policy(&namespace, &entity, &Policy::new(draft).unwrap(), now).unwrap();
         Self { engine, namespace, entity, now }
     }
 

@@ -69,7 +69,10 @@ plays! {
     a_stage_waits_for_a_persons_approval
     a_stop_by_label_holds_the_way_back_of_its_targets
     a_stop_holds_everything_within_one_pass
+    a_success_that_was_lost_again_is_none_at_the_judgement
     a_target_reports_the_version_without_an_assignment
+    a_target_that_falls_back_after_the_version_is_good_is_reported
+    a_target_that_falls_back_counts_until_the_version_is_good
     a_target_that_is_lost_again_is_no_progress
     a_target_that_joins_gets_last_known_good_then_its_turn
     a_target_that_leaves_in_flight_lowers_what_is_needed
@@ -87,6 +90,7 @@ plays! {
     approval_holds_until_it_agrees
     approval_is_for_those_it_was_asked_about
     blue_and_green_by_hooks
+    blue_and_green_with_bad_green_ones_is_rolled_back
     domains_come_in_the_order_that_was_given
     enough_successes_make_it_good_while_others_are_in_flight
     failing_during_the_soak_with_fail_fast
@@ -107,9 +111,11 @@ plays! {
     no_target_is_assigned_twice_when_the_batch_grows
     no_target_version_ever_set
     nobody_can_be_reached
+    nobody_succeeded_is_failed_and_not_in_part
     nobody_takes_a_turn_while_two_domains_are_in_flight
     nothing_more_may_become_unavailable_and_it_says_so
     on_failure_continue_goes_to_the_end_without_a_good_version
+    on_failure_continue_is_good_when_all_are_mended_by_the_end
     on_failure_continue_is_never_good_with_too_many_failures
     on_failure_pause_waits_for_a_person
     one_domain_at_a_time
@@ -130,6 +136,7 @@ plays! {
     soak_of_zero
     stages_cap_how_far_it_goes
     targets_on_a_replaced_version_go_back_with_the_rest
+    targets_that_leave_lower_no_budget
     targets_with_a_window_of_their_own_wait_for_it
     the_deadline_says_what_the_target_was_doing
     the_decider_dies_before_it_replaces_a_rollout
@@ -149,7 +156,9 @@ plays! {
     waiting_for_a_need_on_the_target_does_not_eat_its_deadline
     waiting_for_a_window_does_not_count_against_progress
     when_everything_is_broken_a_good_version_gets_through_all_the_same
+    who_joins_after_a_rollout_that_continued_gets_its_version
     who_joins_after_the_end_gets_last_known_good
+    without_fail_fast_one_that_falls_back_has_its_deadline_to_recover
     without_fail_fast_only_the_deadline_fails
     zero_targets_wait_and_never_promote
 }

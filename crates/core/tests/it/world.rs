@@ -234,6 +234,7 @@ pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation
         contact: PresenceState::Up,
         contact_since: Timestamp::EPOCH,
         held: None,
+        drained: false,
         labels: Labels::default(),
         word: None,
     }

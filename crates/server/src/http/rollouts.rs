@@ -232,6 +232,7 @@ const fn word(phase: &TargetStage) -> (TargetPhase, Option<Timestamp>) {
         TargetStage::Blocked { .. } => (TargetPhase::Blocked, None),
         TargetStage::Succeeded => (TargetPhase::Succeeded, None),
         TargetStage::RolledBack => (TargetPhase::RolledBack, None),
+        TargetStage::Drifted { .. } => (TargetPhase::Drifted, None),
         TargetStage::Failed => (TargetPhase::Failed, None),
         TargetStage::Unreachable => (TargetPhase::Unreachable, None),
     }

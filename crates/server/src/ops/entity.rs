@@ -5,10 +5,9 @@ use std::time::Duration;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::policy::OnFailure;
 use bellwether_core::records::entity::{Entity, EntityInfo, EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::policy::Policy;
+use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::RequestNumber;
 use bellwether_core::words::name::{Actor, EntityName, Namespace, ProfileName};
@@ -45,7 +44,7 @@ pub async fn set(
             let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
             let kind = kind_of(name, old.as_ref(), asked.as_ref())?;
             same_source(name, old.as_ref(), &source)?;
-            let policy = policy(&kind, &spec.policy)?;
+            let policy = policy(&kind, &source, &spec.policy)?;
             let new = match &old {
                 Some(old) => changed(old, source.clone(), policy, info.clone()),
                 None => Entity {
@@ -118,29 +117,18 @@ fn kind_of(
     }
 }
 
-/// The policy of an entity of this kind. A run of an action cannot be undone, so a failure pauses, unless the policy says
-/// `continue`.
+/// The policy that a person asks for an entity of this kind with these targets.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub fn policy(kind: &EntityKind, asked: &v1::policy::Policy) -> Result<Policy, ShapeError> {
-    let mut asked = asked.clone();
-    if let EntityKind::Action(action) = kind {
-        let at = |field: &str, reason: String| Err(ShapeError::at(&format!("policy.{field}"), reason));
-        match asked.on_failure {
-            None => asked.on_failure = Some(OnFailure::Pause),
-            Some(OnFailure::Rollback) => {
-                let reason = format!("action {action} cannot be rolled back; use pause or continue");
-                return at("on_failure", reason);
-            }
-            Some(OnFailure::Pause | OnFailure::Continue) => {}
-        }
-        if asked.retries.is_some_and(|retries| retries > 0) {
-            let reason = format!("action {action} runs once; start another rollout to run it again");
-            return at("retries", reason);
-        }
-    }
-    Policy::try_from(&asked).map_err(|error: ShapeError| error.within("policy"))
+pub fn policy(
+    kind: &EntityKind,
+    source: &TargetSource,
+    asked: &v1::policy::Policy,
+) -> Result<Policy, ShapeError> {
+    let policy =
+        PolicyDraft::try_from(asked).and_then(|draft| kind.policy(source, draft).map_err(v1::policy::misfit));
+    policy.map_err(|error| error.within("policy"))
 }
 
 /// Writes the profile unchanged, in the transaction that begins to use it, so that it cannot be deleted concurrently.

@@ -54,6 +54,9 @@ impl From<OperationRefusal> for OpError {
 
 impl From<UnresolvedVersion> for OpError {
     fn from(unresolved: UnresolvedVersion) -> Self {
+        if matches!(unresolved, UnresolvedVersion::Unsaid { .. }) {
+            return ShapeError::at("version", format!("missing: {}", unresolved.hint())).into();
+        }
         let hint = Some(unresolved.hint());
         Self::Refused { reason: unresolved.to_string(), hint }
     }
@@ -233,7 +236,7 @@ pub(super) fn policy(
     unset: &[String],
 ) -> Result<Policy, ShapeError> {
     let now = v1::policy::Policy::from(&entity.policy).without(unset)?;
-    super::entity::policy(&entity.kind, &now.overlaid(over.clone()))
+    super::entity::policy(&entity.kind, &entity.source, &now.overlaid(over.clone()))
 }
 
 /// The refusal to undo or retry an action.

@@ -1,6 +1,6 @@
 //! Applying documents: all of them or none, as one transaction, by the rights and rules of single operations.
 
-mod aborted;
+mod ended;
 mod round_trip;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::slot::AcquireSlot;
 use serde_json::json;
 
-use crate::harness::{Installation, Node, policy, problem, until};
+use crate::harness::{Installation, policy, problem};
 
 fn entity(name: &str) -> EntityDocument {
     EntityDocument { name: name.to_owned(), selector: "role=web".to_owned(), ..EntityDocument::default() }
@@ -365,40 +365,4 @@ async fn two_that_apply_the_same_objects_at_once_both_succeed_and_one_of_them_wi
         versions.dedup();
         assert!(versions.len() == 1 && [one, other].contains(&versions[0]), "{versions:?}");
     }
-}
-
-/// The entity `web` at a version, for all nodes at once.
-fn at(version: &str) -> Vec<Document> {
-    let policy = policy("100%", "0s");
-    vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
-}
-
-/// Applies v1, which is good on the node, and then v2.
-async fn on_the_way_to_v2(admin: &Client, node: &Node) {
-    apply(admin, at("v1")).await;
-    let number = node.assigned("v1").await;
-    node.runs("v1", number, TargetHealth::Healthy).await;
-    until(admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
-    apply(admin, at("v2")).await;
-}
-
-#[tokio::test]
-async fn a_known_bad_version_is_refused_and_what_is_there_after_its_rollback_changes_nothing() {
-    let installation = Installation::patient().await;
-    let admin = installation.admin();
-    let node = installation.node("web-1").await;
-    on_the_way_to_v2(&admin, &node).await;
-    let number = node.assigned("v2").await;
-    node.runs("v2", number, failing()).await;
-    until(&admin, |view| !view.progress.bad.is_empty()).await;
-    let (code, detail) = problem(admin.apply("default", &request(at("v2"))).await);
-    assert!(
-        code == Code::Refused && detail.contains("entity/web") && detail.contains("known bad"),
-        "{detail}"
-    );
-    let exported = admin.documents("default").await.unwrap().items;
-    let Some(Document::Entity(exported_web)) = exported.first() else { panic!("{exported:?}") };
-    assert_eq!(exported_web.version.as_deref(), Some("v1"));
-    assert_eq!(apply(&admin, exported).await[0].1, ApplyOutcome::Unchanged);
-    assert_eq!(apply(&admin, at("v1")).await[0].1, ApplyOutcome::Unchanged);
 }

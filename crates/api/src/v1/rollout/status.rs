@@ -25,8 +25,10 @@ words! {
         RollingBack = "rolling_back",
         /// It ended: no target failed.
         Succeeded = "succeeded",
-        /// It ended: some targets failed, `failed` of them.
+        /// It ended: the version is good, and `failed` targets failed.
         PartiallySucceeded = "partially_succeeded",
+        /// It ended in spite of its failures: the version is bad, and `failed` targets failed.
+        Failed = "failed",
         /// It ended: every target that was updated is rolled back.
         RolledBack = "rolled_back",
         /// It ended: `failed` targets failed while they were rolled back.
@@ -49,7 +51,7 @@ pub struct RolloutStatus {
     /// With state `paused`: why it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<RolloutPause>,
-    /// With states `partially_succeeded` and `rollback_failed`: the number of targets that failed.
+    /// With states `partially_succeeded`, `failed` and `rollback_failed`: the number of targets that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u64>,
     /// With state `aborted`: who aborted it.
@@ -83,6 +85,9 @@ impl From<&core::RolloutState> for RolloutStatus {
             core::RolloutState::PartiallySucceeded { failed } => {
                 Self { failed: Some(*failed), ..plain(RolloutState::PartiallySucceeded) }
             }
+            core::RolloutState::Failed { failed } => {
+                Self { failed: Some(*failed), ..plain(RolloutState::Failed) }
+            }
             core::RolloutState::RolledBack => plain(RolloutState::RolledBack),
             core::RolloutState::RollbackFailed { failed } => {
                 Self { failed: Some(*failed), ..plain(RolloutState::RollbackFailed) }
@@ -110,6 +115,7 @@ impl TryFrom<RolloutStatus> for core::RolloutState {
             RolloutState::PartiallySucceeded => {
                 Self::PartiallySucceeded { failed: detail("failed", from.failed)? }
             }
+            RolloutState::Failed => Self::Failed { failed: detail("failed", from.failed)? },
             RolloutState::RolledBack => Self::RolledBack,
             RolloutState::RollbackFailed => Self::RollbackFailed { failed: detail("failed", from.failed)? },
             RolloutState::Aborted => {

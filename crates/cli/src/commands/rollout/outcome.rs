@@ -19,7 +19,8 @@ const fn of_status(status: &RolloutStatus) -> Exit {
         RolloutState::InProgress | RolloutState::Waiting | RolloutState::Succeeded => Exit::Yes,
         RolloutState::Paused => Exit::NeedsPerson,
         RolloutState::PartiallySucceeded => Exit::Partial,
-        RolloutState::RollingBack
+        RolloutState::Failed
+        | RolloutState::RollingBack
         | RolloutState::RolledBack
         | RolloutState::RollbackFailed
         | RolloutState::Aborted
@@ -79,6 +80,7 @@ mod tests {
             (RolloutState::Waiting, Exit::Yes, "0"),
             (RolloutState::Succeeded, Exit::Yes, "0"),
             (RolloutState::RollingBack, Exit::No, "1"),
+            (RolloutState::Failed, Exit::No, "1"),
             (RolloutState::RolledBack, Exit::No, "1"),
             (RolloutState::RollbackFailed, Exit::No, "1"),
             (RolloutState::Aborted, Exit::No, "1"),

@@ -47,6 +47,7 @@ fn view() -> RolloutView {
         waived_unreachable: 0,
         waived_monitor: false,
         stage: StageProgress::default(),
+        enrolled: 0,
         peak: None,
         counts: TargetCounts::default(),
         batches: vec![batch(1, 1_000), batch(2, 5_000)],

@@ -167,6 +167,7 @@ fn apply_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>)
             | RolloutState::RollingBack
             | RolloutState::Succeeded
             | RolloutState::PartiallySucceeded { .. }
+            | RolloutState::Failed { .. }
             | RolloutState::RolledBack
             | RolloutState::RollbackFailed { .. }
             | RolloutState::Aborted { .. }

@@ -28,12 +28,13 @@ pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
         return false;
     }
     let frame = pass.board.frame();
-    match (frame.stage, frame.rolling.clone(), frame.good.clone()) {
+    match (frame.stage, frame.rolling.clone(), frame.base.clone()) {
         (BoardMode::Judging | BoardMode::Finishing, Some(rolling), good) => {
             let back = resume_returning(pass, pass.board.thresholds().batch);
+            let arrived = enlist_arrived(pass, &rolling);
             let newcomers = good.is_some_and(|good| bring_to(pass, &good));
             let turns = dispatch_updates(pass, &rolling);
-            back || newcomers || turns
+            back || arrived || newcomers || turns
         }
         (BoardMode::RollingBack, _, Some(good)) => {
             let back = resume_returning(pass, pass.board.thresholds().rollback);
@@ -68,10 +69,26 @@ fn resume_returning(pass: &mut Pass<'_>, batch: u64) -> bool {
     !names.is_empty()
 }
 
+/// Targets that joined on the rolling version, and are not healthy on it, belong to this rollout: what they do from now on
+/// counts. Nothing changes for them, so that no hook is asked.
+fn enlist_arrived(pass: &mut Pass<'_>, rolling: &Version) -> bool {
+    assign_joined(pass, TargetPhase::Arrived, rolling, AssignmentPurpose::Adopted)
+}
+
 /// Assigns last known good to newcomers, within the batch.
 fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
-    let newcomers = PhaseSet::of(&[TargetPhase::Newcomer]);
-    if pass.board.tree().tally().count(newcomers) == 0 {
+    assign_joined(pass, TargetPhase::Newcomer, good, AssignmentPurpose::KnownGood)
+}
+
+/// Assigns a version to those that joined, within the batch, unless a freeze or window blocks them.
+fn assign_joined(
+    pass: &mut Pass<'_>,
+    phase: TargetPhase,
+    version: &Version,
+    purpose: AssignmentPurpose,
+) -> bool {
+    let joined = PhaseSet::of(&[phase]);
+    if pass.board.tree().tally().count(joined) == 0 {
         return false;
     }
     if let Some(freeze) = pass.environment.freeze(&pass.board.entity().name, pass.now) {
@@ -80,10 +97,9 @@ fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
         return false;
     }
     let gate = DispatchGate::for_known_good(pass);
-    let (names, until) =
-        (open_names(pass, newcomers, capacity::room_for_newcomers(pass), &gate), gate.until());
+    let (names, until) = (open_names(pass, joined, capacity::room_for_newcomers(pass), &gate), gate.until());
     pass.look_again(until);
-    tell(pass, &names, good, AssignmentPurpose::KnownGood)
+    tell(pass, &names, version, purpose)
 }
 
 /// At most `limit` names of targets in these phases that no freeze or window blocks.

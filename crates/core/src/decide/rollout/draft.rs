@@ -151,6 +151,7 @@ impl RolloutDraft {
             waived: WaivedPauses::default(),
             stage: StageProgress::default(),
             peak: None,
+            enrolled: 0,
             counts: TargetCounts::default(),
             batches: Vec::new(),
             failures: Vec::new(),
@@ -175,7 +176,7 @@ impl RolloutDraft {
             follow_judgement(progress, &rollout);
             progress.activity = activity(&rollout);
             progress.rolling = match progress.activity {
-                RolloutActivity::Settled | RolloutActivity::Abandoned => None,
+                RolloutActivity::Settled | RolloutActivity::Abandoned | RolloutActivity::Continued => None,
                 RolloutActivity::RollingForward(_) => Some(rollout.version.clone()),
                 RolloutActivity::RollingBack(_) => progress.last_known_good.clone(),
             };
@@ -232,6 +233,7 @@ const fn activity(rollout: &Rollout) -> RolloutActivity {
             VersionJudgement::Good { .. },
         ) => RolloutActivity::Settled,
         (RolloutState::RolledBack | RolloutState::RollbackFailed { .. }, _, _) => RolloutActivity::Settled,
+        (RolloutState::Failed { .. }, _, _) => RolloutActivity::Continued,
         (
             RolloutState::Succeeded
             | RolloutState::PartiallySucceeded { .. }

@@ -41,6 +41,7 @@ pub(super) const fn kind_of_turn(before: &RolloutState, after: &RolloutState) ->
         (_, RolloutState::RollingBack) => Some("rollout.rolling_back"),
         (_, RolloutState::Succeeded) => Some("rollout.succeeded"),
         (_, RolloutState::PartiallySucceeded { .. }) => Some("rollout.partially_succeeded"),
+        (_, RolloutState::Failed { .. }) => Some("rollout.failed"),
         (_, RolloutState::RolledBack) => Some("rollout.rolled_back"),
         (_, RolloutState::RollbackFailed { .. }) => Some("rollout.rollback_failed"),
         (_, RolloutState::Aborted { .. }) => Some("rollout.aborted"),

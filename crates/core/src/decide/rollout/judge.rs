@@ -39,6 +39,7 @@ pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
             | RolloutState::Paused(_)
             | RolloutState::Succeeded
             | RolloutState::PartiallySucceeded { .. }
+            | RolloutState::Failed { .. }
             | RolloutState::RolledBack
             | RolloutState::RollbackFailed { .. }
             | RolloutState::Aborted { .. }
@@ -72,6 +73,9 @@ enum Assessment {
 fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollout) {
     let (counts, thresholds) = (pass.board.counts(), pass.board.thresholds());
     monitor::count_gain(pass, draft, rollout, &counts);
+    if counts.targets > rollout.enrolled {
+        draft.change_rollout(|rollout| rollout.enrolled = counts.targets);
+    }
     let call = call(pass, rollout, &counts, &thresholds);
     let board = &pass.board;
     match call {
@@ -236,8 +240,10 @@ fn end_forward(draft: &mut RolloutDraft, rollout: &Rollout, counts: &TargetCount
     }
     let state = if good && failed == 0 {
         RolloutState::Succeeded
-    } else {
+    } else if good {
         RolloutState::PartiallySucceeded { failed }
+    } else {
+        RolloutState::Failed { failed }
     };
     draft.turn_to(state, cause);
 }

@@ -9,6 +9,7 @@ use super::pass::Pass;
 use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
+use crate::rollout::board::frame::BoardMode;
 use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::TargetPhase;
 use crate::words::name::TargetName;
@@ -16,15 +17,29 @@ use crate::words::version::Version;
 
 pub(super) fn succeed(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
     let soaked = pass.board.entity().policy.soak;
-    let event = (state.purpose == AssignmentPurpose::Update)
-        .then(|| event(pass, "target.succeeded", name, &state.version, format!("healthy for {soaked}")));
+    let (kind, cause) = match &state.outcome {
+        AssignmentOutcome::Failed { at, .. } => (
+            "target.recovered",
+            format!("healthy for {soaked}, {} after it had failed", pass.now.since(*at).brief()),
+        ),
+        AssignmentOutcome::InFlight
+        | AssignmentOutcome::Succeeded { .. }
+        | AssignmentOutcome::Unreachable { .. } => ("target.succeeded", format!("healthy for {soaked}")),
+    };
+    let event = matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
+        .then(|| event(pass, kind, name, &state.version, cause));
     let outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
 }
 
 pub(super) fn fail(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, evidence: Arc<Evidence>) {
-    let counts =
-        [TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Succeeded, TargetPhase::Adopted];
+    let counts = [
+        TargetPhase::InFlight,
+        TargetPhase::HeldFlight,
+        TargetPhase::Succeeded,
+        TargetPhase::Adopted,
+        TargetPhase::Relapsed,
+    ];
     if counts.contains(&member.place.phase) {
         pass.keep_failure(&member.name, &evidence);
     }
@@ -33,11 +48,13 @@ pub(super) fn fail(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetStat
     pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
 }
 
-pub(super) fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
+pub(super) fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState, evidence: &Evidence) {
     if let AssignmentOutcome::Succeeded { at, .. } = state.outcome {
         // A failure long after is not attributed to the version: it is stored, but without an event.
         let late = pass.now.since(at);
-        let cause = format!("failing, {late} after it had succeeded; not rolled back");
+        let judged = pass.board.frame().stage != BoardMode::Judging;
+        let then = if judged { "; not rolled back" } else { "" };
+        let cause = format!("{}, {} after it had succeeded{then}", evidence.summary, late.brief());
         let event = (late <= pass.board.entity().policy.settle)
             .then(|| event(pass, "target.late_failure", name, &state.version, cause));
         let outcome = AssignmentOutcome::Succeeded { at, failed_later: Some(pass.now) };

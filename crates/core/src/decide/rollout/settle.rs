@@ -26,13 +26,14 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         UpcomingChange::Nothing
         | UpcomingChange::Success(_)
         | UpcomingChange::Adoption(_)
+        | UpcomingChange::Relapse(..)
         | UpcomingChange::RunOut(_) => true,
         UpcomingChange::Removal
         | UpcomingChange::ClockTurn
         | UpcomingChange::Failure(_)
         | UpcomingChange::AlreadyGood
         | UpcomingChange::Carry
-        | UpcomingChange::FailedLater
+        | UpcomingChange::FailedLater(_)
         | UpcomingChange::Recovered => false,
     };
     let watch = pass.environment.watch;
@@ -58,12 +59,18 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             pass.put(&member.name, Some(TargetState { rollout, purpose, ..state.clone() }), None);
         }
         (UpcomingChange::Recovered, Some(state)) => recover(pass, &member.name, state),
-        (UpcomingChange::FailedLater, Some(state)) => fail_later(pass, &member.name, state),
+        (UpcomingChange::FailedLater(evidence), Some(state)) => {
+            fail_later(pass, &member.name, state, &evidence);
+        }
+        (UpcomingChange::Relapse(at, evidence), Some(state)) if at <= now => {
+            fail(pass, member, state, evidence)
+        }
         (UpcomingChange::RunOut(at), Some(state)) if at <= now => deadline::run_out(pass, member, state),
         (
             UpcomingChange::Nothing
             | UpcomingChange::Success(_)
             | UpcomingChange::Adoption(_)
+            | UpcomingChange::Relapse(..)
             | UpcomingChange::RunOut(_),
             Some(state),
         ) => deadline::pass_deadline(pass, member, state),
@@ -75,7 +82,8 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             | UpcomingChange::Adoption(_)
             | UpcomingChange::RunOut(_)
             | UpcomingChange::Carry
-            | UpcomingChange::FailedLater
+            | UpcomingChange::FailedLater(_)
+            | UpcomingChange::Relapse(..)
             | UpcomingChange::Recovered,
             None,
         ) => {}
@@ -95,7 +103,7 @@ fn adopt(pass: &mut Pass<'_>, member: &BoardMember) {
 
 /// A newcomer that runs last known good already.
 fn rest_on_good(pass: &mut Pass<'_>, member: &BoardMember) {
-    let Some(version) = pass.board.frame().good.clone() else { return };
+    let Some(version) = pass.board.frame().base.clone() else { return };
     let mut state = pass.assignment(member, version, AssignmentPurpose::KnownGood);
     state.outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(&member.name, Some(state), None);

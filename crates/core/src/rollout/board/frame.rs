@@ -20,9 +20,11 @@ pub(crate) struct BoardFrame {
     pub(crate) rollout: RolloutNumber,
     /// The version that a rollout in progress assigns.
     pub(crate) rolling: Option<Version>,
-    /// The last known good version.
-    pub(crate) good: Option<Version>,
+    /// The version that targets without a turn belong on: last known good, or the one of a rollout that continued to
+    /// its end in spite of its failures.
+    pub(crate) base: Option<Version>,
     pub(crate) soak: Span,
+    pub(crate) deadline: Span,
     pub(crate) fail_fast: bool,
     pub(crate) retries: u32,
     /// Whether the monitoring hook must judge a target healthy before it succeeds.
@@ -34,7 +36,7 @@ pub(crate) struct BoardFrame {
 /// Which rules apply to the targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BoardMode {
-    /// No rollout in progress; targets belong on last known good.
+    /// No rollout in progress; targets belong on the base version.
     Settled,
     /// No rollout in progress; targets were left as they are.
     Abandoned,
@@ -53,7 +55,7 @@ impl BoardFrame {
         let rollout =
             rollout.filter(|rollout| progress.active() == Some(rollout.number) && !rollout.is_over());
         let stage = match (progress.activity, rollout) {
-            (RolloutActivity::Settled, _) => BoardMode::Settled,
+            (RolloutActivity::Settled | RolloutActivity::Continued, _) => BoardMode::Settled,
             (RolloutActivity::Abandoned, _)
             | (RolloutActivity::RollingForward(_) | RolloutActivity::RollingBack(_), None) => {
                 BoardMode::Abandoned
@@ -68,8 +70,9 @@ impl BoardFrame {
             stage,
             rollout: progress.last,
             rolling: rollout.map(|rollout| rollout.version.clone()),
-            good: progress.last_known_good.clone(),
+            base: base(progress).cloned(),
             soak: entity.policy.soak,
+            deadline: entity.policy.deadline,
             fail_fast: entity.policy.fail_fast,
             retries: entity.policy.retries,
             monitored: entity.policy.hooks.monitoring.is_some(),
@@ -120,6 +123,15 @@ impl BoardFrame {
         if self.is_turn_of_this(state) {
             return match &state.outcome {
                 AssignmentOutcome::InFlight => flight(observation),
+                AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
+                    if self.stage == BoardMode::Judging =>
+                {
+                    if observation.contact == PresenceState::Up {
+                        TargetPhase::Relapsed
+                    } else {
+                        TargetPhase::Lost
+                    }
+                }
                 AssignmentOutcome::Succeeded { .. } if state.purpose == AssignmentPurpose::Adopted => {
                     TargetPhase::Adopted
                 }
@@ -147,8 +159,9 @@ impl BoardFrame {
     fn lane_before_turn(&self, rolling: &Version, observation: &Observation, joined: bool) -> TargetPhase {
         if is_well(observation, rolling) {
             TargetPhase::Adopting
-        } else if joined && self.good.as_ref().is_some_and(|good| good != rolling) {
-            tellable(observation, TargetPhase::Newcomer)
+        } else if joined && self.base.as_ref().is_some_and(|base| base != rolling) {
+            let arrived = observation.running.as_ref() == Some(rolling);
+            tellable(observation, if arrived { TargetPhase::Arrived } else { TargetPhase::Newcomer })
         } else {
             tellable(
                 observation,
@@ -158,10 +171,10 @@ impl BoardFrame {
     }
 
     fn lane_back(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
-        let (Some(state), Some(good)) = (state, &self.good) else {
+        let (Some(state), Some(base)) = (state, &self.base) else {
             return self.lane_left(observation, state);
         };
-        if state.version != *good {
+        if state.version != *base {
             return match observation.contact {
                 PresenceState::Unreachable | PresenceState::Never => TargetPhase::MovedSilent,
                 PresenceState::Up | PresenceState::Suspect if state.is_in_flight() => {
@@ -187,7 +200,7 @@ impl BoardFrame {
     }
 
     fn lane_settled(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
-        let (Some(state), Some(good)) = (state, &self.good) else {
+        let (Some(state), Some(base)) = (state, &self.base) else {
             return self.lane_left(observation, state);
         };
         let silent = match state.outcome {
@@ -198,7 +211,7 @@ impl BoardFrame {
         };
         if state.is_in_flight() {
             TargetPhase::Settling
-        } else if silent || state.version != *good {
+        } else if silent || state.version != *base {
             tellable(observation, TargetPhase::Newcomer)
         } else {
             TargetPhase::Rest
@@ -207,7 +220,7 @@ impl BoardFrame {
 
     fn lane_left(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
         match state {
-            None if self.good.is_some() => tellable(observation, TargetPhase::Newcomer),
+            None if self.base.is_some() => tellable(observation, TargetPhase::Newcomer),
             Some(state) if state.is_in_flight() => TargetPhase::Settling,
             None | Some(_) => TargetPhase::Rest,
         }
@@ -216,6 +229,18 @@ impl BoardFrame {
     fn is_turn_of_this(&self, state: &TargetState) -> bool {
         state.rollout == self.rollout
             && matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
+    }
+}
+
+/// The version that targets without a turn belong on.
+fn base(progress: &Progress) -> Option<&Version> {
+    let good = progress.last_known_good.as_ref();
+    match progress.activity {
+        RolloutActivity::Continued => progress.target.as_ref().or(good),
+        RolloutActivity::Settled
+        | RolloutActivity::Abandoned
+        | RolloutActivity::RollingForward(_)
+        | RolloutActivity::RollingBack(_) => good,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::records::evidence::Evidence;
 use crate::records::hook_answers::MonitorReport;
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
-use crate::rollout::observation::{Observation, PresenceState, is_broken, is_well};
+use crate::rollout::observation::{Observation, PresenceState, drifted, is_broken, is_functional, is_well};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
@@ -51,8 +51,10 @@ pub(crate) enum UpcomingChange {
     AlreadyGood,
     /// Its assignment in flight joins this rollout.
     Carry,
-    /// It failed after it had succeeded.
-    FailedLater,
+    /// It failed, or is on another version, after it had succeeded.
+    FailedLater(Arc<Evidence>),
+    /// It fails at this time, unless it recovers: it had succeeded, and the rollout is not judged yet.
+    Relapse(Timestamp, Arc<Evidence>),
     /// It failed after it had succeeded, and is healthy again.
     Recovered,
 }
@@ -62,13 +64,13 @@ impl UpcomingChange {
     const fn due(&self) -> Timestamp {
         match self {
             Self::Nothing => NEVER,
-            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) => *at,
+            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) | Self::Relapse(at, _) => *at,
             Self::Removal
             | Self::ClockTurn
             | Self::Failure(_)
             | Self::AlreadyGood
             | Self::Carry
-            | Self::FailedLater
+            | Self::FailedLater(_)
             | Self::Recovered => Timestamp::EPOCH,
         }
     }
@@ -117,7 +119,7 @@ fn place(
         member: observation.is_some(),
         in_flight: flight.is_some(),
         unavailable: flight.is_some() || broken,
-        functional: observation.is_some() && !broken,
+        functional: observation.is_some_and(|observation| is_functional(observation, flight)),
         due,
         clock_from,
     }
@@ -138,22 +140,23 @@ fn coming(
             Some(since) => UpcomingChange::Adoption(since.plus(frame.soak)),
             None => UpcomingChange::Nothing,
         },
-        (TargetPhase::Newcomer, _) if frame.good.as_ref().is_some_and(|good| is_well(observation, good)) => {
+        (TargetPhase::Newcomer, _) if frame.base.as_ref().is_some_and(|base| is_well(observation, base)) => {
             UpcomingChange::AlreadyGood
         }
         (_, Some(state)) => match &state.outcome {
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
-            AssignmentOutcome::Succeeded { failed_later: None, .. } => {
-                afterwards(frame, phase, observation, state)
+            AssignmentOutcome::Failed { .. } if phase == TargetPhase::Failed => {
+                success(frame, observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::Success)
             }
             AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
                 if observation.answering == state.assignment && is_well(observation, &state.version) =>
             {
                 UpcomingChange::Recovered
             }
-            AssignmentOutcome::Succeeded { .. }
-            | AssignmentOutcome::Failed { .. }
-            | AssignmentOutcome::Unreachable { .. } => UpcomingChange::Nothing,
+            AssignmentOutcome::Succeeded { .. } => afterwards(frame, phase, observation, state),
+            AssignmentOutcome::Failed { .. } | AssignmentOutcome::Unreachable { .. } => {
+                UpcomingChange::Nothing
+            }
         },
         (_, None) => UpcomingChange::Nothing,
     }
@@ -172,16 +175,10 @@ fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState)
     {
         return UpcomingChange::Failure(evidence);
     }
-    let needs_word = frame.monitored && state.purpose == AssignmentPurpose::Update;
-    let word = word_on(frame, observation, state);
-    if let Some(MonitorReport { well: false, reason, .. }) = word {
+    if let Some(MonitorReport { well: false, reason, .. }) = word_on(frame, observation, state) {
         return UpcomingChange::Failure(Arc::new(Evidence::of(format!("monitoring hook: {reason}"))));
     }
-    let success = observation.healthy_since.and_then(|since| {
-        let done = is_well(observation, &state.version) && (!needs_word || word.is_some());
-        done.then(|| since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
-    });
-    match (success, overdue(observation, state)) {
+    match (success(frame, observation, state), overdue(observation, state)) {
         (Some(success), Some(limit)) if success > limit.max(observation.reported_at) => {
             UpcomingChange::RunOut(limit)
         }
@@ -189,6 +186,16 @@ fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState)
         (None, Some(limit)) => UpcomingChange::RunOut(limit),
         (None, None) => UpcomingChange::Nothing,
     }
+}
+
+/// When a target that answers its assignment will have been healthy for the soak; `None` while it is not healthy.
+fn success(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> Option<Timestamp> {
+    let needs_word = frame.monitored && state.purpose == AssignmentPurpose::Update;
+    let agreed =
+        !needs_word || word_on(frame, observation, state).is_some_and(|MonitorReport { well, .. }| *well);
+    let well = observation.answering == state.assignment && is_well(observation, &state.version) && agreed;
+    let since = observation.healthy_since.filter(|_| well)?;
+    Some(since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
 }
 
 /// When a target past its deadline is judged: now if it reported since, or once its contact has lasted.
@@ -274,17 +281,32 @@ fn afterwards(
     observation: &Observation,
     state: &TargetState,
 ) -> UpcomingChange {
+    let failed_later = match state.outcome {
+        AssignmentOutcome::Succeeded { failed_later, .. } => failed_later,
+        AssignmentOutcome::InFlight
+        | AssignmentOutcome::Failed { .. }
+        | AssignmentOutcome::Unreachable { .. } => None,
+    };
     if observation.answering != state.assignment {
         return UpcomingChange::Nothing;
     }
-    let counts = frame.fail_fast
-        && frame.stage == BoardMode::Judging
-        && matches!(phase, TargetPhase::Succeeded | TargetPhase::Adopted);
-    match trouble(frame.retries, observation, state) {
-        Some(evidence) if counts => UpcomingChange::Failure(evidence),
-        Some(_) => UpcomingChange::FailedLater,
-        None => UpcomingChange::Nothing,
+    let counts = frame.stage == BoardMode::Judging
+        && matches!(phase, TargetPhase::Succeeded | TargetPhase::Adopted | TargetPhase::Relapsed);
+    let evidence = trouble(frame.retries, observation, state).or_else(|| drift(observation, state));
+    match (evidence, failed_later) {
+        (Some(evidence), _) if counts && frame.fail_fast => UpcomingChange::Failure(evidence),
+        (Some(evidence), None) => UpcomingChange::FailedLater(evidence),
+        (Some(evidence), Some(since)) if counts => {
+            UpcomingChange::Relapse(since.plus(frame.deadline), evidence)
+        }
+        (Some(_), Some(_)) | (None, _) => UpcomingChange::Nothing,
     }
+}
+
+/// Evidence that a target fell back to another version without an error.
+fn drift(observation: &Observation, state: &TargetState) -> Option<Arc<Evidence>> {
+    let running = drifted(observation, state)?;
+    Some(Arc::new(Evidence::of(format!("runs {running} again, without an error"))))
 }
 
 /// A rollback, or a move to last known good, needs no soak: that version is proven.

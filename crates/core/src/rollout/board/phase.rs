@@ -22,6 +22,8 @@ pub(crate) enum TargetPhase {
     Unhealthy,
     /// Needs last known good first, and can be assigned it now.
     Newcomer,
+    /// Joined running the rolling version, and is not healthy: what it does counts for that version.
+    Arrived,
     /// In flight to last known good, before it is updated.
     Settling,
     /// Cannot be assigned now: it has recently stopped reporting.
@@ -36,6 +38,8 @@ pub(crate) enum TargetPhase {
     HeldFlight,
     /// Assigned by this rollout, succeeded.
     Succeeded,
+    /// Had succeeded, and is failing or on another version before the rollout is judged: it counts as in flight.
+    Relapsed,
     /// Ran the version without an assignment, counted as succeeded.
     Adopted,
     /// Assigned by this rollout, failed.
@@ -86,6 +90,7 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::InFlight,
     TargetPhase::HeldFlight,
     TargetPhase::Succeeded,
+    TargetPhase::Relapsed,
     TargetPhase::Failed,
     TargetPhase::Lost,
     TargetPhase::Returning,
@@ -99,20 +104,31 @@ pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
     TargetPhase::Ready,
     TargetPhase::Unhealthy,
     TargetPhase::Newcomer,
+    TargetPhase::Arrived,
     TargetPhase::Settling,
     TargetPhase::Returning,
+    TargetPhase::Relapsed,
     TargetPhase::InFlight,
 ]);
 
 /// Can be assigned a version now.
-pub(crate) const ASSIGNABLE: PhaseSet =
-    PhaseSet::of(&[TargetPhase::Passing, TargetPhase::Ready, TargetPhase::Unhealthy, TargetPhase::Newcomer]);
+pub(crate) const ASSIGNABLE: PhaseSet = PhaseSet::of(&[
+    TargetPhase::Passing,
+    TargetPhase::Ready,
+    TargetPhase::Unhealthy,
+    TargetPhase::Newcomer,
+    TargetPhase::Arrived,
+]);
 
 /// Wait to be updated.
 pub(crate) const QUEUED: PhaseSet = PhaseSet::of(&[TargetPhase::Ready, TargetPhase::Unhealthy]);
 
 /// Assigned by the rollout, in flight.
 pub(crate) const IN_FLIGHT_PHASES: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
+
+/// Assigned by the rollout, and its outcome may change by itself.
+pub(crate) const UNDECIDED: PhaseSet =
+    PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Relapsed]);
 
 /// Must be rolled back.
 pub(crate) const MOVED: PhaseSet =

@@ -18,7 +18,7 @@ pub(crate) struct TargetPosition {
     pub(crate) in_flight: bool,
     /// Whether it is in flight, not functional or silent.
     pub(crate) unavailable: bool,
-    /// Whether it is functional: it runs a version, reports and is not failing.
+    /// Whether it is functional: it runs a version, reports, is not failing, drained or being updated.
     pub(crate) functional: bool,
     /// Time at which its present observation next has an effect; [`NEVER`] if it has none.
     pub(crate) due: Timestamp,

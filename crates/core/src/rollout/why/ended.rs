@@ -21,7 +21,7 @@ pub(super) fn outcome(rollout: &Rollout, good: Option<&Version>) -> Option<Strin
         | RolloutState::Paused(_)
         | RolloutState::RollingBack => return None,
         RolloutState::Succeeded => format!("{name} succeeded on {all}"),
-        RolloutState::PartiallySucceeded { failed } if counts.succeeded == 0 => {
+        RolloutState::Failed { failed } => {
             format!("{name} failed on {failed} of {all}{}", first_failure(rollout))
         }
         RolloutState::PartiallySucceeded { failed } => {

@@ -139,6 +139,7 @@ impl Fleet {
         let paused = node.and_then(|node| self.paused(node));
         let held =
             paused.or_else(|| Some(node?.cordon.as_ref()?.line())).map(|reason| Arc::from(reason.as_str()));
+        let drained = node.and_then(|node| node.cordon.as_ref()).is_some_and(|cordon| cordon.drained);
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
         let word = self.word(entity, &TargetName::from(name));
         let report = self.reports.get(name).map(|kept| &kept.value);
@@ -153,6 +154,7 @@ impl Fleet {
             contact,
             contact_since,
             held,
+            drained,
             labels,
             word,
         }
