@@ -1,5 +1,7 @@
 //! Entities and the requests for their versions: requests, answers and stored records.
 
+pub mod patch;
+
 use std::collections::BTreeMap;
 
 use crate::v1::annotation::Annotation;

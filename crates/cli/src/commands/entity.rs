@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::entity::{Entity, EntitySpec};
+use bellwether_api::v1::entity::Entity;
+use bellwether_api::v1::entity::patch::EntityPatch;
 use bellwether_api::v1::external::settings::ExternalSettings;
 use bellwether_api::v1::policy::{Hooks, Policy};
 use serde_json::{Value, json};
@@ -50,28 +51,45 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-/// Creates an entity or changes it, and reports what changed.
+/// Creates an entity or changes it, and reports what changed. What is not given stays as it is.
 async fn change(context: &Context, set: SetEntity) -> Result<(), Failure> {
-    let (client, namespace, name) = (&context.client, &context.namespace, set.name.clone());
-    let old = match client.entity(namespace, &name).await {
-        Ok(entity) => Some(entity),
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => None,
-        Err(error) => return Err(error.into()),
+    let name = set.name.clone();
+    let patch = patch(set)?;
+    let names_targets = patch.selector.is_some() || patch.external.is_some();
+    let patched = match context.client.patch_entity(&context.namespace, &name, &patch).await {
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound && !names_targets => {
+            return Err(without_targets(context, &name).await?);
+        }
+        patched => patched?,
     };
-    let before = old.as_ref().map(comparable);
-    let spec = match old {
-        Some(old) => changed(old, set)?,
-        None => created(context, set).await?,
+    let what = match &patched.before {
+        None => "created".to_owned(),
+        Some(before) => {
+            let changes = differences(&comparable(before), &comparable(&patched.after));
+            changes.unwrap_or_else(|| "unchanged".to_owned())
+        }
     };
-    client.set_entity(namespace, &name, &spec).await?;
-    let Some(before) = before else {
-        context.show.changed(&format!("entity {name}: created"));
-        return Ok(());
-    };
-    let after = comparable(&client.entity(namespace, &name).await?);
-    let changes = differences(&before, &after).unwrap_or_else(|| "unchanged".to_owned());
-    context.show.changed(&format!("entity {name}: {changes}"));
+    context.show.changed(&format!("entity {name}: {what}"));
     Ok(())
+}
+
+/// The change that flags ask for.
+fn patch(set: SetEntity) -> Result<EntityPatch, Failure> {
+    let external = external(&set);
+    let PolicyChange { set: policy, unset } = PolicyChange::read(set.policy)?;
+    let SetEntity { selector, profile, action, owner, description, .. } = set;
+    Ok(EntityPatch { selector, external, profile, action, policy, unset, owner, description })
+}
+
+/// The failure to create an entity without targets, which is more likely a mistyped name.
+async fn without_targets(context: &Context, name: &str) -> Result<Failure, Failure> {
+    let failure = Failure::usage(format!("create entity {name}: no selector is given"));
+    let known = context.client.entities(&context.namespace).await?.items;
+    let near = nearest(name, known.iter().map(|entity| entity.name.as_str()));
+    Ok(match near {
+        Some(near) => failure.hint(format!("did you mean {near}?")),
+        None => failure.hint(format!("bellwether entity set {name} --selector role=web")),
+    })
 }
 
 /// What `entity set` may change.
@@ -88,44 +106,6 @@ fn external(set: &SetEntity) -> Option<ExternalSettings> {
     let (unreachable_after, remove_after) = (set.unreachable_after.clone(), set.remove_after.clone());
     let given = set.external || unreachable_after.is_some() || remove_after.is_some();
     given.then_some(ExternalSettings { unreachable_after, remove_after })
-}
-
-/// An entity that exists, with the changes; what is not given stays as it is.
-fn changed(old: Entity, set: SetEntity) -> Result<EntitySpec, Failure> {
-    let given = external(&set);
-    let policy = PolicyChange::read(set.policy)?.applied_to(old.policy)?;
-    let (selector, external) = match (set.selector, given, old.external) {
-        (Some(selector), _, _) => (selector, None),
-        (None, Some(given), Some(old)) => {
-            let unreachable_after = given.unreachable_after.or(old.unreachable_after);
-            let remove_after = given.remove_after.or(old.remove_after);
-            (String::new(), Some(ExternalSettings { unreachable_after, remove_after }))
-        }
-        (None, Some(given), None) => (String::new(), Some(given)),
-        (None, None, old_external) => (old.selector, old_external),
-    };
-    let (profile, action) = (set.profile, set.action);
-    let (owner, description) = (set.owner.unwrap_or(old.owner), set.description.unwrap_or(old.description));
-    Ok(EntitySpec { selector, external, profile, action, policy, owner, description })
-}
-
-/// A new entity; one without targets is more likely a mistyped name.
-async fn created(context: &Context, set: SetEntity) -> Result<EntitySpec, Failure> {
-    let external = external(&set);
-    if set.selector.is_none() && external.is_none() {
-        let name = &set.name;
-        let failure = Failure::usage(format!("create entity {name}: no selector is given"));
-        let known = context.client.entities(&context.namespace).await?.items;
-        let near = nearest(name, known.iter().map(|entity| entity.name.as_str()));
-        return Err(match near {
-            Some(near) => failure.hint(format!("did you mean {near}?")),
-            None => failure.hint(format!("bellwether entity set {name} --selector role=web")),
-        });
-    }
-    let policy = PolicyChange::read(set.policy)?.applied_to(Default::default())?;
-    let (selector, profile, action) = (set.selector.unwrap_or_default(), set.profile, set.action);
-    let (owner, description) = (set.owner.unwrap_or_default(), set.description.unwrap_or_default());
-    Ok(EntitySpec { selector, external, profile, action, policy, owner, description })
 }
 
 /// Where its targets come from.
@@ -282,7 +262,7 @@ mod tests {
         let Command::Entity(EntityVerb::Set(set)) = Args::from_arg_matches(&matches).unwrap().command else {
             panic!("another command")
         };
-        let spec = changed(old.clone(), *set).unwrap();
+        let spec = patch(*set).unwrap().applied_to(Some(old)).unwrap().unwrap();
         let new = Entity { owner: spec.owner, description: spec.description, ..old.clone() };
         let report = differences(&comparable(old), &comparable(&new));
         (new, report)

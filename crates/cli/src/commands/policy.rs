@@ -99,16 +99,6 @@ impl PolicyChange {
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-
-    /// The policy with this change.
-    ///
-    /// # Errors
-    /// Wrong usage when a field to unset does not exist, with the nearest name.
-    pub(super) fn applied_to(self, policy: Policy) -> Result<Policy, Failure> {
-        let kept = policy.without(&self.unset);
-        let kept = kept.map_err(|error| Failure::usage(format!("unset a policy field: {}", error.reason)))?;
-        Ok(kept.overlaid(self.set))
-    }
 }
 
 /// The value of a field: a truth or a number where the field is one, else text.
@@ -156,7 +146,7 @@ mod tests {
             domain: some("zone"),
             ..Policy::default()
         };
-        let new = change.applied_to(old).unwrap();
+        let new = old.without(&change.unset).unwrap().overlaid(change.set);
         let expected =
             Policy { batch: some("20%"), retries: Some(2), domain: some("zone"), ..Policy::default() };
         assert_eq!(new, expected);
@@ -198,8 +188,7 @@ mod tests {
     fn a_wrong_type_and_an_unknown_field_are_refused() {
         let flags = PolicyFlags { retries: some("many"), ..PolicyFlags::default() };
         assert!(PolicyChange::read(flags).unwrap_err().message.contains("many"));
-        let change = PolicyChange { unset: vec!["windos".to_owned()], ..PolicyChange::default() };
-        let refused = change.applied_to(Policy::default()).unwrap_err();
-        assert!(refused.message.contains("did you mean windows?"), "{}", refused.message);
+        let refused = Policy::default().without(&["windos".to_owned()]).unwrap_err();
+        assert!(refused.reason.contains("did you mean windows?"), "{refused}");
     }
 }

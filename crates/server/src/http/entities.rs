@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
 use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
 use bellwether_api::v1::page::Page;
 
@@ -11,6 +12,7 @@ use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::scope::EntityScope;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -43,6 +45,17 @@ pub(crate) async fn put(
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::entity::set(&app.transactor, &namespace, &caller.actor(), &name, &spec).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn patch(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Entity(name)): (NamespacePath, Entity),
+    JsonBody(patch): JsonBody<EntityPatch>,
+) -> Result<JsonAnswer<PatchedEntity>, Failure> {
+    let actor = caller.actor();
+    let scope = EntityScope { namespace: &namespace, entity: &name, actor: &actor };
+    Ok(JsonAnswer(ops::entity::patch(&app.transactor, scope, &patch).await?))
 }
 
 pub(crate) async fn delete(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
 use bellwether_core::records::entity::{Entity, EntityInfo, EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::{Policy, PolicyDraft};
@@ -14,6 +15,7 @@ use bellwether_core::words::name::{Actor, EntityName, Namespace, ProfileName};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
+use super::scope::EntityScope;
 use super::{OpError, event, field_change};
 use crate::transactor::Transactor;
 
@@ -31,46 +33,77 @@ pub async fn set(
     name: &EntityName,
     spec: &EntitySpec,
 ) -> Result<bool, OpError> {
-    let source = spec.source()?;
-    let (asked, info) = (spec.kind()?, spec.info()?);
     wait_until_removed(transactor, namespace, name).await;
     transactor
         .change(namespace, actor, |_, fleet, _| {
-            if fleet.orphans.contains(name) {
-                let reason =
-                    format!("create entity {name}: the deleted entity of this name is still being removed");
-                return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
-            }
-            let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
-            let kind = kind_of(name, old.as_ref(), asked.as_ref())?;
-            same_source(name, old.as_ref(), &source)?;
-            let policy = policy(&kind, &source, &spec.policy)?;
-            let new = match &old {
-                Some(old) => changed(old, source.clone(), policy, info.clone()),
-                None => Entity {
-                    kind,
-                    source: source.clone(),
-                    info: info.clone(),
-                    ..Entity::new(name.clone(), Selector::all(), policy)
-                },
-            };
-            if old.as_ref() == Some(&new) {
-                return Ok((None, false));
-            }
-            let subject = format!("entity/{name}");
-            let event = match &old {
-                Some(old) => {
-                    event("entity.changed", subject, field_change::of_entity(&old.into(), &(&new).into()))
-                }
-                None => event("entity.created", subject, format!("its targets are {source}")),
-            };
-            let mut writes = vec![Write::put(Record::Entity(new.clone()))];
-            if let (EntityKind::Profile(profile), None) = (&new.kind, &old) {
-                writes.push(profile_in_use(fleet, profile)?);
-            }
-            Ok((Some(Changeset { writes, events: vec![event] }), old.is_none()))
+            let old = known(fleet, name)?;
+            let (_, changeset) = changed_to(fleet, name, old.as_ref(), spec)?;
+            Ok((changeset, old.is_none()))
         })
         .await
+}
+
+/// Changes single fields of an entity, or creates it if its targets are named; returns it before and after.
+///
+/// # Errors
+/// As [`set`], and [`OpError::NotFound`] for an entity that does not exist, if no targets are named.
+pub async fn patch(
+    transactor: &Transactor,
+    scope: EntityScope<'_>,
+    patch: &EntityPatch,
+) -> Result<PatchedEntity, OpError> {
+    let EntityScope { namespace, entity: name, actor } = scope;
+    wait_until_removed(transactor, namespace, name).await;
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let old = known(fleet, name)?;
+            let before = old.as_ref().map(v1::entity::Entity::from);
+            let spec = patch.applied_to(before.as_ref())?;
+            let spec = spec.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
+            let (new, changeset) = changed_to(fleet, name, old.as_ref(), &spec)?;
+            Ok((changeset, PatchedEntity { before, after: (&new).into() }))
+        })
+        .await
+}
+
+/// The entity as it is. Refuses a name that is still being removed.
+fn known(fleet: &Fleet, name: &EntityName) -> Result<Option<Entity>, OpError> {
+    if fleet.orphans.contains(name) {
+        let reason = format!("create entity {name}: the deleted entity of this name is still being removed");
+        return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
+    }
+    Ok(fleet.entities.get(name).map(|kept| Entity::clone(&kept.value)))
+}
+
+/// The entity that a specification describes, and what must be written for it; nothing if it is so already.
+fn changed_to(
+    fleet: &Fleet,
+    name: &EntityName,
+    old: Option<&Entity>,
+    spec: &EntitySpec,
+) -> Result<(Entity, Option<Changeset>), OpError> {
+    let (source, info) = (spec.source()?, spec.info()?);
+    let kind = kind_of(name, old, spec.kind()?.as_ref())?;
+    same_source(name, old, &source)?;
+    let policy = policy(&kind, &source, &spec.policy)?;
+    let cause = format!("its targets are {source}");
+    let new = match old {
+        Some(old) => changed(old, source, policy, info),
+        None => Entity { kind, source, info, ..Entity::new(name.clone(), Selector::all(), policy) },
+    };
+    if old == Some(&new) {
+        return Ok((new, None));
+    }
+    let subject = format!("entity/{name}");
+    let event = match old {
+        Some(old) => event("entity.changed", subject, field_change::of_entity(&old.into(), &(&new).into())),
+        None => event("entity.created", subject, cause),
+    };
+    let mut writes = vec![Write::put(Record::Entity(new.clone()))];
+    if let (EntityKind::Profile(profile), None) = (&new.kind, old) {
+        writes.push(profile_in_use(fleet, profile)?);
+    }
+    Ok((new, Some(Changeset { writes, events: vec![event] })))
 }
 
 /// The entity with another source, policy and information. A policy that differs applies to the rollout under way too, in place of flags

@@ -220,7 +220,7 @@ async fn a_method_that_a_path_does_not_support_is_not_allowed() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let entity = "/v1/namespaces/default/entities/web";
-    for (method, path) in [(Method::PATCH, entity), (Method::PUT, "/v1/whoami"), (Method::DELETE, "/healthz")]
+    for (method, path) in [(Method::POST, entity), (Method::PUT, "/v1/whoami"), (Method::DELETE, "/healthz")]
     {
         let (code, detail) = refusal(&admin, method.clone(), path, json!({})).await;
         assert_eq!(code, Code::MethodNotAllowed, "{method} {path}: {detail}");

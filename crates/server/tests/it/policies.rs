@@ -1,6 +1,8 @@
 //! The policy flags of a start: for that rollout alone, or kept in the entity's policy.
 
 use bellwether_api::problem::Code;
+use bellwether_api::v1::entity::patch::EntityPatch;
+use bellwether_api::v1::external::settings::ExternalSettings;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 
@@ -45,4 +47,47 @@ async fn the_policy_of_a_start_is_kept_when_that_is_asked_for_and_fields_can_be_
     let new = NewRollout { unset: vec!["bacth".to_owned()], ..version("v3") };
     let (code, reason) = problem(admin.start_rollout("default", "web", &new).await);
     assert!(code == Code::Invalid && reason.contains("did you mean batch?"), "{reason}");
+}
+
+#[tokio::test]
+async fn people_who_change_different_fields_at_once_all_succeed() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    for round in 1..=20_u32 {
+        let text = |text: String| Some(text);
+        let patch = |policy: Policy| EntityPatch { policy, ..EntityPatch::default() };
+        let soak = patch(Policy { soak: text(format!("{round}s")), ..Policy::default() });
+        // None of them is a default, which is not written out.
+        let settle = patch(Policy { settle: text(format!("{}m", round + 20)), ..Policy::default() });
+        let owner = EntityPatch { owner: text(format!("team {round}")), ..EntityPatch::default() };
+        let start =
+            NewRollout { policy: batch(&round.to_string()), save: true, ..version(&format!("v{round}")) };
+        let set = async |patch: &EntityPatch| admin.patch_entity("default", "web", patch).await.unwrap();
+        let (_, _, owned, _) = tokio::join!(set(&soak), set(&settle), set(&owner), async {
+            admin.start_rollout("default", "web", &start).await.unwrap()
+        });
+        assert_eq!(owned.after.owner, format!("team {round}"));
+        assert_ne!(owned.before.unwrap().owner, owned.after.owner);
+        let entity = admin.entity("default", "web").await.unwrap();
+        let Policy { soak, settle, batch, .. } = entity.policy;
+        assert_eq!(soak, text(format!("{round}s")));
+        assert_eq!(settle, text(format!("{}m", round + 20)));
+        assert_eq!(batch, text(round.to_string()), "round {round}");
+        assert_eq!(entity.requested.unwrap().version, format!("v{round}"));
+    }
+}
+
+#[tokio::test]
+async fn a_change_makes_an_entity_only_with_targets_and_never_changes_what_it_is() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let none = EntityPatch::default();
+    assert_eq!(problem(admin.patch_entity("default", "web", &none).await).0, Code::NotFound);
+    let all = EntityPatch { selector: Some("all".to_owned()), ..EntityPatch::default() };
+    assert_eq!(admin.patch_entity("default", "web", &all).await.unwrap().before, None);
+    let same = admin.patch_entity("default", "web", &none).await.unwrap();
+    assert_eq!(same.before, Some(same.after));
+    let external = EntityPatch { external: Some(ExternalSettings::default()), ..EntityPatch::default() };
+    assert_eq!(problem(admin.patch_entity("default", "web", &external).await).0, Code::Refused);
 }

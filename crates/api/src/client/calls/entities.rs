@@ -5,6 +5,7 @@ use http::Method;
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
+use crate::v1::entity::patch::{EntityPatch, PatchedEntity};
 use crate::v1::entity::{Entity, EntitySpec};
 use crate::v1::external::{ExpectedVersions, TargetReports};
 use crate::v1::page::Page;
@@ -33,6 +34,19 @@ impl Client {
     pub async fn set_entity(&self, namespace: &str, name: &str, spec: &EntitySpec) -> Result<(), CallError> {
         let path = fill(paths::ENTITY, &[namespace, name]);
         self.send::<_, Nothing>(Method::PUT, &path, spec, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Changes single fields of an entity; creates it if its targets are named.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn patch_entity(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &EntityPatch,
+    ) -> Result<PatchedEntity, CallError> {
+        self.send(Method::PATCH, &fill(paths::ENTITY, &[namespace, name]), patch, DEFAULT_DEADLINE).await
     }
 
     /// Reports external targets and returns the version that each is assigned.

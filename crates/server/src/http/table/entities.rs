@@ -2,12 +2,13 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
+use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::access::RequiredAccess;
-use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
 use super::super::{apply, entities, external, rollouts};
@@ -26,6 +27,10 @@ pub(super) fn entities(routes: Routes) -> Routes {
         .add::<EntitySpec, Empty, _, _>(
             route(Put, paths::ENTITY, RequiredAccess::Operate, "Set an entity"),
             entities::put,
+        )
+        .add::<EntityPatch, PatchedEntity, _, _>(
+            route(Patch, paths::ENTITY, RequiredAccess::Operate, "Change single fields of an entity"),
+            entities::patch,
         )
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::ENTITY, RequiredAccess::Administer, "Delete an entity and its history"),
