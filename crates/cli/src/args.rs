@@ -30,6 +30,7 @@ pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use fleet::{FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
+pub(crate) use help::ENVIRONMENT;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
 pub(crate) use node::{NodeChoice, NodeLogs, NodeVerb};

@@ -59,6 +59,26 @@ impl Exit {
     }
 }
 
+/// Every exit code with its meaning, as the guide lists them.
+const TABLE: [(Exit, &str); 11] = [
+    (Exit::Yes, "yes, or done"),
+    (Exit::No, "no, failed, or not found"),
+    (Exit::Timeout, "not within the time given"),
+    (Exit::NeedsPerson, "the rollout is paused or needs approval: a person may have to act"),
+    (Exit::Partial, "done in part: some targets failed"),
+    (Exit::Conflict, "conflict: somebody else changed the object first"),
+    (Exit::Refused, "forbidden, or refused in the current state"),
+    (Exit::Usage, "wrong usage, invalid input, or a missing `--yes`"),
+    (Exit::Unavailable, "the control plane, its store or this machine's agent cannot be reached"),
+    (Exit::Internal, "a fault of bellwether itself"),
+    (Exit::ReaderGone, "the reader of the output went away while a command followed something"),
+];
+
+/// Every exit code with its meaning.
+pub(crate) fn meanings() -> impl Iterator<Item = (u8, &'static str)> {
+    TABLE.iter().map(|(exit, meaning)| (exit.number(), *meaning))
+}
+
 /// A command that did not do what it was asked: what, why, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -205,21 +225,6 @@ fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Every exit code with its meaning, as the guide lists them.
-    const TABLE: [(Exit, &str); 11] = [
-        (Exit::Yes, "yes, or done"),
-        (Exit::No, "no, failed, or not found"),
-        (Exit::Timeout, "not within the time given"),
-        (Exit::NeedsPerson, "the rollout is paused or needs approval: a person may have to act"),
-        (Exit::Partial, "done in part: some targets failed"),
-        (Exit::Conflict, "conflict: somebody else changed the object first"),
-        (Exit::Refused, "forbidden, or refused in the current state"),
-        (Exit::Usage, "wrong usage, invalid input, or a missing `--yes`"),
-        (Exit::Unavailable, "the control plane, its store or this machine's agent cannot be reached"),
-        (Exit::Internal, "a fault of bellwether itself"),
-        (Exit::ReaderGone, "the reader of the output went away while a command followed something"),
-    ];
 
     #[test]
     fn the_guide_lists_every_exit_code_with_its_meaning() {

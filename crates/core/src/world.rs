@@ -8,6 +8,7 @@ pub(crate) mod fold;
 pub mod tally;
 pub mod version_resolution;
 pub mod waits;
+mod why;
 
 use alloc::string::String;
 

@@ -74,6 +74,27 @@ fn has_authority(config: &Config) -> Result<(), RunError> {
     }
 }
 
+/// Checks whether a server could use its data directory: it has an installation, and its files can be read and written.
+///
+/// # Errors
+/// [`RunError`] naming what prevents a start.
+pub fn check(config: &Config) -> Result<(), RunError> {
+    has_authority(config)?;
+    let dir = &config.data_dir;
+    for path in ["pki/ca.pem", "pki/ca.key"].map(|file| dir.join(file)) {
+        std::fs::File::open(&path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::PermissionDenied => RunError::NotAllowed { path: path.clone(), source },
+            _ => RunError::File { path: path.clone(), source },
+        })?;
+    }
+    if config.etcd.is_none() {
+        let path = dir.join("check");
+        let written = std::fs::write(&path, "").and_then(|()| std::fs::remove_file(&path));
+        written.map_err(|source| RunError::File { path, source })?;
+    }
+    Ok(())
+}
+
 impl Server {
     /// Starts a server of an initialised installation. It accepts connections once this returns.
     ///

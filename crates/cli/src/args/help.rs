@@ -51,6 +51,20 @@ Environment:
   BELLWETHER_TOKEN holds the API token itself, BELLWETHER_CONFIG is the path of the file with the contexts, and
   BELLWETHER_AGENT_DIR is the data directory of this machine's agent (--data-dir).";
 
+/// The variables that the program reads, each with its meaning, for the manual pages.
+pub(crate) const ENVIRONMENT: [(&str, &str); 10] = [
+    ("BELLWETHER_SERVER", "Address of the server, as --server"),
+    ("BELLWETHER_CA", "File with the CA certificate, as --ca"),
+    ("BELLWETHER_NAMESPACE", "Namespace, as --namespace"),
+    ("BELLWETHER_CONTEXT", "Context to use instead of the current one, as --context"),
+    ("BELLWETHER_TOKEN_FILE", "File with the API token, as --token-file"),
+    ("BELLWETHER_TOKEN", "The API token itself; there is no option for it"),
+    ("BELLWETHER_CONFIG", "Path of the file with the contexts"),
+    ("BELLWETHER_AGENT_DIR", "Data directory of this machine's agent, as --data-dir"),
+    ("BELLWETHER_LOG", "Log filter, as --log"),
+    ("NO_COLOR", "Print without colour, as --no-color"),
+];
+
 /// Columns of the descriptions in the long list of commands.
 const ABOUT_COLUMNS: usize = 56;
 

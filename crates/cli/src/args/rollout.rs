@@ -105,7 +105,7 @@ pub(crate) enum RolloutVerb {
     Abort(OperationFlags),
     /// Roll every target back to the last known good version
     Undo(OperationFlags),
-    /// Retry a version that was found bad
+    /// Retry a known bad version
     Retry {
         #[command(flatten)]
         act: OperationFlags,

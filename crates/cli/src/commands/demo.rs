@@ -19,7 +19,7 @@ use bellwether_rt::signal::stop_requested;
 use crate::args::{Demo, Global};
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, tell};
-use expect::Expectations;
+use expect::{Expectations, reason};
 use fleet::{ENTITY, Fleet};
 use stage::Stage;
 
@@ -32,7 +32,7 @@ pub(super) async fn run(global: &Global, args: &Demo) -> CommandResult {
     // A signal drops the demo at its current step; the fleet is stopped either way.
     let ended = tokio::select! {
         biased;
-        ended = play(global, args, &mut fleet) => ended,
+        ended = whole(global, args, &mut fleet) => ended,
         stop = stop_requested() => {
             stop.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
             tell("\nstopping all processes");
@@ -41,6 +41,12 @@ pub(super) async fn run(global: &Global, args: &Demo) -> CommandResult {
     };
     fleet.take_down().await;
     ended
+}
+
+/// The demo, with the time after it that `--keep` asks for.
+async fn whole(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult {
+    let ended = play(global, args, fleet).await;
+    if args.keep { keep(fleet, ended).await } else { ended }
 }
 
 async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult {
@@ -77,11 +83,18 @@ async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult 
 
     let took = clock.now().since(start);
     print(&stage.summary(&third, &lost, took, &expect))?;
-    if args.keep {
-        tell(&fleet.how_to_look()?);
-        stop_requested().await.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
-    }
     expect.verdict()
+}
+
+/// Leaves what runs as it is until a signal, after a failure too.
+async fn keep(fleet: &Fleet, ended: CommandResult) -> CommandResult {
+    let Ok(how) = fleet.how_to_look() else { return ended };
+    if let Err(failure) = &ended {
+        tell(&failure.message);
+    }
+    tell(&how);
+    stop_requested().await.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
+    ended
 }
 
 /// Most targets in flight at once: a quarter of the fleet.
@@ -122,6 +135,7 @@ async fn roll(
     let new = NewRollout { version: Some(version.to_owned()), reason: why, ..NewRollout::default() };
     context.client.start_rollout("default", ENTITY, &new).await?;
     let mut victim = victim;
+    let mut last = None;
     let watched = async {
         let mut index = None;
         loop {
@@ -138,8 +152,13 @@ async fn roll(
                 return Ok(view);
             }
             index = Some(view.revision);
+            last = Some(reason(&view));
         }
     };
     let ended = tokio::time::timeout(ACT, watched).await;
-    ended.unwrap_or_else(|_| Err(Failure::new(Exit::Timeout, format!("see the rollout of {version} end"))))
+    ended.unwrap_or_else(|_| {
+        let last = last.map_or_else(String::new, |reason| format!(": {reason}"));
+        let what = format!("see the rollout of {version} end within {} s{last}", ACT.as_secs());
+        Err(Failure::new(Exit::Timeout, what))
+    })
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::rollout::follow;
 use super::subject::is_about;
-use super::{entity, node};
+use super::{entity, freeze, node, overview, pause, service, slot};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
@@ -53,7 +53,7 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-/// The object for people: a rollout, an entity and a node as their own commands show them, any other one field by field.
+/// The object for people, as its own commands show it; a profile field by field.
 async fn head(context: &Context, described: &Described) -> Result<Vec<String>, Failure> {
     let fields = described.fields.clone();
     let text = match described.subject.split_once('/') {
@@ -66,6 +66,11 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
             entity::sheet(&read(fields)?, desired.get(name).map(String::as_str))
         }
         Some(("node", _)) => node::sheet(&read(fields)?),
+        Some(("freeze", _)) => freeze::sheet(&read(fields)?),
+        Some(("pause", _)) => pause::sheet(&read(fields)?),
+        Some(("slot", _)) => slot::sheet(&read(fields)?),
+        Some(("service", _)) => service::sheet(&read(fields)?),
+        Some(("target", _)) => target_sheet(&read(fields)?),
         Some(_) | None => {
             let mut lines = Vec::new();
             sheet(&described.fields, 0, &mut lines);
@@ -95,7 +100,10 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "node" => fields(&client.node(namespace, name).await?)?,
         "entity" => fields(&client.entity(namespace, name).await?)?,
         "service" => fields(&client.service(namespace, name, None, Duration::ZERO).await?)?,
-        "slot" => fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?,
+        "slot" => {
+            slot::exists(context, "slot", name).await?;
+            fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?
+        }
         "target" => fields(&target(context, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
@@ -136,6 +144,29 @@ async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
             return Err(Failure::new(Exit::No, what).hint(format!("bellwether rollout get {entity}")));
         }
     }
+}
+
+/// A target with its phase and versions, one fact a line.
+fn target_sheet(target: &TargetView) -> String {
+    let TargetView { name, phase, since_ms, assigned, running, rollout, presence, reason, .. } = target;
+    let since = since_ms.map_or_else(String::new, |since| format!(" since {}", date(since)));
+    let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
+    let by = rollout.map_or_else(String::new, |rollout| format!(" by rollout {rollout}"));
+    let at = target.assigned_at_ms.map_or_else(String::new, |at| format!(" at {}", date(at)));
+    let reason =
+        reason.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(reason);
+    let mut lines = vec![
+        format!("name      {name}"),
+        format!("phase     {}{since}", phase.as_str().replace('_', " ")),
+        format!("assigned  {}{by}{at}", version(assigned)),
+        format!("runs      {}", version(running)),
+        format!("contact   {}", overview::presence(*presence)),
+        format!("reason    {reason}"),
+    ];
+    if let Some(evidence) = &target.evidence {
+        lines.push(format!("failure   {}", evidence.summary));
+    }
+    lines.join("\n")
 }
 
 fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::args::Output;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::data::readable;
 use crate::show::print;
 
 /// Prints everything of the namespace that can be applied.
@@ -75,7 +76,9 @@ fn text(document: &Document, view: Option<Map<String, Value>>) -> Result<String,
     if view.is_empty() {
         return Ok(text);
     }
-    let status = serde_norway::to_string(&Map::from_iter([("status".to_owned(), Value::Object(view))]));
+    let status =
+        readable(&Map::from_iter([("status".to_owned(), Value::Object(view))])).map_err(unprintable)?;
+    let status = serde_norway::to_string(&status);
     Ok(format!("{text}{}", status.map_err(unprintable)?))
 }
 
@@ -90,7 +93,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn commented(view: &Map<String, Value>) -> Result<String, Failure> {
-    let text = serde_norway::to_string(view).map_err(unprintable)?;
+    let text = serde_norway::to_string(&readable(view).map_err(unprintable)?).map_err(unprintable)?;
     Ok(text.lines().map(|line| format!("# {line}\n")).collect())
 }
 

@@ -10,6 +10,8 @@ use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::NewRollout;
 
+use serde::Serialize;
+
 use super::node::all;
 use super::{local, statuses};
 use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate, VerifyHosts};
@@ -130,6 +132,36 @@ fn local_version(global: &Global, pending: &PendingUpdate) -> CommandResult {
     }
 }
 
+/// Whether an update of an entity is pending on this node, as data.
+#[derive(Debug, Serialize)]
+struct PendingAnswer<'a> {
+    entity: &'a str,
+    /// Whether this node runs another version than the assigned one.
+    pending: bool,
+    /// The version that this node runs; absent before its first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<String>,
+    assigned: String,
+}
+
+impl<'a> PendingAnswer<'a> {
+    fn new(entity: &'a str, running: Option<String>, assigned: String) -> Self {
+        Self { entity, pending: running.as_ref() != Some(&assigned), running, assigned }
+    }
+
+    /// Prints the pending version; if there is none, a note for a person. Exits 1 if none is pending.
+    fn print(&self, global: &Global) -> CommandResult {
+        let show = Show::new(global);
+        let names = || Vec::from_iter(self.pending.then(|| self.assigned.clone()));
+        show.data(self, names, |_| names().concat())?;
+        if self.pending {
+            return Ok(Exit::Yes);
+        }
+        show.note(&format!("up to date: {}", self.assigned));
+        Ok(Exit::No)
+    }
+}
+
 async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResult {
     let running = validated(pending).ok().flatten();
     let wanted = match Context::new(global) {
@@ -138,14 +170,7 @@ async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResu
     };
     let unknown = if running.is_some() { Exit::UnknownWithLocal } else { Exit::Unknown };
     match wanted {
-        Ok(Some(wanted)) if running.as_ref() == Some(&wanted) => {
-            Show::new(global).note(&format!("up to date: {wanted}"));
-            Ok(Exit::No)
-        }
-        Ok(Some(wanted)) => {
-            print_version(&Show::new(global), &wanted)?;
-            Ok(Exit::Yes)
-        }
+        Ok(Some(assigned)) => PendingAnswer::new(&pending.of.entity, running, assigned).print(global),
         Ok(None) => Err(Failure::new(unknown, "decide whether an update is pending: no version was set yet")),
         Err(failure) => {
             let what = format!("decide whether an update is pending: {}", failure.message);

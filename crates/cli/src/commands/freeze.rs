@@ -21,9 +21,10 @@ pub(super) async fn run(context: &Context, verb: FreezeVerb) -> CommandResult {
             let kind = stop.then_some(FreezeKind::Stop);
             let lasts = lasts.map(|lasts| lasts.to_string());
             let spec = FreezeSpec { kind, lasts, ..spec(what) };
+            let before = found(context, namespace, &name).await?;
             let set = context.client.set_freeze(namespace, &name, &spec).await?;
             let flag = if set.global { " --all-namespaces" } else { "" };
-            report(context, &set);
+            report(context, before.as_ref(), &set);
             context.show.note(&format!("end it with: bellwether freeze off {name}{flag}"));
         }
         FreezeVerb::Off { name, all_namespaces } => {
@@ -45,10 +46,25 @@ fn spec(what: FreezeScopeFlags) -> FreezeSpec {
     FreezeSpec { entity, targets: selector, reason, ..FreezeSpec::default() }
 }
 
-/// Reports a freeze that was set.
-fn report(context: &Context, set: &FreezeView) {
+/// The freeze of a name, if there is one.
+async fn found(
+    context: &Context,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Option<FreezeView>, Failure> {
+    match context.client.freeze(namespace, name).await {
+        Ok(found) => Ok(Some(found)),
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reports a freeze that was set, and whether that changed anything.
+fn report(context: &Context, before: Option<&FreezeView>, set: &FreezeView) {
+    let unchanged = before.is_some_and(|before| before.freeze == set.freeze);
+    let unchanged = if unchanged { "unchanged, " } else { "" };
     let until = set.freeze.until_ms.map_or_else(String::new, |until| format!(" until {}", date(until)));
-    context.show.changed(&format!("freeze {}: covers {}{until}", set.freeze.name, scope(set)));
+    context.show.changed(&format!("freeze {}: {unchanged}covers {}{until}", set.freeze.name, scope(set)));
     if let Some(hint) = &set.hint {
         context.show.note(&format!("  note: {hint}"));
     }
@@ -64,6 +80,35 @@ pub(super) fn scope(view: &FreezeView) -> String {
     if view.global { format!("{what} in every namespace") } else { what }
 }
 
+/// When a freeze ends by itself, or that it has ended.
+fn end(view: &FreezeView) -> String {
+    match (view.expired, view.freeze.until_ms) {
+        (true, _) => "ended".to_owned(),
+        (false, Some(until)) => date(until),
+        (false, None) => "-".to_owned(),
+    }
+}
+
+/// A freeze with all its fields, one a line.
+pub(super) fn sheet(view: &FreezeView) -> String {
+    let freeze = &view.freeze;
+    let mut lines = vec![
+        format!("name    {}", freeze.name),
+        format!("scope   {}", scope(view)),
+        format!("kind    {}", freeze.kind),
+        set_by(&freeze.by, freeze.at_ms, &freeze.reason),
+        format!("ends    {}", end(view)),
+    ];
+    lines.extend(view.hint.iter().map(|hint| format!("note    {hint}")));
+    lines.join("\n")
+}
+
+/// Who set a freeze or a pause, when and why.
+pub(super) fn set_by(by: &str, at_ms: u64, reason: &str) -> String {
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    format!("set     by {by} at {}{reason}", date(at_ms))
+}
+
 async fn list(context: &Context) -> Result<(), Failure> {
     let page = context.client.freezes(Some(&context.namespace)).await?;
     if super::documents::yaml(context, "freeze", &page.items).await? {
@@ -75,11 +120,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
             return "nothing is frozen".to_owned();
         }
         let rows = page.items.iter().map(|view| {
-            let ends = match (view.expired, view.freeze.until_ms) {
-                (true, _) => "ended".to_owned(),
-                (false, Some(until)) => date(until),
-                (false, None) => "-".to_owned(),
-            };
+            let ends = end(view);
             let freeze = &view.freeze;
             let (kind, by) = (freeze.kind.to_string(), freeze.by.clone());
             vec![freeze.name.clone(), scope(view), kind, by, date(freeze.at_ms), ends, freeze.reason.clone()]
@@ -98,10 +139,11 @@ pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> 
         return Ok(Exit::Yes);
     }
     let spec = FreezeSpec { kind: Some(FreezeKind::Stop), ..spec(stop.what) };
-    narrows(context, namespace, &spec).await?;
+    let before = found(context, namespace, STOP).await?;
+    narrows(before.as_ref(), &spec)?;
     confirm(&question(context, all, &spec), stop.consent)?;
     let set = context.client.set_freeze(namespace, STOP, &spec).await?;
-    report(context, &set);
+    report(context, before.as_ref(), &set);
     context.show.note(&format!("lift it with: bellwether stop-everything --off{flag}"));
     Ok(Exit::Yes)
 }
@@ -117,17 +159,13 @@ fn question(context: &Context, all: bool, spec: &FreezeSpec) -> String {
 }
 
 /// Refuses to narrow a stop in force: what it covers now would continue.
-async fn narrows(context: &Context, namespace: Option<&str>, spec: &FreezeSpec) -> Result<(), Failure> {
-    let found = match context.client.freeze(namespace, STOP).await {
-        Ok(found) => found,
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
+fn narrows(before: Option<&FreezeView>, spec: &FreezeSpec) -> Result<(), Failure> {
+    let Some(found) = before else { return Ok(()) };
     let same = found.freeze.entity == spec.entity && found.freeze.targets == spec.targets;
     let wider = spec.entity.is_none() && spec.targets.is_none();
     if found.expired || same || wider {
         return Ok(());
     }
-    let what = format!("narrow {STOP}: it covers {}, which would continue", scope(&found));
+    let what = format!("narrow {STOP}: it covers {}, which would continue", scope(found));
     Err(Failure::new(Exit::Refused, what).hint("set another freeze: bellwether freeze on NAME --stop"))
 }

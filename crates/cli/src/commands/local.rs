@@ -11,6 +11,7 @@ use bellwether_api::v1::registrations::CheckStatus;
 use bellwether_api::v1::service::definition::LocalService;
 use bellwether_core::catalogue::need::RequiredState;
 use hyper::http::Method;
+use serde::Serialize;
 
 use super::service::{self, unreachable};
 use crate::args::{AgentDir, CacheServices, CheckFlags, Global, PublishService, Register, ServiceVerb};
@@ -76,9 +77,13 @@ pub(super) async fn publish(global: &Global, publish: PublishService) -> Command
 pub(super) async fn health(global: &Global, here: &AgentDir) -> CommandResult {
     let (status, services) = ask(&here.data_dir).await.map_err(unreachable)?;
     let wrong = wrong(&status, &services);
-    let names = || wrong.iter().map(|[what, name, _]| format!("{what}/{name}")).collect();
+    let names = || wrong.iter().map(|each| format!("{}/{}", each.kind, each.name)).collect();
     Show::new(global).data(&wrong, names, |_| {
-        if wrong.is_empty() { String::new() } else { table(&["kind", "name", "reason"], rows(&wrong)) }
+        let row = |each: &Unhealthy| vec![each.kind.to_owned(), each.name.clone(), each.reason.clone()];
+        if wrong.is_empty() {
+            return "everything on this node is healthy".to_owned();
+        }
+        table(&["kind", "name", "reason"], wrong.iter().map(row))
     })?;
     Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
 }
@@ -89,26 +94,31 @@ async fn ask(data_dir: &Path) -> Result<(AgentStatus, Vec<LocalService>), LocalE
     Ok((status, services))
 }
 
-fn rows(wrong: &[[String; 3]]) -> impl Iterator<Item = Vec<String>> {
-    wrong.iter().map(|each| each.to_vec())
+/// Something of this node that is not healthy.
+#[derive(Debug, Serialize)]
+struct Unhealthy {
+    /// What it is: machine, entity, service or file.
+    kind: &'static str,
+    name: String,
+    reason: String,
 }
 
-/// Everything that is not healthy: its kind, name and reason. A service with warnings is functional.
-fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<[String; 3]> {
+/// Everything that is not healthy. A service with warnings is functional.
+fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<Unhealthy> {
+    let unhealthy = |kind, name: &String, reason| Unhealthy { kind, name: name.clone(), reason };
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
-    let provision =
-        provision.map(|provision| ["machine".to_owned(), status.node.clone(), provision.reason.clone()]);
+    let provision = provision.map(|provision| unhealthy("machine", &status.node, provision.reason.clone()));
     let entities = status.entities.iter().filter_map(|(name, entity)| {
         let failing = (entity.health == "failing").then(|| entity.line.clone());
-        Some(["entity".to_owned(), name.clone(), failing.or_else(|| entity.trouble.clone())?])
+        Some(unhealthy("entity", name, failing.or_else(|| entity.trouble.clone())?))
     });
     let services =
         services.iter().filter(|service| !matches!(service.status.as_str(), "passing" | "warning"));
     let services = services.map(|service| {
         let name = service.definition.id.as_ref().unwrap_or(&service.definition.name);
-        ["service".to_owned(), name.clone(), format!("{}: {}", service.status, service.reason)]
+        unhealthy("service", name, format!("{}: {}", service.status, service.reason))
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
-    let files = files.map(|(path, file)| ["file".to_owned(), path.clone(), file.reason.clone()]);
+    let files = files.map(|(path, file)| unhealthy("file", path, file.reason.clone()));
     provision.chain(entities).chain(services).chain(files).collect()
 }

@@ -22,7 +22,10 @@ pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
     match verb {
         LockVerb::Run(run) => held(context, &run).await,
         LockVerb::List { all } => super::slot::list(context, all, "lock").await.map(|()| Exit::Yes),
-        LockVerb::Describe { name } => super::describe::run(context, &format!("slot/{name}")).await,
+        LockVerb::Describe { name } => {
+            super::slot::exists(context, "lock", &name).await?;
+            super::describe::run(context, &format!("slot/{name}")).await
+        }
         LockVerb::Release { name, holder, force: _, reason } => {
             let force = ForceRelease { holder, reason };
             super::slot::release(context, ("lock", &name), force).await.map(|()| Exit::Yes)

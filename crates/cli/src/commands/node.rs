@@ -32,21 +32,20 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         NodeVerb::Label { of, changes } => label(context, &of.name, &changes).await?,
         NodeVerb::Pause { which, why } => {
             let pause = async |name: &str| client.pause_node(namespace, name, &why.reason).await;
-            each(context, which, ("paused", None), pause).await?;
+            each(context, which, "paused", "it was paused already", pause).await?;
         }
         NodeVerb::Resume { which } => return resume(context, which).await,
         NodeVerb::Cordon { which, why } => {
             let cordon = async |name: &str| client.cordon_node(namespace, name, &why.reason, false).await;
-            each(context, which, ("cordoned", None), cordon).await?;
+            each(context, which, "cordoned", "it was cordoned already", cordon).await?;
         }
         NodeVerb::Drain { which, why } => {
             let drain = async |name: &str| client.cordon_node(namespace, name, &why.reason, true).await;
-            each(context, which, ("drained", None), drain).await?;
+            each(context, which, "drained", "it was drained already", drain).await?;
         }
         NodeVerb::Uncordon { which } => {
             let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
-            let nothing = |view: &NodeView| view.node.cordon.is_none().then_some("it was not cordoned");
-            each(context, which, ("uncordoned", Some(nothing)), uncordon).await?;
+            each(context, which, "uncordoned", "it was not cordoned", uncordon).await?;
         }
         NodeVerb::Expect { name, off: true, .. } => {
             client.unexpect_node(namespace, &name).await?;
@@ -274,22 +273,21 @@ async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<NodeView>, F
     Ok(nodes)
 }
 
-/// Why an operation changes nothing about a node that is in this state before it.
-type Unchanged = fn(&NodeView) -> Option<&'static str>;
-
-/// Changes one node, or each one that the selector picks now, and reports each.
+/// Changes one node, or each one that the selector picks now, and reports each: `done`, or why it is `unchanged`.
 async fn each(
     context: &Context,
     which: NodeChoice,
-    (state, unchanged): (&str, Option<Unchanged>),
+    done: &str,
+    unchanged: &str,
     act: impl AsyncFn(&str) -> Result<(), CallError>,
 ) -> Result<(), Failure> {
     for view in picked(context, which).await? {
         let name = &view.node.name;
         act(name).await?;
-        match unchanged.and_then(|unchanged| unchanged(&view)) {
-            Some(why) => context.show.changed(&format!("node {name}: unchanged, {why}")),
-            None => context.show.changed(&format!("node {name}: {state}")),
+        let after = context.client.node(&context.namespace, name).await?.node;
+        match after == view.node {
+            true => context.show.changed(&format!("node {name}: unchanged, {unchanged}")),
+            false => context.show.changed(&format!("node {name}: {done}")),
         }
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! `pause`: nodes that a selector picks start nothing new, now and later.
 
-use bellwether_api::v1::pause::PauseSpec;
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::pause::{Pause, PauseSpec, PauseView};
 use bellwether_core::words::plural::Plural;
 
 use crate::args::PauseVerb;
@@ -14,9 +16,15 @@ pub(super) async fn run(context: &Context, verb: PauseVerb) -> CommandResult {
     match verb {
         PauseVerb::On { name, selector, reason } => {
             let spec = PauseSpec { nodes: selector, reason };
+            let before = match client.pause(namespace, &name).await {
+                Ok(before) => Some(before.pause),
+                Err(CallError::Problem(problem)) if problem.code == Code::NotFound => None,
+                Err(error) => return Err(error.into()),
+            };
             let set = client.set_pause(namespace, &name, &spec).await?;
+            let unchanged = if before.as_ref() == Some(&set.pause) { "unchanged, " } else { "" };
             context.show.changed(&format!(
-                "pause {name}: covers {} now, and those that {} matches later",
+                "pause {name}: {unchanged}covers {} now, and those that {} matches later",
                 Plural(set.held, "node"),
                 set.pause.nodes
             ));
@@ -48,4 +56,11 @@ async fn list(context: &Context) -> Result<(), Failure> {
         });
         table(&["name", "nodes", "paused", "by", "since", "reason"], rows)
     })
+}
+
+/// A pause with all its fields, one a line.
+pub(super) fn sheet(view: &PauseView) -> String {
+    let Pause { name, nodes, annotation: mark, .. } = &view.pause;
+    let set = super::freeze::set_by(&mark.by, mark.at_ms, &mark.reason);
+    format!("name    {name}\nnodes   {nodes}\n{set}\npauses  {} now", Plural(view.held, "node"))
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileRevision, ProfileSpec};
 use bellwether_api::v1::rollout::NewRollout;
 use serde::Serialize;
@@ -39,21 +41,27 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
         }
         ProfileVerb::Get { of, revision, key } => get(context, &of.name, revision, key).await?,
         ProfileVerb::Set { of, params, change } => {
+            let before = latest(context, &of.name).await?;
             let (reference, why) = (change.reference, change.reason.clone());
             let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, reason: why };
             let profile_revision = client.patch_profile(namespace, &of.name, &patch).await?;
+            report(context, before, &profile_revision);
             changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::Remove { of, keys, change } => {
+            let before = latest(context, &of.name).await?;
             let (reference, why) = (change.reference, change.reason.clone());
             let patch = ProfilePatch { set: Params::new(), remove: keys, reference, reason: why };
             let profile_revision = client.patch_profile(namespace, &of.name, &patch).await?;
+            report(context, before, &profile_revision);
             changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::Replace { of, file, change } => {
+            let before = latest(context, &of.name).await?;
             let (reference, why) = (change.reference, change.reason.clone());
             let spec = ProfileSpec { params: from_file(&file)?, reference, reason: why };
             let profile_revision = client.set_profile(namespace, &of.name, &spec).await?;
+            report(context, before, &profile_revision);
             changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::History { of } => history(context, &of.name).await?,
@@ -119,7 +127,27 @@ async fn get(
     )
 }
 
-/// Reports the new revision, and rolls it out if that was asked for.
+/// Number of a profile's newest revision; `None` if there is no such profile.
+async fn latest(context: &Context, name: &str) -> Result<Option<u64>, Failure> {
+    match context.client.profile(&context.namespace, name).await {
+        Ok(profile) => Ok(Some(profile.revision)),
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reports whether a change made a new revision.
+fn report(context: &Context, before: Option<u64>, after: &ProfileRevision) {
+    let ProfileRevision { profile, revision, .. } = after;
+    let what = match before {
+        None => format!("created at revision {revision}"),
+        Some(before) if before == *revision => format!("unchanged at revision {revision}"),
+        Some(before) => format!("revision {before} → {revision}"),
+    };
+    context.show.changed(&format!("profile {profile}: {what}"));
+}
+
+/// Prints the new revision, and rolls it out if that was asked for.
 async fn changed(
     context: &Context,
     profile_revision: &ProfileRevision,

@@ -8,7 +8,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::Config;
-use bellwether_server::run::{RunError, Server, init};
+use bellwether_server::run::{RunError, Server, check, init};
 
 use super::overview::store_line;
 use super::transfer;
@@ -68,8 +68,11 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
             transfer::restore(global, &load(&config)?, config.config.as_deref(), &file).await
         }
         ServerVerb::Run { config, check: true, .. } => {
-            load(&config)?;
-            Show::new(global).note("the configuration is valid");
+            let config = load(&config)?;
+            check(&config)?;
+            let show = Show::new(global);
+            show.note("the configuration is valid");
+            show.note(&format!("{} has an installation", config.data_dir.display()));
             Ok(Exit::Yes)
         }
         ServerVerb::Run { config, check: false, die_with_parent } => {

@@ -83,7 +83,8 @@ async fn get(context: &Context, name: &str) -> Result<(), Failure> {
     context.show.data(&view, names, |_| sheet(&view))
 }
 
-fn sheet(view: &ServiceView) -> String {
+/// A service with its instances.
+pub(super) fn sheet(view: &ServiceView) -> String {
     let rows = view.instances.iter().map(|instance| {
         let addresses = instance.addresses.values().flatten().map(ToString::to_string);
         vec![

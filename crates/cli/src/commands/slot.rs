@@ -1,13 +1,13 @@
 //! `slot`: how many machines may do something at once, and which do.
 
-use bellwether_api::v1::slot::{ForceRelease, SlotSpec};
+use bellwether_api::v1::slot::{ForceRelease, Slot, SlotSpec};
 
 use crate::args::SlotVerb;
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
-use crate::show::time::date;
+use crate::show::time::{date, length};
 
 pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
     match verb {
@@ -41,6 +41,19 @@ pub(super) async fn release(
     context.client.force_release_slot(&context.namespace, name, &force).await?;
     context.show.changed(&format!("{noun} {name}: released from {}; it is free to take again", force.holder));
     Ok(())
+}
+
+/// Refuses a slot that was neither set nor acquired; `noun` is slot or lock.
+///
+/// # Errors
+/// Not found, if no slot of the name exists.
+pub(super) async fn exists(context: &Context, noun: &str, name: &str) -> Result<(), Failure> {
+    let all = context.client.slots(&context.namespace, true).await?.items;
+    if all.iter().any(|slot| slot.name == name) {
+        return Ok(());
+    }
+    let failure = Failure::new(Exit::No, format!("find {noun} {name}"));
+    Err(failure.hint(format!("list them: bellwether {noun} list --all")))
 }
 
 /// Lists slots with their holders; `noun` is slot or lock.
@@ -78,4 +91,22 @@ pub(super) async fn list(context: &Context, all: bool, noun: &str) -> Result<(),
         }
         table(&["name", "held", "number", "holder", "since", "ends", "by", "reason"], rows)
     })
+}
+
+/// A slot with its holders, one fact a line.
+pub(super) fn sheet(slot: &Slot) -> String {
+    let mut lines = vec![
+        format!("name      {}", slot.name),
+        format!("held      {} of {}", slot.holders.len(), slot.capacity),
+        format!("lease     {}", length(slot.lease_ms)),
+    ];
+    if slot.fence > 0 {
+        lines.push(format!("number    {}", slot.fence));
+    }
+    for (name, holder) in &slot.holders {
+        let reason = if holder.reason.is_empty() { String::new() } else { format!(": {}", holder.reason) };
+        let (since, ends) = (date(holder.since_ms), date(holder.ends_ms));
+        lines.push(format!("held by   {name} since {since}, until {ends} (by {}{reason})", holder.by));
+    }
+    lines.join("\n")
 }

@@ -5,6 +5,7 @@ use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::local::NewStatus;
 use bellwether_api::v1::log::NodeLog;
 use bellwether_api::v1::status::{Status, StatusState};
+use bellwether_core::records::status::BUILT_IN;
 use bellwether_core::words::time::Span;
 
 use crate::args::{Global, NodeLogs, UpdateStatus};
@@ -17,6 +18,10 @@ use crate::show::{Show, table};
 pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult {
     let lifetime_ms = set.ttl.as_deref().map(millis).transpose()?;
     let UpdateStatus { category, state, reason, .. } = set;
+    if BUILT_IN.contains(&category.as_str()) {
+        let what = format!("set the status {category}: only a node's own agent sets {}", BUILT_IN.join(", "));
+        return Err(Failure::usage(what).hint("use a category of your own, like backup"));
+    }
     let node = set.node.as_ref().map_or_else(|| "this node".to_owned(), |node| format!("node {node}"));
     let changed = format!("{node}: status {category} set to {state}");
     let known = state.parse().ok().filter(|state| *state != StatusState::Unknown);
@@ -83,7 +88,7 @@ fn lines(failures: &Failures) -> String {
     });
     let rows: Vec<Vec<String>> = statuses.chain(nodes).collect();
     if rows.is_empty() {
-        return String::new();
+        return "nothing failed".to_owned();
     }
     table(&["node", "category", "state", "since", "reason"], rows.into_iter())
 }

@@ -1,6 +1,8 @@
 //! `token` and `join-token`.
 
 use bellwether_api::v1::access::{NewJoinToken, NewToken, Role};
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::clock::Clock;
 
 use crate::args::{Consent, JoinTokenVerb, TokenVerb};
 use crate::confirm::confirm;
@@ -22,9 +24,10 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
         TokenVerb::List => {
             let page = context.client.tokens().await?;
             let names = || page.items.iter().map(|token| token.name.clone()).collect();
+            let now = Clock::system().now();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|token| {
-                    let end = token.expires_at_ms.map_or_else(|| "never".to_owned(), date);
+                    let end = token.expires_at_ms.map_or_else(|| "never".to_owned(), |at| expiry(at, now));
                     vec![token.name.clone(), token.role.to_string(), date(token.created_at_ms), end]
                 });
                 table(&["name", "role", "created", "expires"], rows)
@@ -38,6 +41,12 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+/// When a token expires, or that it has expired.
+fn expiry(at_ms: u64, now: Timestamp) -> String {
+    let expired = if at_ms <= now.as_millis() { " (expired)" } else { "" };
+    format!("{}{expired}", date(at_ms))
 }
 
 /// Deletes a token; the one that this command authenticates with only if that is forced.
@@ -68,11 +77,18 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
         JoinTokenVerb::List => {
             let page = context.client.join_tokens().await?;
             let names = || page.items.iter().map(|token| token.id.clone()).collect();
+            let now = Clock::system().now();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|token| {
                     let node = token.node.clone().unwrap_or_else(|| "any".to_owned());
                     let used = token.used_by.clone().unwrap_or_else(|| "-".to_owned());
-                    vec![token.id.clone(), node, token.created_by.clone(), date(token.expires_at_ms), used]
+                    vec![
+                        token.id.clone(),
+                        node,
+                        token.created_by.clone(),
+                        expiry(token.expires_at_ms, now),
+                        used,
+                    ]
                 });
                 table(&["id", "node", "created by", "expires", "used by"], rows)
             })?;
@@ -84,4 +100,16 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
         }
     }
     Ok(Exit::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_has_expired_is_marked() {
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        assert_eq!(expiry(1_700_000_000_000, now), format!("{} (expired)", date(1_700_000_000_000)));
+        assert_eq!(expiry(1_700_000_000_001, now), date(1_700_000_000_001));
+    }
 }

@@ -124,11 +124,11 @@ fn opens(wait: &RolloutWait) -> Option<String> {
         RolloutWait::Frozen { until_ms: Some(until), .. } => {
             Some(format!("the freeze ends {}", date(*until)))
         }
-        RolloutWait::TargetsClosed { until_ms: Some(until) } => {
+        RolloutWait::TargetsClosed { until_ms: Some(until), .. } => {
             Some(format!("the first opens {}", date(*until)))
         }
         RolloutWait::Frozen { until_ms: None, .. }
-        | RolloutWait::TargetsClosed { until_ms: None }
+        | RolloutWait::TargetsClosed { until_ms: None, .. }
         | RolloutWait::NoTargets
         | RolloutWait::BatchIsZero
         | RolloutWait::OnlyHeld

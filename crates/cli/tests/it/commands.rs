@@ -335,6 +335,13 @@ async fn manual_pages_and_completions_are_made() {
     let dir = place.path("man");
     assert!(place.run(&["man", &dir]).status.success());
     assert!(std::path::Path::new(&dir).join("bellwether-rollout-start.1").exists());
+    for page in ["bellwether.1", "bellwether-rollout-start.1"] {
+        let page = std::fs::read_to_string(std::path::Path::new(&dir).join(page)).unwrap();
+        for part in [".SH ENVIRONMENT", "BELLWETHER_AGENT_DIR", ".SH \"EXIT STATUS\"", "invalid input"] {
+            assert!(page.contains(part), "{part} is not in\n{page}");
+        }
+        assert!(!page.contains(".SH EXTRA"), "{page}");
+    }
     let script = text(&place.run(&["completions", "bash"]).stdout);
     assert!(script.contains("_bellwether"), "no completion function");
 }

@@ -88,7 +88,7 @@ async fn every_command_that_shows_something_prints_json_yaml_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_prints_one_line_and_quiet_silences_it() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
         (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
@@ -97,9 +97,11 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
         (&["entity", "set", "shop", "--owner", ""], "entity shop: owner shop team → -\n"),
         (&["node", "label", "web-1", "zone=b"], "node web-1: zone - → b\n"),
         (&["node", "cordon", "web-1"], "node web-1: cordoned\n"),
+        (&["node", "cordon", "web-1"], "node web-1: unchanged, it was cordoned already\n"),
         (&["node", "uncordon", "web-1"], "node web-1: uncordoned\n"),
         (&["node", "uncordon", "web-1"], "node web-1: unchanged, it was not cordoned\n"),
         (&["node", "resume", "web-1"], "node web-1: unchanged, it was not paused\n"),
+        (&["profile", "set", "colours", "sky=\"blue\""], "profile colours: revision 1 → 2\n"),
         (&["freeze", "off", "sale"], "freeze sale: ended\n"),
         (&["pause", "off", "disks"], "pause disks: ended\n"),
         (&["slot", "delete", "reboot", "--yes"], "slot reboot: deleted\n"),

@@ -53,7 +53,7 @@ fn a_soak_that_is_too_short_lets_failures_through_and_says_so() {
 fn what_never_ends_by_itself_says_why() {
     let why = |args: &[&str]| said(args).lines().last().unwrap_or_default().to_owned();
     insta::assert_snapshot!(why(&["--policy", "batch=0"]), @"batch=0: waiting: batch is 0, so no target starts; this does not end without an operator");
-    insta::assert_snapshot!(why(&["--unreachable-rate", "50%", "--nodes", "100"]), @"default: paused automatically: 40 unreachable, 10 tolerated; only an operator can resume it");
+    insta::assert_snapshot!(why(&["--unreachable-rate", "50%", "--nodes", "100"]), @"default: paused automatically: 40 unreachable, 10 tolerated; it resumes by itself when enough of them report again");
     insta::assert_snapshot!(why(&["--bad", "--policy", "on_failure=pause"]), @"on_failure=pause: paused automatically: 37 failed, 0 tolerated; only an operator can resume it");
     insta::assert_snapshot!(why(&["--until", "5m"]), @"default: still in progress after 5m; use a longer --until");
 }
@@ -86,7 +86,7 @@ fn a_plot_is_a_picture_without_scripts() {
     let plot = std::fs::read_to_string(&file).unwrap();
     assert!(!plot.contains("<script") && !plot.contains("@font-face") && !plot.contains("http-equiv"));
     assert!(plot.contains("a&amp;b") && plot.contains("50% needed to be good"), "{plot}");
-    for word in ["Share of 20 nodes on the new version", "minutes since the start", "found bad", "<polyline"]
+    for word in ["Share of 20 nodes on the new version", "minutes since the start", "known bad", "<polyline"]
     {
         assert!(plot.contains(word), "{word} is not in {plot}");
     }

@@ -135,7 +135,7 @@ async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
     assert_eq!(files(&place), second);
     assert_eq!(NODES.map(|name| reloads(&place, name)), [3, 1, 1]);
 
-    // What was found bad stays so, and what changed between revisions can be read.
+    // What is known bad stays so, and what changed between revisions can be read.
     let again = place.run(&["rollout", "start", "web", "web@3"]);
     assert_eq!(again.status.code(), Some(7), "{}", text(&again.stderr));
     let diff = ok(&place, &["profile", "diff", "web", "2", "3"]);

@@ -29,7 +29,7 @@ use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
 use crate::words::time::Timestamp;
 
-/// Most rounds of one pass. The longest known chain (a version found bad, rolled back, ended, the next one
+/// Most rounds of one pass. The longest known chain (a version known bad, rolled back, ended, the next one
 /// started, adopted, good, ended) takes ten; anything left after the last round is done by the next pass, at
 /// once.
 const MAX_ROUNDS: usize = 32;

@@ -43,3 +43,9 @@ impl fmt::Display for Annotation {
 pub fn attribution(by: &Actor, reason: &str) -> String {
     if reason.is_empty() { format!("by {by}") } else { format!("by {by}: {reason}") }
 }
+
+/// `(ACTOR: REASON)`, or `(ACTOR)` if no reason was given.
+#[must_use]
+pub fn attribution_in_brackets(by: &Actor, reason: &str) -> String {
+    if reason.is_empty() { format!("({by})") } else { format!("({by}: {reason})") }
+}

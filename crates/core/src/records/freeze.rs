@@ -1,10 +1,26 @@
 //! Freezes: while one is in force, no target within its scope is updated. Written only by operations.
 
+use alloc::format;
+use alloc::string::String;
+
 use super::annotation::Annotation;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, FreezeName, TargetName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
+
+/// Name of the stop that `stop-everything` sets.
+pub const EMERGENCY_STOP: &str = "stop-everything";
+
+/// The command that ends the freeze of this name; a global one is of all namespaces.
+#[must_use]
+pub fn lift_command(name: &FreezeName, is_global: bool) -> String {
+    let flag = if is_global { " --all-namespaces" } else { "" };
+    match name.as_str() {
+        EMERGENCY_STOP => format!("bellwether {EMERGENCY_STOP} --off{flag}"),
+        name => format!("bellwether freeze off {name}{flag}"),
+    }
+}
 
 /// A freeze; while it is in force, no target within its scope is updated.
 #[derive(Debug, Clone, PartialEq, Eq)]

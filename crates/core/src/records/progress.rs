@@ -21,7 +21,7 @@ pub struct Progress {
     pub rolling: Option<Version>,
     /// The version that last met the success threshold.
     pub last_known_good: Option<Version>,
-    /// The versions judged bad and not retried since, oldest first, at most [`MAX_BAD`].
+    /// The known bad versions, not retried since, oldest first, at most [`MAX_BAD`].
     pub bad: Vec<BadVersion>,
     /// Activity of the entity's rollout.
     pub activity: RolloutActivity,
@@ -52,7 +52,7 @@ pub enum RolloutActivity {
     RollingBack(RolloutNumber),
 }
 
-/// A version that was judged bad.
+/// A known bad version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadVersion {
     /// The bad version.
@@ -88,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// The version that was last judged bad and not retried since.
+    /// The version that last became known bad, and was not retried since.
     #[must_use]
     pub fn last_known_bad(&self) -> Option<&BadVersion> {
         self.bad.last()

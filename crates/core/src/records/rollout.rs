@@ -1,12 +1,14 @@
 //! A rollout: one change of an entity's targets to a version, with author, time, reason, counts and outcome.
 //! The rollouts of an entity are its history. Written only by the rollout decider.
 
+pub mod frozen_targets;
 mod text;
 
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use self::frozen_targets::FrozenTargets;
 use super::entity::RequestKind;
 use super::evidence::Evidence;
 use super::hook_answers::HookPurpose;
@@ -151,6 +153,8 @@ pub enum RolloutWait {
     Shut {
         /// Time at which that next changes for a target; `None` if a person must act.
         until: Option<Timestamp>,
+        /// The targets of the freeze that keeps the most; `None` if only windows are closed.
+        frozen: Option<FrozenTargets>,
     },
     /// A person must approve the next stage.
     Approval {

@@ -250,7 +250,7 @@ fn is_pending(entity: &Entity, progress: &Progress) -> bool {
     entity.last_request() > progress.handled
 }
 
-/// The version that is being rolled forward, unless it was judged bad.
+/// The version that is being rolled forward, unless it is known bad.
 fn unjudged(progress: &Progress) -> Option<&Version> {
     match progress.activity {
         RolloutActivity::RollingForward(_) => {

@@ -4,7 +4,6 @@ use axum::extract::State;
 use bellwether_api::v1::overview::{EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::rollout::board::Board;
-use bellwether_core::rollout::why::why_rollout;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
@@ -50,6 +49,6 @@ fn line(fleet: &Fleet, name: &EntityName, board: &Board) -> EntityOverview {
         requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
-        reason: why_rollout(board, fleet.last_rollout(name)),
+        reason: fleet.why_rollout(board),
     }
 }

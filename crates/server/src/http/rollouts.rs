@@ -9,10 +9,9 @@ use bellwether_api::v1::page::Page;
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use bellwether_api::v1::target::{TargetPhase, TargetView};
 use bellwether_core::records::target::AssignmentOutcome;
-use bellwether_core::rollout::board::{Board, BoardTarget};
+use bellwether_core::rollout::board::BoardTarget;
 use bellwether_core::rollout::external::group as group_of;
 use bellwether_core::rollout::observation::{TargetStage, phase};
-use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{EntityName, Namespace, TargetName};
 use bellwether_core::words::time::Timestamp;
@@ -165,7 +164,7 @@ pub(crate) fn view(
         needed: thresholds.needed,
         tolerated: thresholds.tolerated,
         batch: thresholds.batch,
-        reason: why_rollout(board, fleet.last_rollout(name)),
+        reason: fleet.why_rollout(board),
         now_ms: now.as_millis(),
         revision: fleet.touched.get(name).map_or(0, |revision| revision.get()),
     })
@@ -183,16 +182,20 @@ pub(crate) async fn targets(
     let group: Option<String> = query.get("group")?;
     let world = app.world();
     let now = app.clock.now();
-    let board = world.fleets.get(&namespace).and_then(|fleet| fleet.boards.get(&name));
-    let board = board.ok_or_else(|| missing(&name))?;
+    let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
+    let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
     let wanted = board.targets().filter(|target| target.observation.is_some());
     let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
-    let items = wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();
+    let view = |target: BoardTarget<'_>| {
+        let reason = world.why_target(fleet, board, target.name, now);
+        target_view(target, reason)
+    };
+    let items = wanted.take(limit + 1).map(view).collect();
     Ok(JsonAnswer(page(items, limit, world.revision, |last: &TargetView| last.name.clone())))
 }
 
-fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> TargetView {
+fn target_view(target: BoardTarget<'_>, reason: String) -> TargetView {
     let phase = phase(target.observation, target.state);
     let (word, mut since) = word(&phase);
     let mut evidence = None;
@@ -217,7 +220,7 @@ fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> Target
         running: target.observation.and_then(|observation| Some(observation.running.as_ref()?.to_string())),
         rollout: target.state.map(|state| state.rollout.get()),
         presence: target.observation.map_or(PresenceState::Never, |observation| observation.contact.into()),
-        reason: why(board, target.name, now),
+        reason,
         evidence,
     }
 }

@@ -9,9 +9,9 @@ use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
-use bellwether_core::rollout::why::{why as why_target, why_rollout};
 use bellwether_core::words::name::{EntityName, NodeName, ServiceName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::waits::WaitEntry;
 
@@ -31,7 +31,7 @@ pub(crate) async fn get(
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let now = app.clock.now();
     let (waiting, lines) = match subject.split_once('/') {
-        Some(("node", name)) => node(fleet, &read("node", name)?, now)?,
+        Some(("node", name)) => node(&world, fleet, &read("node", name)?, now)?,
         Some(("entity", name)) => entity(fleet, &read("entity", name)?)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("slot", name)) => slot(fleet, &read("slot", name)?, now),
@@ -41,21 +41,21 @@ pub(crate) async fn get(
             let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
             let known = board.target(&target).is_some();
             let none = || Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"));
-            let lines = known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?;
+            let lines = known.then(|| vec![world.why_target(fleet, board, &target, now)]).ok_or_else(none)?;
             (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
         }
-        Some(_) | None => bare(fleet, &subject, now)?,
+        Some(_) | None => bare(&world, fleet, &subject, now)?,
     };
     Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
 /// A plain name: the node, entity or service with that name.
-fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+fn bare(world: &World, fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
     let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
     let as_service = ServiceName::parse(name).ok().filter(|name| fleet.catalogue.service(name).is_some());
     match (as_node, as_entity, as_service) {
-        (Some(name), _, _) => node(fleet, &name, now),
+        (Some(name), _, _) => node(world, fleet, &name, now),
         (None, Some(name), _) => entity(fleet, &name),
         (None, None, Some(name)) => service(fleet, &name),
         (None, None, None) => {
@@ -67,8 +67,8 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
 
 fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
-    let lines = std::iter::once(why_rollout(board, fleet.last_rollout(name)))
-        .chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
+    let lines =
+        std::iter::once(fleet.why_rollout(board)).chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 
@@ -87,7 +87,12 @@ fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Fai
     Ok((functional < addressable, lines.collect()))
 }
 
-fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+fn node(
+    world: &World,
+    fleet: &Fleet,
+    name: &NodeName,
+    now: Timestamp,
+) -> Result<(bool, Vec<String>), Failure> {
     let kept = fleet.nodes.get(name);
     let node = &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("cannot find node {name}")))?.value;
     let mut lines = Vec::new();
@@ -127,7 +132,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
-        lines.push(format!("{entity}: {}", why_target(board, &target, now)));
+        lines.push(format!("{entity}: {}", world.why_target(fleet, board, &target, now)));
         let own = fleet.waits.on(name).filter(|wait| matches!(&wait.who, Waiter::Entity(of) if of == entity));
         lines.extend(own.flat_map(|wait| wait_cycles_of(fleet, wait)));
     }

@@ -4,7 +4,7 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
-use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
+use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope, lift_command};
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Labels;
@@ -15,9 +15,6 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
-
-/// The name of the freeze that `bellwether stop-everything` sets.
-const EMERGENCY_STOP: &str = "stop-everything";
 
 /// The scope of a freeze.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +50,8 @@ impl FreezeNamespace {
     }
 }
 
-/// Sets a freeze, replacing any of its name. Returns it, and whether it is new.
+/// Sets a freeze, replacing any of its name. Returns it, and whether it is new. One without an end that is set again as it is stays
+/// unchanged.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it would end a stop, or a part of it.
@@ -82,6 +80,9 @@ pub async fn put(
             }
             let global = *place == FreezeNamespace::Everywhere;
             let hint = hint(&freeze, (!global).then_some(fleet));
+            if let Some(old) = old.filter(|old| is_same(old, &freeze)) {
+                return Ok((None, (FreezeView { hint, ..FreezeView::at(old, global, now) }, false)));
+            }
             let view = FreezeView { hint, ..FreezeView::at(&freeze, global, now) };
             let event = EventDraft {
                 before: old.map(|old| words(old, now)),
@@ -96,6 +97,13 @@ pub async fn put(
             Ok((Some(Changeset { writes: vec![Write::put(record)], events: vec![event] }), (view, is_new)))
         })
         .await
+}
+
+/// Whether a freeze without an end is set again as it is.
+fn is_same(old: &Freeze, new: &Freeze) -> bool {
+    let endless = old.until.is_none() && new.until.is_none();
+    endless
+        && (&old.scope, old.kind, &old.annotation.reason) == (&new.scope, new.kind, &new.annotation.reason)
 }
 
 /// Refuses to replace a stop in force with a freeze, or with a stop of something else: what it stops would continue.
@@ -113,19 +121,8 @@ fn refuse_weaker(place: &FreezeNamespace, old: &Freeze, new: &Freeze) -> Result<
         FreezeKind::Stop => format!("a stop of {}", covered(&new.scope)),
     };
     let reason = format!("replace {name} with {by}: it stops {stopped}");
-    Err(OpError::Refused { reason, hint: Some(format!("lift it: {}", lift(place, name))) })
-}
-
-/// The command that lifts a stop.
-fn lift(place: &FreezeNamespace, name: &FreezeName) -> String {
-    let flag = match place {
-        FreezeNamespace::In(_) => "",
-        FreezeNamespace::Everywhere => " --all-namespaces",
-    };
-    match name.as_str() {
-        EMERGENCY_STOP => format!("bellwether stop-everything --off{flag}"),
-        name => format!("bellwether freeze off {name}{flag}"),
-    }
+    let lift = lift_command(name, matches!(place, FreezeNamespace::Everywhere));
+    Err(OpError::Refused { reason, hint: Some(format!("lift it: {lift}")) })
 }
 
 /// Deletes a freeze.
@@ -177,24 +174,19 @@ pub(super) fn refuse_if_stopped(
     name: &EntityName,
     now: Timestamp,
 ) -> Result<(), OpError> {
-    let own = fleet.freezes.values().map(|kept| (&*kept.value, ""));
-    let global = world.freezes.values().map(|kept| (&*kept.value, " --all-namespaces"));
+    let own = fleet.freezes.values().map(|kept| (&*kept.value, false));
+    let global = world.freezes.values().map(|kept| (&*kept.value, true));
     let stop = own.chain(global).find(|(freeze, _)| {
         freeze.kind == FreezeKind::Stop && freeze.is_in_force(now) && freeze.covers(name)
     });
-    let Some((stop, flag)) = stop else { return Ok(()) };
+    let Some((stop, is_global)) = stop else { return Ok(()) };
     let reason = format!(
         "resume the rollout: it is stopped by {} ({}: {})",
         stop.name,
         stop.annotation.by,
         cause(&stop.annotation.reason)
     );
-    const STOP_EVERYTHING: &str = "stop-everything";
-    let lift = match stop.name.as_str() {
-        STOP_EVERYTHING => format!("{STOP_EVERYTHING} --off"),
-        name => format!("freeze off {name}"),
-    };
-    let hint = format!("lift it, and the rollout continues: bellwether {lift}{flag}");
+    let hint = format!("lift it, and the rollout continues: {}", lift_command(&stop.name, is_global));
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 

@@ -195,7 +195,8 @@ pub async fn label(
         .await
 }
 
-/// Pauses a node: it starts no new work, and keeps checking and reporting.
+/// Pauses a node: it starts no new work, and keeps checking and reporting. A node that is paused for the same reason is
+/// unchanged.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
@@ -205,6 +206,9 @@ pub async fn pause(transactor: &Transactor, scope: NodeScope<'_>, text: &str) ->
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
+            if node.pause.as_ref().is_some_and(|pause| pause.reason == reason) {
+                return Ok((None, ()));
+            }
             node.pause = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
             Ok((Some(put(node, event("node.paused", format!("node/{name}"), cause(&reason)))), ()))
         })
@@ -232,7 +236,7 @@ pub async fn resume(transactor: &Transactor, scope: NodeScope<'_>) -> Result<v1:
 }
 
 /// Cordons a node: no new version is assigned to it. A drained node's instances are also unhealthy for others. Running
-/// programs keep running.
+/// programs keep running. A node that is in that state for the same reason is unchanged.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
@@ -247,6 +251,10 @@ pub async fn cordon(
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
+            let same = |old: &Cordon| old.drained == drained && old.annotation.reason == reason;
+            if node.cordon.as_ref().is_some_and(same) {
+                return Ok((None, ()));
+            }
             let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
             node.cordon = Some(Cordon { annotation, drained });
             let kind = if drained { "node.drained" } else { "node.cordoned" };

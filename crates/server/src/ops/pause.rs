@@ -12,7 +12,7 @@ use bellwether_core::words::name::{Actor, Namespace, PauseName};
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
-/// Sets a pause, replacing any of its name. Returns whether it is new.
+/// Sets a pause, replacing any of its name. Returns whether it is new. One that is set again as it is stays unchanged.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
@@ -30,6 +30,10 @@ pub async fn put(
             let labels = Labels::default();
             let pause = NodePause { name: name.clone(), nodes: nodes.clone(), annotation, labels };
             let old = fleet.pauses.get(name);
+            let same = |old: &NodePause| old.nodes == pause.nodes && old.annotation.reason == reason;
+            if old.is_some_and(|kept| same(&kept.value)) {
+                return Ok((None, false));
+            }
             let event = EventDraft {
                 before: old.map(|kept| words(&kept.value)),
                 after: Some(words(&pause)),

@@ -193,7 +193,9 @@ pub async fn act(
                 }
                 RolloutVerb::Resume => {
                     super::freeze::refuse_if_stopped(world, fleet, name, now)?;
-                    (operations::resume(&entity, &progress)?, "rollout.resume_requested")
+                    let resumed = operations::resume(&entity, &progress);
+                    let resumed = resumed.map_err(|refusal| not_paused(fleet, &progress, name, &refusal))?;
+                    (resumed, "rollout.resume_requested")
                 }
                 RolloutVerb::Approve(stage) => {
                     let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
@@ -216,6 +218,17 @@ pub async fn act(
             Ok((Some(asked(fleet, entity, kind, &cause(&reason))?), ()))
         })
         .await
+}
+
+/// The refusal to resume, with the state of the rollout as the hint.
+fn not_paused(fleet: &Fleet, progress: &Progress, name: &EntityName, refusal: &OperationRefusal) -> OpError {
+    let rollout = progress.active().and_then(|number| fleet.rollouts.get(&(name.clone(), number)));
+    let hint = rollout.map(|kept| {
+        let state = &kept.value.state;
+        let lift = state.freeze().map(|freeze| format!("; end the freeze: {}", fleet.lift_command(freeze)));
+        format!("it is {state}{}", lift.unwrap_or_default())
+    });
+    OpError::Refused { reason: refusal.to_string(), hint }
 }
 
 /// Whether the entity's request differs from the one before.

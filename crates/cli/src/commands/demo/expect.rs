@@ -19,9 +19,7 @@ impl Expectations {
     /// The version became last known good.
     pub(super) fn good(&mut self, view: &RolloutView, version: &str) {
         let good = view.progress.last_known_good.as_deref();
-        self.check(format!("{version} became last known good"), good == Some(version), || {
-            view.reason.clone()
-        });
+        self.check(format!("{version} became last known good"), good == Some(version), || reason(view));
     }
 
     /// The lost node is unreachable, does not count as failed, and the rollout ended without it.
@@ -35,19 +33,19 @@ impl Expectations {
         let contact = node.presence.state;
         self.check(format!("{lost} is unreachable"), contact == "unreachable", || format!("it is {contact}"));
         let failed = view.counts.failed;
-        self.check(format!("{lost} does not count as failed"), failed == 0, || format!("{failed} failed"));
+        self.check(format!("{lost} does not count as failed"), failed == 0, || reason(view));
         Ok(())
     }
 
-    /// The version was found bad after its first batch and rolled back.
+    /// The version became known bad after its first batch and rolled back.
     pub(super) fn rolled_back(&mut self, view: &RolloutView, bad: &str, good: &str, batch: u64) {
         let known = view.progress.bad.last().map(|bad| bad.version.as_str());
-        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.reason.clone());
+        self.check(format!("{bad} became last known bad"), known == Some(bad), || reason(view));
         let still = view.progress.last_known_good.as_deref();
-        self.check(format!("{good} is still last known good"), still == Some(good), || view.reason.clone());
+        self.check(format!("{good} is still last known good"), still == Some(good), || reason(view));
         let state = view.rollout.as_ref().map(|rollout| rollout.status.state);
         let back = matches!(state, Some(RolloutState::RolledBack));
-        self.check(format!("{bad} was rolled back"), back, || view.reason.clone());
+        self.check(format!("{bad} was rolled back"), back, || reason(view));
         let touched = view.rollout.as_ref().map_or(0, |rollout| rollout.batches.len());
         let only_first = touched == 1 && view.counts.rolled_back <= batch;
         let found = || format!("{touched} batches, {} rolled back", view.counts.rolled_back);
@@ -81,5 +79,16 @@ impl Expectations {
             return Ok(Exit::Yes);
         }
         Err(Failure::new(Exit::No, format!("verify the demo: {} not met", plural(broken, "expectation"))))
+    }
+}
+
+/// Why the rollout is in its state, with its first failure.
+pub(super) fn reason(view: &RolloutView) -> String {
+    let first = view.rollout.as_ref().and_then(|rollout| rollout.failures.first());
+    match first {
+        Some(first) if !view.reason.contains(&first.evidence.summary) => {
+            format!("{}; {} failed first: {}", view.reason, first.target, first.evidence.summary)
+        }
+        Some(_) | None => view.reason.clone(),
     }
 }

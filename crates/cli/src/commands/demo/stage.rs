@@ -57,11 +57,7 @@ impl Stage {
             self.screen.draw(&tree::lines(view, &targets, self.show.paint));
             return Ok(());
         }
-        let counts = &view.counts;
-        let line = format!(
-            "  {}  [{}/{} succeeded, {} failed, {} in flight]",
-            view.reason, counts.succeeded, counts.targets, counts.failed, counts.in_flight
-        );
+        let line = format!("  {}", view.reason);
         if line != self.said {
             print(&line)?;
             self.said = line;

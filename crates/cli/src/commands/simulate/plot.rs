@@ -184,7 +184,7 @@ fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, corner: SeriesLabelPosition) ->
     let none = || std::iter::empty::<Circle<(f64, f64), i32>>();
     let thick = FAINT.stroke_width(2);
     chart.draw_series(none())?.label("nodes failed").legend(move |(x, y)| failed((x + 10, y), thick));
-    chart.draw_series(none())?.label("found bad").legend(|(x, y)| found_bad((x + 10, y), FAINT));
+    chart.draw_series(none())?.label("known bad").legend(|(x, y)| found_bad((x + 10, y), FAINT));
     chart.draw_series(none())?.label("called good").legend(|(x, y)| called_good((x + 10, y), FAINT));
     chart
         .configure_series_labels()

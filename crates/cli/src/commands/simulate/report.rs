@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::policy::Policy as PolicyShape;
+use bellwether_core::records::rollout::{RolloutPause, RolloutState};
 use bellwether_core::trial::simulation::timeline::{SimulatedBatch, SimulationEnd, Timeline, TimelineSample};
 use serde::Serialize;
 
@@ -38,7 +39,7 @@ struct Outcome {
     in_flight_most: u64,
     /// Most nodes in flight at once during a rollback.
     returning_most: u64,
-    /// The effects of the bad version in the runs that found it bad.
+    /// The effects of the bad version in the runs after which it was known bad.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_bad: Option<FoundBad>,
     /// The batches of the run of median length.
@@ -60,9 +61,9 @@ struct Range {
 #[derive(Debug, Serialize)]
 struct FoundBad {
     runs: u64,
-    /// Nodes that were assigned the version when it was found bad.
+    /// Nodes that were assigned the version when it became known bad.
     touched: Range,
-    /// Time from the start until the version was found bad.
+    /// Time from the start until the version was known bad.
     after_ms: Range,
     /// Longest time that any node ran the version.
     longest_ms: Range,
@@ -244,6 +245,9 @@ pub(super) const fn label(end: &SimulationEnd) -> &'static str {
 fn sentence(run: &Timeline) -> String {
     match &run.end {
         SimulationEnd::Over(_) | SimulationEnd::Nothing => String::new(),
+        SimulationEnd::NeedsPerson(state @ RolloutState::Paused(RolloutPause::TooManyUnreachable { .. })) => {
+            format!("{state}; it resumes by itself when enough of them report again")
+        }
         SimulationEnd::NeedsPerson(state) => format!("{state}; only an operator can resume it"),
         SimulationEnd::Stuck(state) => format!("{state}; this does not end without an operator"),
         SimulationEnd::Horizon(state) => {

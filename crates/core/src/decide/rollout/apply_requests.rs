@@ -76,7 +76,7 @@ fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
 fn begin(draft: &mut RolloutDraft, wanted: &VersionRequest, entity: &Entity) {
     if let Some(bad) = draft.progress.bad(&wanted.version).filter(|_| wanted.how != RequestKind::Retry) {
         let cause =
-            format!("{} was judged bad in the meantime: {}; use 'rollout retry'", bad.version, bad.reason);
+            format!("{} became known bad in the meantime: {}; use 'rollout retry'", bad.version, bad.reason);
         draft.tell_refused(wanted, cause);
         done(draft, wanted);
     } else {

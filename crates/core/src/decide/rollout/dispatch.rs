@@ -160,15 +160,14 @@ fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, DispatchBlock> {
                 let domain = room.domain.filter(|_| room.domain_is_short).map(|(_, value)| value);
                 Some(DispatchBlock::of(RolloutWait::Unavailable { domain }))
             } else {
-                (empty && in_flight == 0)
-                    .then_some(DispatchBlock { wait: RolloutWait::Shut { until }, until })
+                (empty && in_flight == 0).then(|| gate.block(&pass.board))
             };
             names.extend(next);
             block
         }
         Err(NoCapacity::Nobody) => None,
         Err(NoCapacity::NoDomain(key)) => Some(DispatchBlock::of(RolloutWait::NoDomain { key })),
-        Err(NoCapacity::Shut) => Some(DispatchBlock { wait: RolloutWait::Shut { until }, until }),
+        Err(NoCapacity::Shut) => Some(gate.block(&pass.board)),
     };
     pass.look_again(until);
     match block.filter(|_| names.is_empty()) {

@@ -1,13 +1,19 @@
 //! Dispatch gate: freezes, windows and needed services that keep targets from starting. Owns what is closed,
 //! and until when; never the consequences.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::pass::Pass;
 use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::freeze::{Freeze, FreezeKind};
 use crate::records::rollout::RolloutWait;
+use crate::records::rollout::frozen_targets::FrozenTargets;
+use crate::rollout::board::Board;
 use crate::rollout::board::member::BoardMember;
+use crate::rollout::board::phase::{PhaseSet, TargetPhase};
+use crate::rollout::board::tree::walk::WalkFilter;
+use crate::words::name::FreezeName;
 use crate::words::time::Timestamp;
 use crate::words::window::{Window, WindowState};
 
@@ -81,6 +87,36 @@ impl<'a> DispatchGate<'a> {
         let outside =
             own.peek().is_some() && own.all(|(_, opening)| matches!(opening, WindowState::Closed { .. }));
         outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels))
+    }
+
+    /// The freeze by label that blocks the target.
+    fn freeze_of(&self, member: &BoardMember) -> Option<&'a Freeze> {
+        let observation = member.observation.as_ref()?;
+        self.freezes.iter().copied().find(|freeze| freeze.picks(&member.name, &observation.labels))
+    }
+
+    /// The block of an update for which every queued target is closed.
+    pub(super) fn block(&self, board: &Board) -> DispatchBlock {
+        let mut closed = 0;
+        let mut frozen: BTreeMap<&FreezeName, (u64, &Freeze)> = BTreeMap::new();
+        let queued = PhaseSet::of(&[TargetPhase::Passing, TargetPhase::Ready, TargetPhase::Unhealthy]);
+        board.tree().walk(&WalkFilter::all(queued), &mut |member| {
+            closed += u64::from(self.are_shut_for(member));
+            if let Some(freeze) = self.freeze_of(member) {
+                frozen.entry(&freeze.name).or_insert((0, freeze)).0 += 1;
+            }
+            true
+        });
+        let most = frozen.into_values().max_by_key(|(targets, _)| *targets);
+        let frozen = most.map(|(targets, Freeze { name, annotation, .. })| FrozenTargets {
+            targets,
+            freeze: name.clone(),
+            by: annotation.by.clone(),
+            reason: annotation.reason.clone(),
+            others: closed - targets,
+        });
+        let until = self.until();
+        DispatchBlock { wait: RolloutWait::Shut { until, frozen }, until }
     }
 
     /// Time at which one of the blocks next ends without an operation.

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::records::event::EventDraft;
-use crate::records::rollout::RolloutState;
+use crate::records::rollout::{RolloutState, RolloutWait};
 use crate::words::counter::RolloutNumber;
 use crate::words::name::{EntityName, TargetName};
 use crate::words::version::Version;
@@ -31,9 +31,14 @@ pub(super) fn target(
     EventDraft { kind, subject, before: None, after: Some(format!("{version}")), cause }
 }
 
-/// The kind of event for a change of state; `None` when the rollout only continues after a short wait.
-pub(super) const fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Option<&'static str> {
+/// The kind of event for a change of state; `None` when the rollout only continues after a short wait,
+/// or the same freeze keeps another number of targets.
+pub(super) fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Option<&'static str> {
     match (before, after) {
+        (
+            RolloutState::Waiting(RolloutWait::Shut { frozen: Some(before), .. }),
+            RolloutState::Waiting(RolloutWait::Shut { frozen: Some(after), .. }),
+        ) if before.freeze == after.freeze => None,
         (RolloutState::Paused(_), RolloutState::InProgress) => Some("rollout.resumed"),
         (_, RolloutState::InProgress) => None,
         (_, RolloutState::Waiting(_)) => Some("rollout.waiting"),

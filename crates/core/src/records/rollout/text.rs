@@ -2,8 +2,10 @@
 
 use core::fmt::{self, Display, Formatter};
 
+use super::frozen_targets::FrozenTargets;
 use super::{Direction, RolloutPause, RolloutState, RolloutWait};
 use crate::records::annotation::attribution;
+use crate::words::name::FreezeName;
 use crate::words::plural::Plural;
 use crate::words::time::Timestamp;
 
@@ -23,6 +25,22 @@ impl RolloutState {
             Self::RollbackFailed { .. } => "rollback failed",
             Self::Aborted { .. } => "aborted",
             Self::Superseded { .. } => "superseded",
+        }
+    }
+}
+
+impl RolloutState {
+    /// The freeze that the rollout waits for, if any.
+    #[must_use]
+    pub const fn freeze(&self) -> Option<&FreezeName> {
+        if let Self::Waiting(
+            RolloutWait::Frozen { freeze, .. }
+            | RolloutWait::Shut { frozen: Some(FrozenTargets { freeze, .. }), .. },
+        ) = self
+        {
+            Some(freeze)
+        } else {
+            None
         }
     }
 }
@@ -60,7 +78,8 @@ impl Display for RolloutWait {
                 write!(f, ", set {}", attribution(by, reason))
             }
             Self::Window { opens } => write!(f, "the next window opens at {}", CivilTime(*opens)),
-            Self::Shut { .. } => f.write_str("the remaining targets are frozen or outside their windows"),
+            Self::Shut { frozen: Some(frozen), .. } => frozen.fmt(f),
+            Self::Shut { frozen: None, .. } => f.write_str("the remaining targets are outside their windows"),
             Self::Approval { stage } => write!(f, "stage {stage} needs approval"),
             Self::Need { need } => write!(
                 f,

@@ -51,7 +51,7 @@ pub(super) fn outcome(rollout: &Rollout, good: Option<&Version>) -> Option<Strin
 fn why_bad(rollout: &Rollout) -> String {
     match &rollout.judgement {
         VersionJudgement::Bad { reason, .. } => reason.clone(),
-        VersionJudgement::Open | VersionJudgement::Good { .. } => "it was found bad".to_string(),
+        VersionJudgement::Open | VersionJudgement::Good { .. } => "it is known bad".to_string(),
     }
 }
 

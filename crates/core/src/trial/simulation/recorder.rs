@@ -18,7 +18,7 @@ pub(super) struct TimelineRecorder {
     /// Number and state of the newest rollout.
     pub(super) newest: Option<(RolloutNumber, RolloutState)>,
     pub(super) good_at: Option<Timestamp>,
-    /// Time at which the version was judged bad, and the number of touched targets by then.
+    /// Time at which the version became known bad, and the number of touched targets by then.
     pub(super) stopped: Option<(Timestamp, u64)>,
     pub(super) batches_opened: u64,
     pub(super) batches: Vec<SimulatedBatch>,
@@ -171,7 +171,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// The damage of the version, if it was judged bad.
+    /// The damage of the version, if it is known bad.
     pub(super) fn blast(&self) -> Option<BlastRadius> {
         let (stopped, touched) = self.stopped?;
         let (longest, target_millis) = (self.longest, self.target_millis);

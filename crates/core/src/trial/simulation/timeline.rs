@@ -39,7 +39,7 @@ pub struct Timeline {
     pub late: u64,
     /// Virtual time at which the version was judged good.
     pub good_at: Option<Timestamp>,
-    /// Damage of a bad version; `None` if it was not judged bad.
+    /// Damage of a bad version; `None` if it is not known bad.
     pub blast: Option<BlastRadius>,
 }
 
@@ -95,7 +95,7 @@ pub struct TimelineSample {
 /// Damage of a bad version until it was stopped, and until no target ran it any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlastRadius {
-    /// Virtual time at which it was judged bad.
+    /// Virtual time at which it became known bad.
     pub stopped: Timestamp,
     /// Targets that had been assigned it by then, or ran it.
     pub touched: u64,

@@ -4,7 +4,7 @@ use bellwether_core::records::entity::Entity;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 
-/// The version that an entity is to be at: the one requested last, or last known good once that was found bad.
+/// The version that an entity is to be at: the one requested last, or last known good once that became known bad.
 pub(super) fn requested(fleet: &Fleet, entity: &Entity) -> Option<Version> {
     let requested = entity.wanted.as_ref()?;
     let progress = fleet.progresses.get(&entity.name).map(|kept| &*kept.value);

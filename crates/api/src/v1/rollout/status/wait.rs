@@ -50,6 +50,9 @@ pub enum RolloutWait {
         /// is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
+        /// The targets of the freeze that keeps the most; absent if only windows are closed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frozen: Option<FrozenTargets>,
     },
     /// A stage needs approval.
     Approval {
@@ -74,6 +77,46 @@ pub enum RolloutWait {
         /// Its answer, or the error of the call; empty before the first answer.
         reason: String,
     },
+}
+
+/// Targets that a freeze keeps from being updated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FrozenTargets {
+    /// Number of targets that the freeze keeps.
+    pub targets: u64,
+    /// Name of the freeze.
+    pub freeze: String,
+    /// Name of the token that set it.
+    pub by: String,
+    /// The reason that was given; may be empty.
+    pub reason: String,
+    /// Number of further targets that another freeze or a closed window keeps.
+    pub others: u64,
+}
+
+impl From<&core::frozen_targets::FrozenTargets> for FrozenTargets {
+    fn from(from: &core::frozen_targets::FrozenTargets) -> Self {
+        Self {
+            targets: from.targets,
+            freeze: from.freeze.to_string(),
+            by: from.by.to_string(),
+            reason: from.reason.clone(),
+            others: from.others,
+        }
+    }
+}
+
+impl TryFrom<FrozenTargets> for core::frozen_targets::FrozenTargets {
+    type Error = ShapeError;
+    fn try_from(from: FrozenTargets) -> Result<Self, ShapeError> {
+        Ok(Self {
+            targets: from.targets,
+            freeze: read("status.waiting.frozen.freeze", &from.freeze)?,
+            by: read("status.waiting.frozen.by", &from.by)?,
+            reason: from.reason,
+            others: from.others,
+        })
+    }
 }
 
 /// Why a rollout is paused.
@@ -145,9 +188,10 @@ impl From<&core::RolloutWait> for RolloutWait {
                 until_ms: until.map(Timestamp::as_millis),
             },
             core::RolloutWait::Window { opens } => Self::Window { opens_ms: opens.as_millis() },
-            core::RolloutWait::Shut { until } => {
-                Self::TargetsClosed { until_ms: until.map(Timestamp::as_millis) }
-            }
+            core::RolloutWait::Shut { until, frozen } => Self::TargetsClosed {
+                until_ms: until.map(Timestamp::as_millis),
+                frozen: frozen.as_ref().map(Into::into),
+            },
             core::RolloutWait::Approval { stage } => Self::Approval { stage: *stage },
             core::RolloutWait::Need { need } => Self::Need { need: need.to_string() },
             core::RolloutWait::Unavailable { domain } => {
@@ -177,9 +221,10 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
                 until: until_ms.map(Timestamp::from_millis),
             },
             RolloutWait::Window { opens_ms } => Self::Window { opens: Timestamp::from_millis(opens_ms) },
-            RolloutWait::TargetsClosed { until_ms } => {
-                Self::Shut { until: until_ms.map(Timestamp::from_millis) }
-            }
+            RolloutWait::TargetsClosed { until_ms, frozen } => Self::Shut {
+                until: until_ms.map(Timestamp::from_millis),
+                frozen: frozen.map(TryInto::try_into).transpose()?,
+            },
             RolloutWait::Approval { stage } => Self::Approval { stage },
             RolloutWait::Need { need } => Self::Need { need: read("status.waiting.need", &need)? },
             RolloutWait::Unavailable { domain } => Self::Unavailable { domain: domain.map(Into::into) },

@@ -21,7 +21,7 @@ pub(super) struct Curve {
     pub(super) needed: f64,
     /// When the version was called good, in the typical run.
     pub(super) good: Option<u64>,
-    /// When it was found bad.
+    /// When it became known bad.
     pub(super) bad: Option<u64>,
     took: u64,
     line: Vec<Point>,

@@ -1,0 +1,60 @@
+//! Why a target or a rollout is in its present state, with the freeze that keeps it and the command that ends the freeze.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::World;
+use super::fleet::Fleet;
+use crate::records::annotation::attribution_in_brackets;
+use crate::records::freeze::{Freeze, FreezeKind, lift_command};
+use crate::rollout::board::Board;
+use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
+use crate::rollout::why::{why, why_rollout};
+use crate::words::name::{FreezeName, TargetName};
+use crate::words::time::Timestamp;
+
+impl World {
+    /// Why a target of a board of this fleet is in its present state, in one line; for one that a freeze keeps,
+    /// with the command that ends the freeze.
+    #[must_use]
+    pub fn why_target(&self, fleet: &Fleet, board: &Board, target: &TargetName, now: Timestamp) -> String {
+        let own = fleet.freezes.values().map(|kept| (&*kept.value, false));
+        let global = self.freezes.values().map(|kept| (&*kept.value, true));
+        match own.chain(global).find(|(freeze, _)| keeps(freeze, board, target, now)) {
+            Some((Freeze { name, annotation, .. }, is_global)) => {
+                let who = attribution_in_brackets(&annotation.by, &annotation.reason);
+                let lift = lift_command(name, is_global);
+                format!("{target}: frozen by {name} {who}; end it: {lift}")
+            }
+            None => why(board, target, now),
+        }
+    }
+}
+
+impl Fleet {
+    /// Why the entity's rollout is in its present state, in one line; for one that waits for a freeze to end, with
+    /// the command that ends the freeze.
+    #[must_use]
+    pub fn why_rollout(&self, board: &Board) -> String {
+        let text = why_rollout(board, self.last_rollout(&board.entity().name));
+        match board.rollout().and_then(|rollout| rollout.state.freeze()) {
+            Some(freeze) => format!("{text}; end the freeze: {}", self.lift_command(freeze)),
+            None => text,
+        }
+    }
+
+    /// The command that ends a freeze: one of this namespace if it has one of that name, else of all namespaces.
+    #[must_use]
+    pub fn lift_command(&self, freeze: &FreezeName) -> String {
+        lift_command(freeze, !self.freezes.contains_key(freeze))
+    }
+}
+
+/// Whether the freeze keeps the target from its next version. A person's pause of the entity comes first.
+fn keeps(freeze: &Freeze, board: &Board, target: &TargetName, now: Timestamp) -> bool {
+    let Some(member) = board.member(target).filter(|_| board.entity().hold.is_none()) else { return false };
+    let Some(observation) = &member.observation else { return false };
+    let phase = member.place.phase;
+    let waits = ASSIGNABLE.has(phase) || (freeze.kind == FreezeKind::Stop && MOVED.has(phase));
+    waits && freeze.is_in_force(now) && freeze.picks(target, &observation.labels)
+}
