@@ -7,6 +7,7 @@
 mod apply;
 mod catalogue;
 mod check;
+mod check_store;
 pub mod config;
 mod discovery;
 mod disk;

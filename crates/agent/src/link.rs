@@ -14,6 +14,7 @@ mod report;
 pub(crate) mod retry;
 pub(crate) mod server_list;
 pub(crate) mod source;
+mod start_gate;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +29,11 @@ use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
+use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use deliver::deliver;
 use source::ParamSource;
+use start_gate::StartGate;
 
 /// What the link reads and writes.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ pub(crate) struct ServerLink {
     /// Logs of failed runs that the control plane does not have yet.
     pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
     pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    /// Every service that exists on this node, whether or not its health is known.
+    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
     pub(crate) addresses: LocalAddresses,
     /// This node's copy of the catalogue.
     pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
@@ -87,6 +92,7 @@ impl ServerLink {
             requested: requested.clone(),
             delivered,
             clock: self.clock.clone(),
+            gate: StartGate::closed(),
         };
         tasks.spawn("report", deliver(report, self.seed, tasks.clone()));
         let registrations = registrations::RegistrationSender {
@@ -94,9 +100,11 @@ impl ServerLink {
             node: node.clone(),
             namespace: namespace.clone(),
             services: self.services,
+            known: self.known,
             addresses: self.addresses,
             board: self.board.subscribe(),
             requested,
+            gate: StartGate::closed(),
         };
         tasks.spawn("registrations", deliver(registrations, self.seed, tasks.clone()));
         let changes = self.unsent_logs.subscribe();

@@ -10,6 +10,7 @@ use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::watch;
 
 use crate::apply::log_store;
+use crate::check_store::CheckStore;
 use crate::config::Config;
 use crate::discovery::{self, Discovery, DiscoveryContext};
 use crate::disk;
@@ -108,8 +109,10 @@ impl Agent {
         let LedgerContents { order, entities, statuses, services: registered, met } = contents;
         let seed = RandomState::new().build_hasher().finish();
         let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
+        let check_store = CheckStore::open(&config.data_dir, &clock, &tasks);
+        let board = ReportBoard { generation, ..ReportBoard::default() };
+        let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
         let (orders, order) = watch::channel(order.map(Arc::new));
-        let board = watch::Sender::new(ReportBoard { generation, ..ReportBoard::default() });
         provision::start(&config.entities, board.clone(), clock.clone(), &tasks);
         let contact = watch::Sender::new(ServerContact::default());
         tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "agent starting");
@@ -127,6 +130,7 @@ impl Agent {
                 registered,
                 met,
                 ledger: ledger.clone(),
+                check_store: check_store.clone(),
                 wants_catalogue: wants.clone(),
                 contact: contact.subscribe(),
                 clock: clock.clone(),
@@ -175,6 +179,7 @@ impl Agent {
             namespace: identity.namespace,
             params: ParamCache::new(&config.data_dir, source.clone(), tasks.clone()),
             ledger: ledger.clone(),
+            check_store: check_store.clone(),
             logs,
             on_exit: config.services_on_exit,
             clock: clock.clone(),
@@ -194,6 +199,7 @@ impl Agent {
             board,
             unsent_logs,
             services: discovery.services,
+            known: discovery.registry.known.clone(),
             addresses: discovery.addresses,
             snapshot: discovery.snapshot,
             wants_catalogue: wanted,
@@ -202,6 +208,7 @@ impl Agent {
         };
         link.start(&tasks);
         EntityTasks::new(config, entities, context).run().await;
+        check_store.close();
         // While the lock is held: the next agent's socket has the same name.
         if let Err(error) = answering.await {
             tracing::error!(%error, "the task of the local socket did not end in order");

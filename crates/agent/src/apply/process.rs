@@ -241,7 +241,8 @@ fn stat(pid: i32) -> io::Result<(char, u64)> {
     Ok((state, ticks))
 }
 
-fn boot_id() -> io::Result<String> {
+/// The boot of this machine: another one after each reboot.
+pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 

@@ -77,7 +77,11 @@ impl OrderPoll {
                 answer = self.poll(round, failed) => answer,
             };
             let pause = match answer {
-                Ok(answer) => {
+                Ok(mut answer) => {
+                    // Before the contact is shown: whoever waits for it reads the catalogue of this answer then.
+                    if let Some(update) = answer.catalogue.take() {
+                        self.update_catalogue(update);
+                    }
                     if failed > 0 {
                         tracing::info!("the control plane answers again");
                         // It may be another server, or have forgotten this node: report everything.
@@ -160,9 +164,6 @@ impl OrderPoll {
         let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;
-        }
-        if let Some(update) = answer.catalogue {
-            self.update_catalogue(update);
         }
         if let Some(order) = answer.order {
             self.accept_or_refuse(order).await;
