@@ -24,6 +24,7 @@ pub mod lock;
 mod names;
 mod param_cache;
 mod provision;
+pub mod reload;
 mod report_board;
 pub mod run;
 mod service;

@@ -94,7 +94,7 @@ impl ServerLink {
             clock: self.clock.clone(),
             gate: StartGate::closed(),
         };
-        tasks.spawn("report", deliver(report, self.seed, tasks.clone()));
+        tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
         let registrations = registrations::RegistrationSender {
             connection: connection.clone(),
             node: node.clone(),
@@ -106,7 +106,7 @@ impl ServerLink {
             requested,
             gate: StartGate::closed(),
         };
-        tasks.spawn("registrations", deliver(registrations, self.seed, tasks.clone()));
+        tasks.spawn("registrations", deliver(registrations, connection.moves(), self.seed, tasks.clone()));
         let changes = self.unsent_logs.subscribe();
         let logs = logs::LogSender {
             connection: connection.clone(),
@@ -115,7 +115,7 @@ impl ServerLink {
             unsent: self.unsent_logs,
             changes,
         };
-        tasks.spawn("logs", deliver(logs, self.seed, tasks.clone()));
+        tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
         let renewal = renew::CertificateRenewal {
             connection,
             data_dir: self.data_dir,

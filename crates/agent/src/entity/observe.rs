@@ -217,7 +217,8 @@ impl EntityTask {
     pub(super) async fn leave(mut self) {
         let Some(mut process) = self.process.take() else { return };
         let stop = self.recipe.as_ref().and_then(|recipe| recipe.process.as_ref());
-        let Some(stop) = stop.filter(|_| self.context.on_exit == OnExit::Stop) else { return };
+        let stops = self.context.on_exit == OnExit::Stop && !self.context.steps.is_closed();
+        let Some(stop) = stop.filter(|_| stops) else { return };
         process.stop(stop.stop_timeout.to_duration()).await;
         self.entry.process = None;
         if let Err(reason) = self.keep().await {

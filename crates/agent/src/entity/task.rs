@@ -16,6 +16,7 @@ use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
 use crate::apply::log::RunOutput;
 use crate::apply::log_store::UnsentLogs;
@@ -39,6 +40,7 @@ pub(crate) struct EntityContext {
     pub(crate) check_store: CheckStore,
     pub(crate) logs: PathBuf,
     pub(crate) on_exit: OnExit,
+    pub(crate) steps: StepGate,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,

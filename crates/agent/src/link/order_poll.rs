@@ -77,18 +77,13 @@ impl OrderPoll {
                 answer = self.poll(round, failed) => answer,
             };
             let pause = match answer {
-                Ok(mut answer) => {
-                    // Before the contact is shown: whoever waits for it reads the catalogue of this answer then.
-                    if let Some(update) = answer.catalogue.take() {
-                        self.update_catalogue(update);
-                    }
+                Ok(answer) => {
                     if failed > 0 {
                         tracing::info!("the control plane answers again");
                         // It may be another server, or have forgotten this node: report everything.
                         self.request_report();
                     }
                     failed = 0;
-                    self.connection.answered(self.clock.now());
                     if asks_for_any && answer.order.is_none() {
                         // There is no refused order any more.
                         self.clear_refused();
@@ -161,6 +156,11 @@ impl OrderPoll {
 
     /// Handles an answer. Returns how long to wait before the next poll, if at all.
     async fn handle(&mut self, answer: v1::order::OrderPoll) -> Option<Span> {
+        // Before the contact is shown: whoever waits for that reads the catalogue of this answer then.
+        if let Some(update) = answer.catalogue {
+            self.update_catalogue(update);
+        }
+        self.connection.answered(self.clock.now());
         let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;

@@ -110,5 +110,9 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<[String; 3]> {
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
     let files = files.map(|(path, file)| ["file".to_owned(), path.clone(), file.reason.clone()]);
-    provision.chain(entities).chain(services).chain(files).collect()
+    let configuration = &status.configuration;
+    let refused = configuration.refused.iter().chain(&configuration.refused_definitions);
+    let refused =
+        refused.map(|reason| ["configuration".to_owned(), status.node.clone(), format!("cannot {reason}")]);
+    provision.chain(refused).chain(entities).chain(services).chain(files).collect()
 }

@@ -150,6 +150,11 @@ impl Setup {
         assert!(agent.wait().unwrap().success(), "{name} did not end in order");
     }
 
+    /// SIGHUP.
+    pub(crate) fn hang_up_agent(&self, name: &str) {
+        kill_process(Pid::from_child(&self.agents[name]), Signal::HUP).unwrap();
+    }
+
     pub(crate) fn client(&self) -> Client {
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap();
         let token = Secret::new(read("server/admin-token").trim());

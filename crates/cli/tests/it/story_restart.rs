@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
 
-use crate::place::{Setup, done, free_port, text, wait_for};
+use crate::place::{Setup, done, free_port, wait_for};
 use crate::story_haproxy::{Client, Instance, haproxy, until_answering};
 
 const NODES: [&str; 3] = ["web-1", "web-2", "web-3"];
@@ -163,8 +164,8 @@ impl RestartFleet {
 
     async fn until_it_is_connected(&self, name: &str) {
         wait_for(&format!("{name} is connected"), async || {
-            let status = self.place.run(&["agent", "status", "--data-dir", &self.data(name), "-o", "json"]);
-            status.status.success() && text(&status.stdout).contains("\"connected_since_ms\": 1")
+            let status = bellwether_agent::status::read(Path::new(&self.data(name)));
+            status.is_ok_and(|status| status.alive && status.connected_since_ms.is_some())
         })
         .await;
     }
