@@ -4,55 +4,19 @@
 //! Files are replaced whole and not synced: what a power failure takes is void after it anyway.
 
 mod shape;
+mod state;
 mod write;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bellwether_core::local::health::StoredHistory;
-use bellwether_core::local::ttl::TtlUpdate;
-use bellwether_core::words::name::{CheckName, EntityName};
-use bellwether_core::words::time::{Span, Timestamp};
-use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::disk;
-use crate::service::InstanceKey;
-
-/// The longest restart over which a healthy time goes on: no longer than a control plane waits for an agent.
-const HEALTHY_OVER: Span = Span::from_secs(15);
-
-/// What has checks.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CheckOwner {
-    Service(InstanceKey),
-    Entity(EntityName),
-}
-
-/// The state of one check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredCheck {
-    /// Digest of what it probes.
-    pub(crate) probe: u64,
-    pub(crate) history: StoredHistory,
-}
-
-/// The states of all checks of one owner. Times are by this agent's clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct StoredChecks {
-    /// The version that the results are about, and since when it is healthy; entities only.
-    pub(crate) version: Option<Version>,
-    pub(crate) healthy_since: Option<Timestamp>,
-    pub(crate) checks: BTreeMap<CheckName, StoredCheck>,
-    /// The last update of each TTL check.
-    pub(crate) ttl_updates: BTreeMap<CheckName, (Timestamp, TtlUpdate, String)>,
-}
-
-/// All states by owner.
-type States = BTreeMap<CheckOwner, Arc<StoredChecks>>;
+use state::States;
+pub(crate) use state::{CheckOwner, StoredCheck, StoredChecks};
 
 /// Stores states of checks. Cheap to clone.
 #[derive(Debug, Clone)]

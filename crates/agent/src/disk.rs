@@ -35,6 +35,14 @@ pub(crate) fn replace_unsynced(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&beside, path)
 }
 
+/// Removes a file, if there is one.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Makes a directory and its parents with mode 0700. An existing directory is not changed.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)

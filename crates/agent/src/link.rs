@@ -17,7 +17,7 @@ pub(crate) mod source;
 mod start_gate;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::NodeName;
@@ -56,6 +56,8 @@ pub(crate) struct ServerLink {
     pub(crate) wants_catalogue: watch::Receiver<bool>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
+    /// Set once a server says that this node was decommissioned, with what it says.
+    pub(crate) decommissioned: Arc<OnceLock<String>>,
 }
 
 impl ServerLink {
@@ -82,6 +84,7 @@ impl ServerLink {
             tasks: tasks.clone(),
             clock: self.clock.clone(),
             seed: self.seed,
+            decommissioned: self.decommissioned,
         };
         tasks.spawn("order poll", poll.run());
         let report = report::ReportSender {
@@ -107,21 +110,16 @@ impl ServerLink {
             gate: StartGate::closed(),
         };
         tasks.spawn("registrations", deliver(registrations, connection.moves(), self.seed, tasks.clone()));
-        let changes = self.unsent_logs.subscribe();
         let logs = logs::LogSender {
             connection: connection.clone(),
             node,
             namespace,
+            changes: self.unsent_logs.subscribe(),
             unsent: self.unsent_logs,
-            changes,
         };
         tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
-        let renewal = renew::CertificateRenewal {
-            connection,
-            data_dir: self.data_dir,
-            clock: self.clock,
-            seed: self.seed,
-        };
+        let (data_dir, clock, seed) = (self.data_dir, self.clock, self.seed);
+        let renewal = renew::CertificateRenewal { connection, data_dir, clock, seed };
         tasks.spawn("renew", renewal.run(tasks.clone()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bellwether_core::words::counter::Generation;
@@ -11,7 +11,7 @@ use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::watch;
 
 use crate::apply::log_store;
-use crate::check_store::CheckStore;
+use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
 use crate::discovery::{self, Discovery, DiscoveryContext};
 use crate::disk;
@@ -55,6 +55,12 @@ pub enum RunError {
         configured: String,
         /// The namespace and name it joined under.
         joined: String,
+    },
+    /// The node was decommissioned while the agent ran.
+    #[error("go on: {reason}; join this machine again with `bellwether agent join --force`")]
+    Decommissioned {
+        /// What the server said.
+        reason: String,
     },
     /// A directory cannot be created.
     #[error("create {dir}: {source}")]
@@ -116,6 +122,7 @@ async fn run_here(
         let life = tasks.subgroup();
         let (ledger, contents) = Ledger::open(&config.data_dir, life.clone())?;
         let steps = StepGate::default();
+        let decommissioned = Arc::new(OnceLock::new());
         let agent = Agent {
             config: config.clone(),
             clock: clock.clone(),
@@ -126,6 +133,7 @@ async fn run_here(
             steps: steps.clone(),
             reload: reloader.requests.clone(),
             config_state: reloader.state.subscribe(),
+            decommissioned: decommissioned.clone(),
         };
         let mut running = std::pin::pin!(agent.run(contents));
         let reloaded = async {
@@ -148,6 +156,9 @@ async fn run_here(
             tracing::error!("the agent did not end in order: cannot {error}");
             break;
         }
+        if let Some(reason) = decommissioned.get().cloned() {
+            return Err(RunError::Decommissioned { reason });
+        }
         let Some(next) = next.filter(|_| !tasks.token().is_cancelled()) else { break };
         config = next;
         reloader.replaced(&config);
@@ -168,17 +179,22 @@ struct Agent {
     steps: StepGate,
     reload: ReloadRequests,
     config_state: watch::Receiver<ConfigState>,
+    decommissioned: Arc<OnceLock<String>>,
 }
 
 impl Agent {
     #[expect(clippy::too_many_lines, reason = "the parts of an agent, one after the other")]
     /// Starts every part, and waits for the end of those that must end in order.
     async fn run(self, contents: LedgerContents) {
-        let Self { config, clock, tasks, identity, ledger, logs, steps, reload, config_state } = self;
+        let Self { config, clock, tasks, identity, ledger, logs, steps, .. } = self;
         let LedgerContents { order, entities, statuses, services: registered, met } = contents;
         let seed = RandomState::new().build_hasher().finish();
         let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
         let check_store = CheckStore::open(&config.data_dir, &clock, &tasks);
+        check_store.retain(|owner| match owner {
+            CheckOwner::Entity(name) => config.entities.contains_key(name),
+            CheckOwner::Service(_) => true,
+        });
         let board = ReportBoard { generation, ..ReportBoard::default() };
         let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
         let (orders, order) = watch::channel(order.map(Arc::new));
@@ -219,11 +235,11 @@ impl Agent {
             orders: order.clone(),
             board: board.subscribe(),
             contact: contact.subscribe(),
-            config: config_state,
+            config: self.config_state,
             snapshot: discovery.snapshot.subscribe(),
         };
         let local = LocalApi {
-            reload,
+            reload: self.reload,
             sources: sources.clone(),
             statuses: StatusSink::start(statuses, ledger.clone(), board.clone(), &tasks),
             registry: discovery.registry.clone(),
@@ -278,6 +294,7 @@ impl Agent {
             wants_catalogue: wanted,
             clock,
             seed,
+            decommissioned: self.decommissioned,
         };
         link.start(&tasks);
         EntityTasks::new(config, entities, context).run().await;

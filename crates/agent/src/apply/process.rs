@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use super::CommandFacts;
 use super::exec::CommandExit;
 use super::log;
+use super::pidfd::waitable;
 use crate::config::recipe::Command;
 
 /// Interval at which the size of a process's log is checked.
@@ -154,11 +155,6 @@ fn signal(group: Pid, signal: Signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => {}
         Err(error) => tracing::warn!(group = group.as_raw_nonzero(), %error, "cannot signal a process"),
     }
-}
-
-#[expect(deprecated, reason = "what replaces it is unsafe; an OwnedFd keeps its descriptor open by itself")]
-fn waitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::new(handle)
 }
 
 async fn watch_own(

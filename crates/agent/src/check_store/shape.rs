@@ -9,7 +9,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
 
-use super::{CheckOwner, StoredCheck, StoredChecks};
+use super::state::{CheckOwner, StoredCheck, StoredChecks};
 
 /// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;

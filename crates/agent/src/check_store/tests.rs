@@ -1,4 +1,6 @@
-use bellwether_core::local::health::CheckVerdict;
+use bellwether_core::local::health::{CheckVerdict, StoredHistory};
+use bellwether_core::local::ttl::TtlUpdate;
+use bellwether_core::words::time::{Span, Timestamp};
 
 use super::shape::{Moment, read, text};
 use super::*;

@@ -12,7 +12,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use super::shape::{self, Moment};
-use super::{CheckOwner, HEALTHY_OVER, States};
+use super::state::{CheckOwner, States};
 use crate::apply::process::boot_id;
 use crate::disk;
 
@@ -24,6 +24,9 @@ const GATHER: Duration = Duration::from_millis(20);
 
 /// How long to wait before writing again after a failure.
 const HOLD: Duration = Duration::from_secs(2);
+
+/// The longest restart over which a healthy time goes on: no longer than a control plane waits for an agent.
+const HEALTHY_OVER: Span = Span::from_secs(15);
 
 /// Writes states that changed.
 pub(super) struct CheckWriter {
@@ -84,7 +87,7 @@ fn write(dir: &Path, before: &States, now: &States, clock: &Clock) -> io::Result
         disk::replace_unsynced(&path(dir, owner), &text)?;
     }
     for owner in before.keys().filter(|owner| !now.contains_key(owner)) {
-        remove(&path(dir, owner))?;
+        disk::remove(&path(dir, owner))?;
     }
     Ok(())
 }
@@ -111,10 +114,10 @@ pub(super) fn read(dir: &Path, clock: &Clock) -> States {
                 stored.healthy_since = stored.healthy_since.filter(|_| goes_on);
                 states.insert(owner, Arc::new(stored));
             }
-            Ok(None) => drop(remove(&path)),
+            Ok(None) => drop(disk::remove(&path)),
             Err(reason) => {
                 tracing::info!(path = %path.display(), reason, "a stored check state is void");
-                drop(remove(&path));
+                drop(disk::remove(&path));
             }
         }
     }
@@ -131,7 +134,7 @@ pub(super) fn close(dir: &Path, clock: &Clock) -> io::Result<()> {
 fn gap(dir: &Path, clock: &Clock) -> io::Result<Option<Span>> {
     let path = dir.join(ENDED);
     let Some(text) = disk::read(&path)? else { return Ok(None) };
-    remove(&path)?;
+    disk::remove(&path)?;
     let (boot_id, moment) = moment(clock)?;
     let ended = text.split_once(' ').filter(|(boot, _)| *boot == boot_id);
     let ended = ended.and_then(|(_, at)| at.parse().ok()).map(Span::from_millis);
@@ -142,13 +145,6 @@ fn moment(clock: &Clock) -> io::Result<(String, Moment)> {
     let since_boot =
         clock.since_boot().ok_or_else(|| io::Error::other("no time since boot in /proc/uptime"))?;
     Ok((boot_id()?, Moment { now: clock.now(), since_boot }))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 /// The path of an owner's file, named by a digest of the owner, whose name may be longer than a file's.

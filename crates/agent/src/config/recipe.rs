@@ -35,6 +35,8 @@ pub struct Recipe {
     pub needs: Vec<Need>,
     /// Services that the dynamic part is made from: it runs again when they change.
     pub follows: BTreeSet<ServiceName>,
+    /// Whether an attempt after a failed dynamic part begins with the static part.
+    pub from_start: bool,
     /// The dynamic part: may depend on services.
     pub dynamics: Vec<Runner>,
     /// Decides whether the version was applied and works, before the checks are considered.

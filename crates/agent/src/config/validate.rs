@@ -140,6 +140,8 @@ fn recipe(
     Ok(Recipe {
         kind: kinds::kind(place, entity, actions, &setting)?,
         needs: super::needs::needs(&place.at("needs"), &entity.needs)?,
+        // Files whose reload failed were restored, and must be placed again.
+        from_start: entity.from_start || !entity.file.is_empty(),
         follows: entity
             .follows
             .iter()

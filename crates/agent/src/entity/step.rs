@@ -64,6 +64,9 @@ impl EntityTask {
         self.keep_log(aim, version, &run, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
+        if recipe.from_start {
+            self.entry.memory.starts_over();
+        }
         self.validate_later();
         NextStep::Observe
     }

@@ -3,10 +3,11 @@
 mod refused;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bellwether_api::client::{CallError, Client, NodeKnowledge};
+use bellwether_api::problem::Code;
 use bellwether_api::v1;
 use bellwether_core::local::servers::LiveServer;
 use bellwether_core::local::{accept, delay};
@@ -56,6 +57,7 @@ pub(super) struct OrderPoll {
     pub(super) tasks: Tasks,
     pub(super) clock: Clock,
     pub(super) seed: u64,
+    pub(super) decommissioned: Arc<OnceLock<String>>,
 }
 
 impl OrderPoll {
@@ -89,6 +91,11 @@ impl OrderPoll {
                         self.clear_refused();
                     }
                     self.handle(answer).await
+                }
+                Err(CallError::Problem(problem)) if problem.code == Code::Decommissioned => {
+                    // It is final: the name may belong to another machine by now.
+                    self.decommissioned.get_or_init(|| problem.detail);
+                    return self.tasks.cancel();
                 }
                 Err(error) => {
                     if failed == 0 {

@@ -83,6 +83,9 @@ pub(crate) enum AgentVerb {
         /// Data directory of the agent
         #[arg(long, default_value = "/var/lib/bellwether/agent", value_name = "DIR")]
         data_dir: PathBuf,
+        /// Join also if this machine has joined before; what runs on it goes on
+        #[arg(long)]
+        force: bool,
     },
     /// Run the agent
     Run {

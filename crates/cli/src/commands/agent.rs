@@ -32,14 +32,23 @@ const GRACE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
     match verb {
-        AgentVerb::Join { token_file, name, label, data_dir } => {
+        AgentVerb::Join { token_file, name, label, data_dir, force } => {
             let server = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
             let token = Secret::new(read(&token_file, "the join token")?.trim());
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
             let (labels, dir) = (labels(&label)?, data_dir.clone());
-            let request = JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir };
-            join(request).await.map_err(not_joined)?;
+            let node = name.clone();
+            let request = JoinRequest { server, token, node, namespace, labels, data_dir, force };
+            let joined = join(request).await.map_err(not_joined)?;
             let show = Show::new(global);
+            if joined.already {
+                show.changed(&format!("node {name}: joined before, nothing changed"));
+                show.note(&format!(
+                    "the identity in {} was kept, and the token was not used; --force joins anew",
+                    dir.display()
+                ));
+                return Ok(Exit::Yes);
+            }
             show.changed(&format!("node {name}: joined"));
             show.note(&next(&name, &dir));
             Ok(Exit::Yes)
@@ -100,7 +109,18 @@ async fn live(path: PathBuf) -> CommandResult {
     tasks.cancel();
     drop(stop);
     let stopped = tasks.stop(GRACE).await;
-    ended.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    ended.map_err(|error| {
+        let exit = match error {
+            RunError::Decommissioned { .. } => Exit::NeedsPerson,
+            RunError::NotJoined { .. }
+            | RunError::Another { .. }
+            | RunError::Directory { .. }
+            | RunError::Lock(_)
+            | RunError::Identity(_)
+            | RunError::Ledger(_) => Exit::Refused,
+        };
+        Failure::new(exit, error.to_string())
+    })?;
     stopped.map_err(|error| Failure::ours(error.to_string()))?;
     Ok(Exit::Yes)
 }
@@ -136,7 +156,10 @@ pub(super) fn not_joined(error: JoinError) -> Failure {
         JoinError::Call { source, .. } => Failure::from(source).exit,
         JoinError::Token(_) | JoinError::Server(_) | JoinError::Name(_) => Exit::Usage,
         JoinError::Another { .. } | JoinError::Lock(_) => Exit::Refused,
-        JoinError::Identity(_) | JoinError::Directory { .. } | JoinError::Key(_) => Exit::No,
+        JoinError::Identity(_)
+        | JoinError::Directory { .. }
+        | JoinError::Forget { .. }
+        | JoinError::Key(_) => Exit::No,
     };
     Failure::new(exit, what)
 }

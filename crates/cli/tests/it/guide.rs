@@ -234,7 +234,7 @@ fn the_page_on_upgrading_agents_works_as_it_stands() {
     assert!(said.contains("v1 is last known good") && said.contains("v2 is last known good"), "{said}");
     let running = said.lines().find(|line| line.starts_with("running: ")).unwrap();
     assert!(running.ends_with("/fleet/node/v2/bellwether"), "{running}");
-    assert!(said.contains("exit code 1") && said.contains("a broken build"), "{said}");
+    assert!(said.contains("exit code 1") && said.contains("rollout.rolled_back"), "{said}");
     let (_, after) = said.split_once("service.passing").unwrap();
     assert!(!after.contains("service.") && !said.contains("node.unreachable"), "{said}");
 }

@@ -152,7 +152,7 @@ impl Setup {
 
     /// SIGHUP.
     pub(crate) fn hang_up_agent(&self, name: &str) {
-        kill_process(Pid::from_child(&self.agents[name]), Signal::HUP).unwrap();
+        kill_process(Pid::from_child(self.agents.get(name).unwrap()), Signal::HUP).unwrap();
     }
 
     pub(crate) fn client(&self) -> Client {

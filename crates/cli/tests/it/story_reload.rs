@@ -89,8 +89,11 @@ async fn a_reload_takes_over_the_whole_configuration_or_nothing_of_it() {
     let (exit, said) = reload(&place);
     assert!(exit == 7 && said.contains("service.web.check.port.rise"), "{exit}: {said}");
     assert_eq!(tags(&place, "web").await, ["new"]);
-    let shown = text(&place.run(&["agent", "status", "--data-dir", &place.path("web-1/data")]).stdout);
-    assert!(shown.contains("rise") && shown.contains("stays in force"), "{shown}");
+    wait_for("the status says why", async || {
+        let shown = text(&place.run(&["agent", "status", "--data-dir", &place.path("web-1/data")]).stdout);
+        shown.contains("rise") && shown.contains("stays in force")
+    })
+    .await;
     assert!(local_health(&place).contains("rise"));
 
     // Mended: by signal.

@@ -63,21 +63,7 @@ impl DnsClient {
     fn start(ports: Vec<u16>) -> Self {
         let stop = Arc::<AtomicBool>::default();
         let halt = stop.clone();
-        let asking = tokio::spawn(async move {
-            let (mut answers, mut wrong) = (0, Vec::new());
-            let questions = || ports.iter().flat_map(|port| SERVICES.map(|name| (*port, name)));
-            while !halt.load(Ordering::SeqCst) {
-                for (port, service) in questions() {
-                    match srv_records(port, service).await {
-                        Some(3) => answers += 1,
-                        Some(other) => wrong.push(format!("{other} of {service} at {port}")),
-                        None => {}
-                    }
-                }
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            (answers, wrong)
-        });
+        let asking = tokio::spawn(ask(ports, halt));
         Self { stop, asking }
     }
 
@@ -87,6 +73,23 @@ impl DnsClient {
         assert!(wrong.is_empty(), "{} of {answers} lacked instances: {wrong:?}", wrong.len());
         assert!(answers > 100, "hardly anything was asked: {answers}");
     }
+}
+
+/// Counts complete answers, and says which ones were not.
+async fn ask(ports: Vec<u16>, halt: Arc<AtomicBool>) -> (u32, Vec<String>) {
+    let (mut answers, mut wrong) = (0, Vec::new());
+    let questions = || ports.iter().flat_map(|port| SERVICES.map(|name| (*port, name)));
+    while !halt.load(Ordering::SeqCst) {
+        for (port, service) in questions() {
+            match srv_records(port, service).await {
+                Some(3) => answers += 1,
+                Some(other) => wrong.push(format!("{other} of {service} at {port}")),
+                None => {}
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    (answers, wrong)
 }
 
 /// All events about health after this one.
@@ -138,6 +141,10 @@ impl RestartFleet {
         fleet
     }
 
+    fn dns(&self, name: &str) -> u16 {
+        *self.dns.get(name).unwrap()
+    }
+
     fn data(&self, name: &str) -> String {
         self.place.path(&format!("{name}/data"))
     }
@@ -145,7 +152,7 @@ impl RestartFleet {
     async fn until_it_knows_all(&self, name: &str) {
         for service in SERVICES {
             wait_for(&format!("three instances of {service} at {name}"), async || {
-                srv_records(self.dns[name], service).await == Some(3)
+                srv_records(self.dns(name), service).await == Some(3)
             })
             .await;
         }
@@ -185,7 +192,7 @@ impl RestartFleet {
 async fn agents_that_restart_one_by_one_are_noticed_by_nobody() {
     let mut fleet = RestartFleet::healthy().await;
     let port = free_port();
-    let _haproxy = haproxy(&fleet.place, fleet.dns["web-1"], port);
+    let _haproxy = haproxy(&fleet.place, fleet.dns("web-1"), port);
     until_answering(port, &NODES).await;
     let reloads = NODES.map(|name| fleet.reloads(name));
     let before = last_event(&fleet.place).await;
