@@ -19,7 +19,7 @@ pub(crate) enum Bench {
     Reports,
     /// Answers to DNS questions, beside unbound with the same records
     Dns,
-    /// What an agent costs at rest, and how long a check that turns takes to reach every agent's DNS
+    /// What an agent costs at rest, how long a check that turns takes to reach every agent's DNS, and wrong answers over restarts
     Agent,
     /// What telling ten thousand machines something costs at the least
     Order,

@@ -7,6 +7,7 @@ pub(crate) mod log;
 pub(crate) mod log_store;
 pub(crate) mod output;
 pub(crate) mod part;
+mod pidfd;
 pub(crate) mod process;
 pub(crate) mod render;
 pub(crate) mod template;

@@ -8,9 +8,12 @@ use std::time::Duration;
 use bellwether_api::v1::service::CatalogueUpdate;
 use bellwether_core::catalogue::Catalogue;
 use bellwether_core::catalogue::log::CatalogueChange;
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::disk;
 
@@ -20,8 +23,12 @@ const FILE: &str = "catalogue.json";
 /// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;
 
-/// The file is written at most this often: it only shortens the next start.
-const REST: Duration = Duration::from_secs(5);
+/// The longest part of the time that is spent writing the file, as its inverse: a large catalogue that changes all the time
+/// is written less often, and a restarted agent begins with an older one.
+const SHARE: u32 = 50;
+
+/// Shortest time between two writes.
+const REST: Duration = Duration::from_millis(100);
 
 /// The catalogue as this node knows it.
 #[derive(Debug, Clone, Default)]
@@ -29,11 +36,14 @@ pub(crate) struct CatalogueSnapshot {
     pub(crate) catalogue: Catalogue,
     /// The catalogue's index at the server; zero before the first update.
     pub(crate) index: u64,
+    /// When an agent before this one stored it, by its clock; `None` once it is this agent's own.
+    pub(crate) stored_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct CatalogueFileForm {
     schema: u32,
+    at_ms: u64,
     update: CatalogueUpdate,
 }
 
@@ -48,7 +58,7 @@ impl CatalogueSnapshot {
             let change = CatalogueChange::try_from(change).map_err(|error| error.to_string())?;
             catalogue.take(&change);
         }
-        Ok(Self { catalogue, index: update.index })
+        Ok(Self { catalogue, index: update.index, stored_at: None })
     }
 
     /// The whole catalogue, in its wire form.
@@ -67,7 +77,8 @@ pub(crate) fn load(data_dir: &std::path::Path) -> CatalogueSnapshot {
         if file.schema != SCHEMA {
             return Err(format!("schema {} is not {SCHEMA}", file.schema));
         }
-        CatalogueSnapshot::default().with(file.update).map(Some)
+        let snapshot = CatalogueSnapshot::default().with(file.update)?;
+        Ok(Some(CatalogueSnapshot { stored_at: Some(Timestamp::from_millis(file.at_ms)), ..snapshot }))
     };
     match read() {
         Ok(found) => found.unwrap_or_default(),
@@ -78,10 +89,11 @@ pub(crate) fn load(data_dir: &std::path::Path) -> CatalogueSnapshot {
     }
 }
 
-/// Writes the snapshot to disk after it changed, at most every [`REST`], until the tasks are stopped.
+/// Writes the snapshot to disk after it changed, until the tasks are stopped; what changed until then is written.
 pub(crate) async fn keep(
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     data_dir: PathBuf,
+    clock: Clock,
     tasks: Tasks,
 ) {
     let token = tasks.token();
@@ -89,12 +101,13 @@ pub(crate) async fn keep(
     loop {
         // Both arms only wait; the value is read below.
         tokio::select! {
-            () = token.cancelled() => return,
+            () = token.cancelled() => if !snapshot.has_changed().unwrap_or_default() { return },
             changed = snapshot.changed() => if changed.is_err() { return },
         }
         let (now, target) = (snapshot.borrow_and_update().clone(), path.clone());
+        let (begun, at) = (Instant::now(), clock.now());
         let written = tasks.spawn_blocking(move || {
-            let file = CatalogueFileForm { schema: SCHEMA, update: now.whole() };
+            let file = CatalogueFileForm { schema: SCHEMA, at_ms: at.as_millis(), update: now.whole() };
             let text = serde_json::to_string(&file).map_err(std::io::Error::other)?;
             disk::replace(&target, &text)
         });
@@ -102,8 +115,8 @@ pub(crate) async fn keep(
             tracing::warn!(path = %path.display(), %error, "cannot store the catalogue");
         }
         tokio::select! {
-            () = token.cancelled() => return,
-            () = tokio::time::sleep(REST) => {}
+            () = token.cancelled() => {}
+            () = tokio::time::sleep(REST.max(begun.elapsed() * SHARE)) => {}
         }
     }
 }

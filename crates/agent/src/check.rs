@@ -15,6 +15,7 @@ use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
 
 use crate::apply::CommandFacts;
+use crate::check_store::StoredCheck;
 use crate::config::recipe::{CheckRecipe, Probe};
 
 /// Longest message of a failing check, in bytes.
@@ -33,17 +34,34 @@ impl Drop for EntityChecks {
     }
 }
 
+/// What checks run with.
+#[derive(Debug)]
+pub(crate) struct CheckContext<'a> {
+    pub(crate) facts: &'a CommandFacts,
+    pub(crate) clock: &'a Clock,
+    pub(crate) tasks: &'a Tasks,
+    /// Spreads the probes.
+    pub(crate) seed: u64,
+}
+
 impl EntityChecks {
-    /// Starts the checks without a verdict: results about another version never count for this one.
+    /// Starts the checks, each from what is stored of it, else without a verdict: results about another version never count
+    /// for this one, nor do those of another probe.
     pub(crate) fn start(
         checks: &BTreeMap<CheckName, CheckRecipe>,
-        facts: &CommandFacts,
-        clock: &Clock,
-        tasks: &Tasks,
-        seed: u64,
+        stored: &BTreeMap<CheckName, StoredCheck>,
+        CheckContext { facts, clock, tasks, seed }: CheckContext<'_>,
     ) -> Self {
         let level = tasks.child();
-        let first = checks.keys().map(|name| (name.clone(), Folded::new())).collect();
+        let now = clock.now();
+        let first = checks.iter().map(|(name, check)| {
+            let stored = stored.get(name).filter(|stored| stored.probe == check.probe.digest());
+            // One interval and the longest time that a probe takes.
+            let until = now.plus(check.interval).plus(check.timeout);
+            let first = stored.map(|stored| Folded::restored(stored.history.clone(), until));
+            (name.clone(), first.unwrap_or_default())
+        });
+        let first = first.collect();
         let (sender, folded) = watch::channel(first);
         for (name, check) in checks {
             let asking = CheckTask {
@@ -64,7 +82,25 @@ impl EntityChecks {
         self.folded.borrow().clone()
     }
 
-    /// Waits until a verdict changes. Cancel safe.
+    /// What must be stored to continue these checks after a restart.
+    pub(crate) fn stored(
+        &self,
+        checks: &BTreeMap<CheckName, CheckRecipe>,
+    ) -> BTreeMap<CheckName, StoredCheck> {
+        let folded = self.folded.borrow();
+        let stored = folded.iter().filter_map(|(name, history)| {
+            let probe = checks.get(name)?.probe.digest();
+            Some((name.clone(), StoredCheck { probe, history: history.stored() }))
+        });
+        stored.collect()
+    }
+
+    /// Whether each check has a verdict or a result.
+    pub(crate) fn have_results(&self) -> bool {
+        self.folded.borrow().values().all(Folded::has_result)
+    }
+
+    /// Waits until a verdict changes, or a result speaks against one. Cancel safe.
     pub(crate) async fn changed(&mut self) {
         // Without checks, or after they were stopped with the agent, no verdict will change.
         changed_or_never(&mut self.folded).await;
@@ -125,7 +161,7 @@ impl CheckTask {
             let before = all.remove(&self.name).unwrap_or_default();
             let kind = turn(&before);
             let after = before.fold(result, self.check.hysteresis, now);
-            // Only a changed verdict wakes readers: the message of a failing check may differ every time.
+            // A result that only confirms the verdict wakes nobody: the message of a failing check may differ every time.
             let turned = kind != turn(&after);
             all.insert(self.name.clone(), after);
             turned
@@ -133,8 +169,9 @@ impl CheckTask {
     }
 }
 
-fn turn(check: &Folded) -> u8 {
-    match check.verdict() {
+/// What readers distinguish: the verdict, whether it warns, how many results speak against it, whether there is any.
+fn turn(check: &Folded) -> (u8, u32, bool) {
+    let verdict = match check.verdict() {
         CheckVerdict::Unknown => 0,
         CheckVerdict::Passing(_) => {
             if check.warning().is_some() {
@@ -144,7 +181,8 @@ fn turn(check: &Folded) -> u8 {
             }
         }
         CheckVerdict::Failing(_, _) => 2,
-    }
+    };
+    (verdict, check.stored().against, check.has_result())
 }
 
 fn one_line(message: &str) -> String {

@@ -8,6 +8,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::catalogue::{self, CatalogueSnapshot};
+use crate::check_store::CheckStore;
 use crate::config::Config;
 use crate::http;
 use crate::ledger::{Ledger, MetNeeds, RegisteredService};
@@ -24,6 +25,7 @@ pub(crate) struct DiscoveryContext {
     /// The needs of services that were met before the agent started.
     pub(crate) met: MetNeeds,
     pub(crate) ledger: Ledger,
+    pub(crate) check_store: CheckStore,
     pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) contact: watch::Receiver<ServerContact>,
     pub(crate) clock: Clock,
@@ -43,8 +45,7 @@ pub(crate) struct Discovery {
 impl Discovery {
     /// Starts the registry, the copy of the catalogue, and whatever answers from it.
     pub(crate) fn start(config: &Config, context: DiscoveryContext) -> Self {
-        let DiscoveryContext { registered, met, ledger, wants_catalogue, contact, clock, seed, tasks } =
-            context;
+        let DiscoveryContext { wants_catalogue, contact, clock, seed, tasks, .. } = context;
         // A copy that was not kept up to date is worth nothing: whoever asks for one later gets it whole.
         let is_current = *wants_catalogue.borrow();
         let snapshot =
@@ -53,10 +54,11 @@ impl Discovery {
         let services = watch::Sender::new(BTreeMap::new());
         let registry = Registry::start(registry::RegistryContext {
             configured: config.services.clone(),
-            registered,
-            met,
-            ledger,
+            registered: context.registered,
+            met: context.met,
+            ledger: context.ledger,
             published: services.clone(),
+            check_store: context.check_store,
             snapshot: snapshot.subscribe(),
             wants_catalogue,
             clock: clock.clone(),
@@ -64,7 +66,8 @@ impl Discovery {
             seed,
             tasks: tasks.clone(),
         });
-        let stored = catalogue::keep(snapshot.subscribe(), config.data_dir.clone(), tasks.clone());
+        let stored =
+            catalogue::keep(snapshot.subscribe(), config.data_dir.clone(), clock.clone(), tasks.clone());
         tasks.spawn("catalogue", stored);
         if let Some(names) = config.names.clone() {
             let contact = contact.clone();

@@ -25,6 +25,24 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     fs::File::open(parent)?.sync_all()
 }
 
+/// Replaces `path` with `text` in one move, readable by its owner alone. After a power failure the file may be empty or as
+/// before.
+pub(crate) fn replace_unsynced(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&beside, path)
+}
+
+/// Removes a file, if there is one.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Makes a directory and its parents with mode 0700. An existing directory is not changed.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)

@@ -11,6 +11,7 @@ mod observe;
 mod rest;
 mod retry;
 mod step;
+pub(crate) mod step_gate;
 mod task;
 mod validate;
 

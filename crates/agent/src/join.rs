@@ -17,6 +17,10 @@ use crate::disk;
 use crate::identity::{self, Identity, IdentityError};
 use crate::lock::{DirectoryLock, LockError};
 
+/// What an agent has from a control plane, in its data directory: another one, or the same after the node was decommissioned,
+/// begins with orders of a lower generation.
+const OF_THE_CONTROL_PLANE: [&str; 3] = ["ledger/order.json", "servers.json", "catalogue.json"];
+
 /// The parameters of a join.
 #[derive(Debug, Clone)]
 pub struct JoinRequest {
@@ -32,6 +36,8 @@ pub struct JoinRequest {
     pub labels: BTreeMap<String, String>,
     /// The agent's data directory.
     pub data_dir: PathBuf,
+    /// Join also if this machine has joined before: its old identity, order and servers are forgotten then.
+    pub force: bool,
 }
 
 /// The result of a join.
@@ -61,7 +67,8 @@ pub enum JoinError {
     Name(#[from] NameError),
     /// The node has joined under another name.
     #[error(
-        "join as {namespace}/{node}: this node has joined as {known}; decommission that node and remove {dir} first"
+        "join as {namespace}/{node}: this node has joined as {known}, with its data in {dir}; decommission that node, then join with \
+         --force"
     )]
     Another {
         /// The requested namespace.
@@ -79,6 +86,14 @@ pub enum JoinError {
     /// A key or certificate file failed.
     #[error("{0}")]
     Identity(#[from] IdentityError),
+    /// A file of an earlier join cannot be removed.
+    #[error("remove {path}, which is of an earlier join: {source}")]
+    Forget {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
     /// The data directory cannot be created.
     #[error("create {dir}: {source}")]
     Directory {
@@ -124,7 +139,7 @@ fn hint(source: &CallError) -> String {
     }
 }
 
-/// Joins this node. Joining again under the same name changes nothing and needs no valid token.
+/// Joins this node. Joining again under the same name changes nothing and needs no valid token, unless it is forced.
 ///
 /// The key is generated here and never leaves the node; it is stored before it is used, so that an interrupted join can be
 /// repeated.
@@ -142,7 +157,8 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     let dir = request.data_dir;
     disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;
     let _lock = DirectoryLock::take(&dir).await?;
-    if let Some(known) = Identity::load(&dir)? {
+    let known = if request.force { None } else { Identity::load(&dir)? };
+    if let Some(known) = known {
         if known.node == node && known.namespace == namespace {
             return Ok(JoinedNode { node, namespace, expires_at: known.expires_at, already: true });
         }
@@ -177,6 +193,10 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
         ca: answer.ca,
         key: secret,
     };
+    for file in OF_THE_CONTROL_PLANE {
+        let path = dir.join(file);
+        disk::remove(&path).map_err(|source| JoinError::Forget { path, source })?;
+    }
     identity.store(&dir)?;
     Ok(JoinedNode { node, namespace, expires_at, already: false })
 }
@@ -207,6 +227,7 @@ mod tests {
             namespace: "default".into(),
             labels: BTreeMap::new(),
             data_dir: tempfile::tempdir().unwrap().keep(),
+            force: false,
         }
     }
 

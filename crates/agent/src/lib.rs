@@ -7,6 +7,7 @@
 mod apply;
 mod catalogue;
 mod check;
+mod check_store;
 pub mod config;
 mod discovery;
 mod disk;
@@ -23,6 +24,7 @@ pub mod lock;
 mod names;
 mod param_cache;
 mod provision;
+pub mod reload;
 mod report_board;
 pub mod run;
 mod service;

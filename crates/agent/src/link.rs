@@ -14,9 +14,10 @@ mod report;
 pub(crate) mod retry;
 pub(crate) mod server_list;
 pub(crate) mod source;
+mod start_gate;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::NodeName;
@@ -28,9 +29,11 @@ use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
+use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use deliver::deliver;
 use source::ParamSource;
+use start_gate::StartGate;
 
 /// What the link reads and writes.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ pub(crate) struct ServerLink {
     /// Logs of failed runs that the control plane does not have yet.
     pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
     pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    /// Every service that exists on this node, whether or not its health is known.
+    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
     pub(crate) addresses: LocalAddresses,
     /// This node's copy of the catalogue.
     pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
@@ -51,6 +56,8 @@ pub(crate) struct ServerLink {
     pub(crate) wants_catalogue: watch::Receiver<bool>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
+    /// Set once a server says that this node was decommissioned, with what it says.
+    pub(crate) decommissioned: Arc<OnceLock<String>>,
 }
 
 impl ServerLink {
@@ -77,6 +84,7 @@ impl ServerLink {
             tasks: tasks.clone(),
             clock: self.clock.clone(),
             seed: self.seed,
+            decommissioned: self.decommissioned,
         };
         tasks.spawn("order poll", poll.run());
         let report = report::ReportSender {
@@ -87,33 +95,31 @@ impl ServerLink {
             requested: requested.clone(),
             delivered,
             clock: self.clock.clone(),
+            gate: StartGate::closed(),
         };
-        tasks.spawn("report", deliver(report, self.seed, tasks.clone()));
+        tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
         let registrations = registrations::RegistrationSender {
             connection: connection.clone(),
             node: node.clone(),
             namespace: namespace.clone(),
             services: self.services,
+            known: self.known,
             addresses: self.addresses,
             board: self.board.subscribe(),
             requested,
+            gate: StartGate::closed(),
         };
-        tasks.spawn("registrations", deliver(registrations, self.seed, tasks.clone()));
-        let changes = self.unsent_logs.subscribe();
+        tasks.spawn("registrations", deliver(registrations, connection.moves(), self.seed, tasks.clone()));
         let logs = logs::LogSender {
             connection: connection.clone(),
             node,
             namespace,
+            changes: self.unsent_logs.subscribe(),
             unsent: self.unsent_logs,
-            changes,
         };
-        tasks.spawn("logs", deliver(logs, self.seed, tasks.clone()));
-        let renewal = renew::CertificateRenewal {
-            connection,
-            data_dir: self.data_dir,
-            clock: self.clock,
-            seed: self.seed,
-        };
+        tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
+        let (data_dir, clock, seed) = (self.data_dir, self.clock, self.seed);
+        let renewal = renew::CertificateRenewal { connection, data_dir, clock, seed };
         tasks.spawn("renew", renewal.run(tasks.clone()));
     }
 }

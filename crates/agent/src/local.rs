@@ -9,6 +9,7 @@ mod catalogue;
 pub mod client;
 mod listen;
 mod problem;
+mod reload;
 mod services;
 mod socket_path;
 mod status;
@@ -37,6 +38,7 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 fn routes(local: LocalApi) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
+        .route(paths::AGENT_RELOAD, put(reload::put))
         .route(paths::AGENT_STATUSES, put(statuses::put))
         .route(paths::AGENT_CATALOGUE, get(catalogue::get))
         .route(paths::AGENT_SERVICES, get(services::list).put(services::register))

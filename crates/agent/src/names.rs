@@ -50,7 +50,7 @@ fn zone(
         serial: u32::try_from(snapshot.index & u64::from(u32::MAX)).unwrap_or_default(),
         stale_since: match contact.connected_since {
             Some(_) => None,
-            None => contact.last_contact,
+            None => contact.last_contact.or(snapshot.stored_at),
         },
     }
 }

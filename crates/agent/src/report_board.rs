@@ -1,16 +1,22 @@
 //! What this agent reports: one account per entity. The report and the local status are made from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::v1;
-use bellwether_core::local::account::{self, EntityAccount, StateReason};
+use bellwether_core::local::account::{self, AgentActivity, EntityAccount, StateReason};
+use bellwether_core::local::health::CheckHistory;
+use bellwether_core::local::health_tracker::vital;
 use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
+use bellwether_core::records::order::Order;
 use bellwether_core::records::status::{FILES, StatusState};
 use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{EntityName, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
+use crate::check_store::{CheckOwner, CheckStore, StoredCheck};
+use crate::config::Config;
 use crate::files::state::FileStates;
+use crate::ledger::EntityEntry;
 
 /// Status category of the static and dynamic parts.
 pub(crate) const CONFIGURE: &str = "configure";
@@ -30,6 +36,9 @@ pub(crate) struct ReportBoard {
     pub(crate) provision: Option<StateReason>,
     /// One account per entity.
     pub(crate) entities: BTreeMap<EntityName, EntityAccount>,
+    /// Entities of which the ledger has an entry and whose task has not reported since the agent started; their accounts
+    /// are made from the ledger.
+    pub(crate) awaited: BTreeSet<EntityName>,
     /// Statuses set by programs on this node, in their own categories.
     pub(crate) statuses: LocalStatuses,
     /// The files of the catalogue.
@@ -37,6 +46,34 @@ pub(crate) struct ReportBoard {
 }
 
 impl ReportBoard {
+    /// The board with an account of every entity whose task will run, as the agent before left it: until that task
+    /// reports, this is its state.
+    pub(crate) fn resumed(
+        mut self,
+        config: &Config,
+        order: Option<&Order>,
+        entries: &BTreeMap<EntityName, EntityEntry>,
+        check_store: &CheckStore,
+    ) -> Self {
+        for (name, entry) in entries {
+            let has_recipe = config.entities.contains_key(name);
+            if has_recipe || order.is_some_and(|order| order.content.entities.contains_key(name)) {
+                self.awaited.insert(name.clone());
+            }
+            if has_recipe {
+                let stored = check_store.get(&CheckOwner::Entity(name.clone()));
+                let restored =
+                    |check: &StoredCheck| CheckHistory::restored(check.history.clone(), Timestamp::EPOCH);
+                let checks = stored.checks.iter().map(|(name, check)| (name.clone(), restored(check)));
+                let summary = vital(&checks.collect());
+                let account =
+                    EntityAccount::of(&entry.memory, &AgentActivity::Idle, &summary, stored.healthy_since);
+                self.entities.insert(name.clone(), account);
+            }
+        }
+        self
+    }
+
     /// The report, with ages as of `now` by the agent's clock.
     pub(crate) fn report(&self, node: &NodeName, now: Timestamp) -> v1::report::Report {
         let entities = self.entities.iter().map(|(name, account)| {
@@ -63,6 +100,7 @@ impl ReportBoard {
 
     /// Without what only the local status shows: boards that are equal then lead to the same report.
     pub(crate) fn reported(mut self) -> Self {
+        self.awaited.clear();
         for account in self.entities.values_mut() {
             account.line.clear();
         }

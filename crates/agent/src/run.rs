@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bellwether_core::words::counter::Generation;
 use bellwether_rt::clock::Clock;
@@ -10,10 +11,12 @@ use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::watch;
 
 use crate::apply::log_store;
+use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
 use crate::discovery::{self, Discovery, DiscoveryContext};
 use crate::disk;
 use crate::entity::EntityContext;
+use crate::entity::step_gate::StepGate;
 use crate::entity_tasks::EntityTasks;
 use crate::files;
 use crate::identity::{Identity, IdentityError};
@@ -28,8 +31,13 @@ use crate::local::{self, LocalApi};
 use crate::lock::{DirectoryLock, LockError};
 use crate::param_cache::ParamCache;
 use crate::provision;
+use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
 use crate::report_board::ReportBoard;
 use crate::status;
+
+/// Longest time for the tasks of one configuration to end before the next one is used; a connection that a client keeps open
+/// is cut then.
+const GRACE: Duration = Duration::from_secs(20);
 
 /// Why an agent does not start. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +55,12 @@ pub enum RunError {
         configured: String,
         /// The namespace and name it joined under.
         joined: String,
+    },
+    /// The node was decommissioned while the agent ran.
+    #[error("go on: {reason}; join this machine again with `bellwether agent join --force`")]
+    Decommissioned {
+        /// What the server said.
+        reason: String,
     },
     /// A directory cannot be created.
     #[error("create {dir}: {source}")]
@@ -72,20 +86,84 @@ pub enum RunError {
 /// # Errors
 /// [`RunError`] if the agent cannot start; it has changed nothing on this node then.
 pub fn run(config: Config, clock: Clock, tasks: &Tasks) -> BoxFuture<'_, Result<(), RunError>> {
-    Box::pin(run_here(config, clock, tasks))
+    run_from(ConfigSource::fixed(), config, clock, tasks)
 }
 
-async fn run_here(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunError> {
+/// The same with a configuration that can be reloaded.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_from(
+    source: ConfigSource,
+    config: Config,
+    clock: Clock,
+    tasks: &Tasks,
+) -> BoxFuture<'_, Result<(), RunError>> {
+    Box::pin(run_here(source, config, clock, tasks))
+}
+
+async fn run_here(
+    source: ConfigSource,
+    mut config: Config,
+    clock: Clock,
+    tasks: &Tasks,
+) -> Result<(), RunError> {
     let logs = config.data_dir.join("logs");
     for dir in [&config.data_dir, &logs] {
         disk::private_dir(dir).map_err(|source| RunError::Directory { dir: dir.clone(), source })?;
     }
     let _lock = DirectoryLock::take(&config.data_dir).await?;
-    let identity = identity(&config)?;
-    let tasks = tasks.child();
-    let (ledger, contents) = Ledger::open(&config.data_dir, tasks.clone())?;
-    let agent = Agent { config, clock, tasks, identity, ledger, logs };
-    agent.run(contents).await;
+    let mut reloader = Reloader::new(source, &config, clock.clone());
+    for reason in config.refused_definitions.values() {
+        tracing::error!("cannot {reason}; the agent runs without it");
+    }
+    loop {
+        let identity = identity(&config)?;
+        let life = tasks.subgroup();
+        let (ledger, contents) = Ledger::open(&config.data_dir, life.clone())?;
+        let steps = StepGate::default();
+        let decommissioned = Arc::new(OnceLock::new());
+        let agent = Agent {
+            config: config.clone(),
+            clock: clock.clone(),
+            tasks: life.clone(),
+            identity,
+            ledger,
+            logs: logs.clone(),
+            steps: steps.clone(),
+            reload: reloader.requests.clone(),
+            config_state: reloader.state.subscribe(),
+            decommissioned: decommissioned.clone(),
+        };
+        let mut running = std::pin::pin!(agent.run(contents));
+        let reloaded = async {
+            let next = reloader.next(&config, &life).await;
+            tokio::select! {
+                () = steps.close() => next,
+                never = reloader.refuse() => match never {},
+            }
+        };
+        // Ending in order, the agent is polled on; a request that is dropped is answered by its end.
+        let next = tokio::select! {
+            () = &mut running => None,
+            next = reloaded => Some(next),
+        };
+        if next.is_some() {
+            life.cancel();
+            running.await;
+        }
+        if let Err(error) = life.stop(GRACE).await {
+            tracing::error!("the agent did not end in order: cannot {error}");
+            break;
+        }
+        if let Some(reason) = decommissioned.get().cloned() {
+            return Err(RunError::Decommissioned { reason });
+        }
+        let Some(next) = next.filter(|_| !tasks.token().is_cancelled()) else { break };
+        config = next;
+        reloader.replaced(&config);
+        tracing::info!("configuration reloaded");
+    }
     tracing::info!("agent stopped");
     Ok(())
 }
@@ -98,27 +176,31 @@ struct Agent {
     identity: Identity,
     ledger: Ledger,
     logs: PathBuf,
+    steps: StepGate,
+    reload: ReloadRequests,
+    config_state: watch::Receiver<ConfigState>,
+    decommissioned: Arc<OnceLock<String>>,
 }
 
 impl Agent {
     #[expect(clippy::too_many_lines, reason = "the parts of an agent, one after the other")]
     /// Starts every part, and waits for the end of those that must end in order.
     async fn run(self, contents: LedgerContents) {
-        let Self { config, clock, tasks, identity, ledger, logs } = self;
+        let Self { config, clock, tasks, identity, ledger, logs, steps, .. } = self;
         let LedgerContents { order, entities, statuses, services: registered, met } = contents;
         let seed = RandomState::new().build_hasher().finish();
         let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
+        let check_store = CheckStore::open(&config.data_dir, &clock, &tasks);
+        check_store.retain(|owner| match owner {
+            CheckOwner::Entity(name) => config.entities.contains_key(name),
+            CheckOwner::Service(_) => true,
+        });
+        let board = ReportBoard { generation, ..ReportBoard::default() };
+        let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
         let (orders, order) = watch::channel(order.map(Arc::new));
-        let board = watch::Sender::new(ReportBoard { generation, ..ReportBoard::default() });
         provision::start(&config.entities, board.clone(), clock.clone(), &tasks);
         let contact = watch::Sender::new(ServerContact::default());
         tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "agent starting");
-        let sources = status::StatusSources {
-            identity: identity.clone(),
-            orders: order.clone(),
-            board: board.subscribe(),
-            contact: contact.subscribe(),
-        };
         let (wants, wanted) = watch::channel(discovery::wants_catalogue(&config));
         let wants = Arc::new(wants);
         let discovery = Discovery::start(
@@ -127,6 +209,7 @@ impl Agent {
                 registered,
                 met,
                 ledger: ledger.clone(),
+                check_store: check_store.clone(),
                 wants_catalogue: wants.clone(),
                 contact: contact.subscribe(),
                 clock: clock.clone(),
@@ -147,7 +230,16 @@ impl Agent {
             tasks: tasks.clone(),
         };
         files::start(config.files.clone(), &file_context);
+        let sources = status::StatusSources {
+            identity: identity.clone(),
+            orders: order.clone(),
+            board: board.subscribe(),
+            contact: contact.subscribe(),
+            config: self.config_state,
+            snapshot: discovery.snapshot.subscribe(),
+        };
         let local = LocalApi {
+            reload: self.reload,
             sources: sources.clone(),
             statuses: StatusSink::start(statuses, ledger.clone(), board.clone(), &tasks),
             registry: discovery.registry.clone(),
@@ -175,8 +267,10 @@ impl Agent {
             namespace: identity.namespace,
             params: ParamCache::new(&config.data_dir, source.clone(), tasks.clone()),
             ledger: ledger.clone(),
+            check_store: check_store.clone(),
             logs,
             on_exit: config.services_on_exit,
+            steps,
             clock: clock.clone(),
             tasks: tasks.clone(),
             orders: order,
@@ -194,14 +288,17 @@ impl Agent {
             board,
             unsent_logs,
             services: discovery.services,
+            known: discovery.registry.known.clone(),
             addresses: discovery.addresses,
             snapshot: discovery.snapshot,
             wants_catalogue: wanted,
             clock,
             seed,
+            decommissioned: self.decommissioned,
         };
         link.start(&tasks);
         EntityTasks::new(config, entities, context).run().await;
+        check_store.close();
         // While the lock is held: the next agent's socket has the same name.
         if let Err(error) = answering.await {
             tracing::error!(%error, "the task of the local socket did not end in order");

@@ -14,11 +14,13 @@ use bellwether_rt::tasks::Tasks;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::catalogue::CatalogueSnapshot;
 use crate::disk;
 use crate::files::state::FileState;
 use crate::identity::Identity;
 use crate::link::contact::ServerContact;
 use crate::lock::DirectoryLock;
+use crate::reload::ConfigState;
 use crate::report_board::ReportBoard;
 
 const FILE: &str = "status.json";
@@ -58,6 +60,13 @@ pub struct AgentStatus {
     /// Why the last order was refused; the order before it stays in force.
     #[serde(default)]
     pub refused: Option<String>,
+    /// The configuration in force.
+    #[serde(default)]
+    pub configuration: ConfigurationStatus,
+    /// When an agent before this one stored the catalogue in use, milliseconds since the Unix epoch; absent once a server
+    /// answered.
+    #[serde(default)]
+    pub catalogue_stored_at_ms: Option<u64>,
     /// Generation of the order in force.
     pub generation: u64,
     /// Its term.
@@ -72,6 +81,19 @@ pub struct AgentStatus {
     /// The files that are written from the catalogue, by path.
     #[serde(default)]
     pub files: BTreeMap<String, FileStatus>,
+}
+
+/// The configuration of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigurationStatus {
+    /// How many configurations this process has run with: 1 for the first.
+    pub number: u64,
+    /// When it was read, milliseconds since the Unix epoch.
+    pub read_at_ms: u64,
+    /// Why the one that was read last was refused; the one before it stays in force. Fits after "cannot ".
+    pub refused: Option<String>,
+    /// Definitions of services that cannot be used: the agent runs without them. Each fits after "cannot ".
+    pub refused_definitions: Vec<String>,
 }
 
 /// Whether a node is set up.
@@ -154,6 +176,8 @@ pub(crate) struct StatusSources {
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) board: watch::Receiver<ReportBoard>,
     pub(crate) contact: watch::Receiver<ServerContact>,
+    pub(crate) config: watch::Receiver<ConfigState>,
+    pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
 }
 
 impl StatusSources {
@@ -174,6 +198,7 @@ impl StatusSources {
                 changed = self.orders.changed() => changed.is_ok(),
                 changed = self.board.changed() => changed.is_ok(),
                 changed = self.contact.changed() => changed.is_ok(),
+                changed = self.config.changed() => changed.is_ok(),
             };
             if !open {
                 return;
@@ -187,6 +212,8 @@ impl StatusSources {
         let board = self.board.borrow_and_update().clone();
         let contact = self.contact.borrow_and_update().clone();
         let order = self.orders.borrow_and_update().clone();
+        let config = self.config.borrow_and_update().clone();
+        let stored_at = self.snapshot.borrow().stored_at.filter(|_| contact.connected_since.is_none());
         let entities = board.entities.iter().map(|(name, account)| {
             let health: bellwether_api::v1::report::TargetHealth = (&account.health).into();
             let entity = EntityStatus {
@@ -213,6 +240,13 @@ impl StatusSources {
             trouble: contact.trouble,
             misread: contact.misread,
             refused: contact.refused,
+            configuration: ConfigurationStatus {
+                number: config.number,
+                read_at_ms: config.read_at.as_millis(),
+                refused: config.refused,
+                refused_definitions: config.refused_definitions,
+            },
+            catalogue_stored_at_ms: stored_at.map(Timestamp::as_millis),
             generation: order.as_ref().map_or(0, |order| order.generation.get()),
             term: order.as_ref().map_or(0, |order| order.term.get()),
             paused: order.as_ref().and_then(|order| order.content.paused.clone()),

@@ -97,6 +97,8 @@ pub const NODE_LOGS: &str = "/v1/namespaces/{ns}/nodes/{node}/logs";
 pub const NODE_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/logs/{category}/{entity}";
 /// On the agent's socket, like all paths below `/v1/agent/`: state of the agent.
 pub const AGENT_STATUS: &str = "/v1/agent/status";
+/// The configuration of this node's agent, read again.
+pub const AGENT_RELOAD: &str = "/v1/agent/reload";
 /// On the agent's socket: one status of this machine.
 pub const AGENT_STATUSES: &str = "/v1/agent/statuses/{category}";
 /// On the agent's socket: the services of this machine; PUT registers one.

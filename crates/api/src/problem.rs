@@ -32,6 +32,8 @@ pub enum Code {
     Invalid,
     /// The request has no valid token or certificate.
     Unauthenticated,
+    /// The node whose certificate was sent was decommissioned.
+    Decommissioned,
     /// The caller is authenticated, but lacks the right.
     Forbidden,
     /// There is no object of this name, or no such path.
@@ -65,6 +67,7 @@ impl Code {
         match self {
             Self::Invalid => "invalid",
             Self::Unauthenticated => "unauthenticated",
+            Self::Decommissioned => "decommissioned",
             Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
@@ -87,7 +90,7 @@ impl Code {
     pub const fn status(self) -> u16 {
         match self {
             Self::Invalid => 400,
-            Self::Unauthenticated => 401,
+            Self::Unauthenticated | Self::Decommissioned => 401,
             Self::Forbidden | Self::JoinToken => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,

@@ -1,5 +1,5 @@
-//! What an agent costs at rest, and how long a check that turns takes to reach every other agent's DNS. Real processes: one
-//! server, agents with 20 checks each that answer DNS.
+//! What an agent costs at rest, how long a check that turns takes to reach every other agent's DNS, and how many answers are wrong
+//! while an agent restarts. Real processes: one server, agents with 20 checks each that answer DNS.
 //!
 //! `cargo xtask bench agent`
 
@@ -14,7 +14,11 @@
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Agents beside each other.
 const AGENTS: usize = 20;
@@ -27,6 +31,12 @@ const REST: Duration = Duration::from_secs(60);
 
 /// How often a check is turned.
 const TURNS: usize = 20;
+
+/// How often an agent is restarted, in turns by SIGTERM and by kill -9.
+const RESTARTS: usize = 20;
+
+/// How long answers are watched after each restart: more than an interval of the checks.
+const WATCH: Duration = Duration::from_secs(13);
 
 struct Fleet {
     dir: tempfile::TempDir,
@@ -111,6 +121,19 @@ impl Fleet {
         std::fs::write(&file, config).unwrap();
         (self.start(&["agent", "run", "--config", &file]), dns)
     }
+
+    /// Ends an agent, in order or by kill -9, and starts it again.
+    fn restart(&mut self, index: usize, kills: bool) {
+        // The server is the first child.
+        let child = &mut self.children[index];
+        let signal = if kills { Signal::KILL } else { Signal::TERM };
+        kill_process(Pid::from_child(child), signal).unwrap();
+        child.wait().unwrap();
+        let file = self.path(&format!("node-{index}.toml"));
+        let mut again = self.command(&["agent", "run", "--config", &file]);
+        let again = again.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.children[index] = again;
+    }
 }
 
 fn free_port() -> u16 {
@@ -119,15 +142,69 @@ fn free_port() -> u16 {
 
 /// Whether an agent's DNS has an address for the service whose check turns.
 fn finds(socket: &UdpSocket, dns: u16) -> bool {
+    addresses(socket, dns, "turning").is_some_and(|count| count > 0)
+}
+
+/// How many addresses an agent's DNS has for a service; `None` without an answer.
+fn addresses(socket: &UdpSocket, dns: u16, service: &str) -> Option<u8> {
     let mut question = vec![7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    for label in ["turning", "service", "bw", "internal"] {
+    for label in [service, "service", "bw", "internal"] {
         question.push(u8::try_from(label.len()).unwrap());
         question.extend_from_slice(label.as_bytes());
     }
     question.extend_from_slice(&[0, 0, 1, 0, 1]);
     socket.send_to(&question, ("127.0.0.1", dns)).unwrap();
     let mut answer = [0_u8; 512];
-    socket.recv(&mut answer).is_ok_and(|length| length > 12 && answer[7] > 0)
+    socket.recv(&mut answer).ok().filter(|length| *length > 12).map(|_| answer[7])
+}
+
+/// Restarts agents and asks the DNS of all of them meanwhile. Answers the number of answers that lack an instance, of all, and the
+/// longest time for which the DNS of a restarted agent did not answer.
+fn restarts(fleet: &mut Fleet, ports: &[u16]) -> (u64, u64, Duration) {
+    let all = u8::try_from(AGENTS).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    while !ports.iter().all(|port| addresses(&socket, *port, "s0") == Some(all)) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (mut wrong, mut answers, mut longest) = (0, 0, Duration::ZERO);
+    for turn in 0..RESTARTS {
+        let index = turn / 2 % AGENTS + 1;
+        // Its own DNS is down while it is; whoever asks it waits, and gets no wrong answer.
+        let stop = Arc::new(AtomicBool::new(false));
+        let asking = ports.iter().enumerate().map(|(number, port)| {
+            let (stop, port, own) = (stop.clone(), *port, number + 1 == index);
+            std::thread::spawn(move || ask(&stop, port, own))
+        });
+        let asking: Vec<_> = asking.collect();
+        fleet.restart(index, turn % 2 == 1);
+        std::thread::sleep(WATCH);
+        stop.store(true, Ordering::SeqCst);
+        for thread in asking {
+            let (lacked, answered, gap) = thread.join().unwrap();
+            (wrong, answers, longest) = (wrong + lacked, answers + answered, longest.max(gap));
+        }
+    }
+    (wrong, answers, longest)
+}
+
+/// Asks one agent's DNS until it is stopped: wrong answers, all answers, and the longest time without one.
+fn ask(stop: &AtomicBool, port: u16, own: bool) -> (u64, u64, Duration) {
+    let all = u8::try_from(AGENTS).unwrap();
+    let (mut wrong, mut answers, mut gap) = (0, 0, Duration::ZERO);
+    let mut last = Instant::now();
+    while !stop.load(Ordering::SeqCst) {
+        // A socket of its own for each question: an answer that comes late belongs to no other question.
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(if own { 10 } else { 1_000 }))).unwrap();
+        if let Some(count) = addresses(&socket, port, "s0") {
+            (answers, wrong) = (answers + 1, wrong + u64::from(count != all));
+            gap = gap.max(last.elapsed());
+            last = Instant::now();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    (wrong, answers, if own { gap } else { Duration::ZERO })
 }
 
 /// Waits until every agent finds it, or none does.
@@ -204,6 +281,10 @@ fn main() {
         "agent at rest, {CHECKS} checks at 10 s: {resident} KiB resident, {own} KiB of it their own, at most of {} agents",
         after.len()
     );
+    let (wrong, answers, gap) = restarts(&mut fleet, &ports);
+    println!("{RESTARTS} restarts of agents, half of them by kill -9: {answers} answers of all agents' DNS");
+    println!("wrong-dns-answers-over-a-restart {wrong} answers");
+    println!("dns-away-over-a-restart {} ms (at most)", gap.as_millis());
     println!("turn-to-dns {} ms (at most, of {TURNS} turns)", times[TURNS - 1].as_millis());
     println!("agent-at-rest {}.{:03} % of a core", milliseconds / 10_000, milliseconds % 10_000 / 10);
 }

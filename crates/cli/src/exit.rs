@@ -185,7 +185,9 @@ const fn of_problem(code: Code) -> Exit {
     match code {
         Code::Invalid | Code::TooLarge | Code::MethodNotAllowed => Exit::Usage,
         Code::NotFound | Code::Exists => Exit::No,
-        Code::Unauthenticated | Code::Forbidden | Code::Refused | Code::JoinToken => Exit::Refused,
+        Code::Unauthenticated | Code::Decommissioned | Code::Forbidden | Code::Refused | Code::JoinToken => {
+            Exit::Refused
+        }
         Code::Conflict => Exit::Conflict,
         Code::Timeout => Exit::Timeout,
         Code::Store | Code::Busy => Exit::Unavailable,

@@ -87,6 +87,24 @@ impl Clock {
         }
     }
 
+    /// The time since this machine's boot, in suspend too; no step of the wall clock moves it. `None` if the kernel does not
+    /// say.
+    #[must_use]
+    pub fn since_boot(&self) -> Option<Span> {
+        match &*self.0 {
+            ClockSource::System { .. } => {
+                // The first number is CLOCK_BOOTTIME in seconds with two decimals.
+                let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+                let (seconds, hundredths) = uptime.split_whitespace().next()?.split_once('.')?;
+                let (seconds, hundredths): (u64, u64) = (seconds.parse().ok()?, hundredths.parse().ok()?);
+                Some(Span::from_secs(seconds).plus(Span::from_millis(hundredths.saturating_mul(10))))
+            }
+            #[cfg(any(test, feature = "testing"))]
+            ClockSource::Runtime { .. } => Some(self.now().since(Timestamp::EPOCH)),
+            ClockSource::Manual(_) => Some(self.now().since(Timestamp::EPOCH)),
+        }
+    }
+
     /// Moves a manual clock forward. It has no effect on other clocks.
     pub fn advance(&self, by: Span) {
         if let ClockSource::Manual(millis) = &*self.0 {
@@ -112,6 +130,13 @@ mod tests {
         let hour = Span::from_secs(3_600);
         let there = Clock::system().now().plus(hour);
         assert!(Clock::system().set_to(there).now() >= there);
+    }
+
+    #[test]
+    fn the_time_since_boot_is_read_from_the_kernel() {
+        let clock = Clock::system();
+        let first = clock.since_boot().unwrap();
+        assert!(first > Span::ZERO && clock.since_boot().unwrap() >= first);
     }
 
     #[test]

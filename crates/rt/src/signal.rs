@@ -56,6 +56,41 @@ pub async fn stop_requested() -> std::io::Result<StopSignal> {
     Ok(StopSignals::listen()?.requested().await)
 }
 
+/// Waits for the next of SIGINT and SIGTERM from now on: for a program to which SIGHUP means something else.
+///
+/// # Errors
+/// When the process may not install signal handlers.
+pub async fn termination_requested() -> std::io::Result<StopSignal> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    // Both arms only wait; dropping one loses nothing.
+    Ok(tokio::select! {
+        _ = interrupt.recv() => StopSignal::Interrupt,
+        _ = terminate.recv() => StopSignal::Terminate,
+    })
+}
+
+/// SIGHUP as a request to read the configuration again.
+#[derive(Debug)]
+pub struct HangUps(Signal);
+
+impl HangUps {
+    /// Starts listening. From now on SIGHUP no longer ends the process.
+    ///
+    /// # Errors
+    /// When the process may not install signal handlers.
+    pub fn listen() -> std::io::Result<Self> {
+        signal(SignalKind::hangup()).map(Self)
+    }
+
+    /// Waits for the next one. Cancel safe.
+    pub async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 /// Signals for another process: a program between a person and its child listens for them and passes them on.
 #[derive(Debug)]
 pub struct ForwardedSignals(Vec<(i32, Signal)>);

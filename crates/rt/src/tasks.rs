@@ -73,6 +73,12 @@ impl Tasks {
         Self { token: self.token.child_token(), ..self.clone() }
     }
 
+    /// A child group that is joined by itself: it stops with this one, whose own stop does not wait for its tasks.
+    #[must_use]
+    pub fn subgroup(&self) -> Self {
+        Self { tracker: TaskTracker::new(), ..self.child() }
+    }
+
     /// The same group with everything that is started on it, or on its children, from now on behind a gate.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
@@ -188,6 +194,20 @@ mod tests {
         tasks.cancelled().await;
         let error = tasks.stop(Duration::from_secs(5)).await.unwrap_err();
         assert_eq!(error.to_string(), "task breaks panicked");
+    }
+
+    #[tokio::test]
+    async fn a_subgroup_is_joined_alone_and_stops_with_its_parent() {
+        let (parent, grace) = (Tasks::new(), Duration::from_secs(5));
+        let (first, second) = (parent.subgroup(), parent.subgroup());
+        let handles = [&parent, &first, &second].map(|group| {
+            let token = group.token();
+            group.spawn("waits", async move { token.cancelled().await })
+        });
+        first.stop(grace).await.unwrap();
+        assert_eq!(handles.each_ref().map(JoinHandle::is_finished), [false, true, false]);
+        parent.stop(grace).await.unwrap();
+        second.stop(grace).await.unwrap();
     }
 
     #[tokio::test]

@@ -82,9 +82,12 @@ pub fn check(config: &Config) -> Result<(), RunError> {
     has_authority(config)?;
     let dir = &config.data_dir;
     for path in ["pki/ca.pem", "pki/ca.key"].map(|file| dir.join(file)) {
-        std::fs::File::open(&path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::PermissionDenied => RunError::NotAllowed { path: path.clone(), source },
-            _ => RunError::File { path: path.clone(), source },
+        std::fs::File::open(&path).map_err(|source| {
+            if source.kind() == std::io::ErrorKind::PermissionDenied {
+                RunError::NotAllowed { path, source }
+            } else {
+                RunError::File { path, source }
+            }
         })?;
     }
     if config.etcd.is_none() {

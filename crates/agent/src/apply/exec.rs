@@ -6,13 +6,14 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bellwether_rt::fail::{self, FailPoint};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use super::CommandFacts;
 use super::log::EntityLog;
 use super::output::OutputTail;
+use super::pidfd::waitable;
 use crate::config::recipe::Command;
 
 /// The exit code that means "not yet" (`EX_TEMPFAIL`).
@@ -101,12 +102,36 @@ impl Drop for ProcessGroup {
     }
 }
 
+/// What happens to programs that a command leaves running in its process group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeftRunning {
+    /// They go on: a part may start what it is for.
+    Stays,
+    /// They are killed: a check only asks, again and again.
+    IsKilled,
+}
+
 /// Runs `command` to its end; kills its process group after `deadline`, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
     facts: &CommandFacts,
     deadline: Duration,
+    log: Option<&mut EntityLog>,
+) -> CommandResult {
+    run_with(command, facts, deadline, log, LeftRunning::Stays).await
+}
+
+/// The same for a check, whose whole process group is killed at its end.
+pub(crate) async fn probe(command: &Command, facts: &CommandFacts, deadline: Duration) -> CommandResult {
+    run_with(command, facts, deadline, None, LeftRunning::IsKilled).await
+}
+
+async fn run_with(
+    command: &Command,
+    facts: &CommandFacts,
+    deadline: Duration,
     mut log: Option<&mut EntityLog>,
+    left_running: LeftRunning,
 ) -> CommandResult {
     let mut tail = OutputTail::default();
     let not_started = |error: std::io::Error| {
@@ -128,6 +153,12 @@ pub(crate) async fn run(
     let mut group = ProcessGroup(pid);
     let ends = async {
         // Both continue until the child has ended; a pipe that closes early only ends the reading.
+        if left_running == LeftRunning::IsKilled {
+            tokio::select! {
+                () = kill_at_end(pid) => {}
+                () = drain(&mut output, &mut tail, None) => kill_at_end(pid).await,
+            }
+        }
         tokio::select! {
             status = child.wait() => return status,
             () = drain(&mut output, &mut tail, log.as_deref_mut()) => {}
@@ -159,6 +190,16 @@ pub(crate) async fn run(
     }
     fail::pass(FailPoint::ProgramEnded);
     CommandResult { exit, tail: tail.text() }
+}
+
+/// Waits until the process ends, and kills its group before it is reaped, as long as the group's number is its own.
+async fn kill_at_end(pid: Option<Pid>) {
+    let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    let Some(handle) = handle.and_then(|handle| waitable(handle).ok()) else { return };
+    // A pidfd becomes readable when its process ends.
+    if handle.readable().await.is_ok() {
+        ProcessGroup(pid).kill();
+    }
 }
 
 fn start(
@@ -263,6 +304,22 @@ mod tests {
         let ended = end("yes flood | head -c 20000000; echo; echo end", LONG).await;
         assert_eq!(ended.exit, CommandExit::Success);
         assert!(ended.tail.len() <= 2_048 && ended.tail.ends_with("end\n"));
+    }
+
+    #[tokio::test]
+    async fn a_check_leaves_nothing_running() {
+        let script = "sleep 600 >/dev/null 2>&1 & echo $!; exit 3";
+        let ended = probe(&shell(script), &CommandFacts::default(), LONG).await;
+        assert_eq!(ended.exit, CommandExit::Code(3));
+        let stat = format!("/proc/{}/stat", ended.tail.trim());
+        let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        tokio::time::timeout(LONG, async {
+            while !gone() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
     }
 
     #[tokio::test]

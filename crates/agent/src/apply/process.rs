@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use super::CommandFacts;
 use super::exec::CommandExit;
 use super::log;
+use super::pidfd::waitable;
 use crate::config::recipe::Command;
 
 /// Interval at which the size of a process's log is checked.
@@ -156,11 +157,6 @@ fn signal(group: Pid, signal: Signal) {
     }
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe; an OwnedFd keeps its descriptor open by itself")]
-fn waitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::new(handle)
-}
-
 async fn watch_own(
     mut child: tokio::process::Child,
     ended: watch::Sender<Option<Evidence>>,
@@ -241,7 +237,8 @@ fn stat(pid: i32) -> io::Result<(char, u64)> {
     Ok((state, ticks))
 }
 
-fn boot_id() -> io::Result<String> {
+/// The boot of this machine: another one after each reboot.
+pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use crate::apply::CommandFacts;
-use crate::apply::exec::{CommandExit, run};
+use crate::apply::exec::{CommandExit, probe};
 use crate::config::recipe::Command;
 
-/// Runs the command, killing its group at the limit.
+/// Runs the command, killing its group at its end or at the limit.
 pub(super) async fn ask(
     command: &Command,
     warning: Option<i32>,
     facts: &CommandFacts,
     limit: Duration,
 ) -> Result<Option<String>, String> {
-    let ended = run(command, facts, limit, None).await;
+    let ended = probe(command, facts, limit).await;
     let last = ended.tail.lines().next_back().unwrap_or_default();
     match ended.exit {
         CommandExit::Success => Ok(None),

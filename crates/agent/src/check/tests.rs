@@ -19,11 +19,16 @@ fn check(probe: Probe) -> BTreeMap<CheckName, CheckRecipe> {
 /// The first verdict.
 async fn verdict(probe: Probe) -> CheckVerdict {
     let tasks = Tasks::new();
-    let mut checks =
-        EntityChecks::start(&check(probe), &CommandFacts::default(), &Clock::system(), &tasks, 1);
-    tokio::time::timeout(LONG, checks.changed()).await.unwrap();
-    let now = checks.now();
-    now.values().next().unwrap().verdict().clone()
+    let (facts, clock) = (CommandFacts::default(), Clock::system());
+    let context = CheckContext { facts: &facts, clock: &clock, tasks: &tasks, seed: 1 };
+    let mut checks = EntityChecks::start(&check(probe), &BTreeMap::new(), context);
+    loop {
+        tokio::time::timeout(LONG, checks.changed()).await.unwrap();
+        let verdict = checks.now().values().next().unwrap().verdict().clone();
+        if verdict != CheckVerdict::Unknown {
+            return verdict;
+        }
+    }
 }
 
 fn shell(script: &str) -> Probe {

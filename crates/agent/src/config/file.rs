@@ -73,6 +73,8 @@ pub(super) struct EntityTable {
     pub(super) needs: Vec<toml::Value>,
     #[serde(default)]
     pub(super) follows: Vec<String>,
+    #[serde(default)]
+    pub(super) from_start: bool,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]

@@ -51,6 +51,7 @@ fn has_parts(entity: &file::EntityTable) -> bool {
     let more = entity.process.is_some() || !entity.check.is_empty() || !entity.file.is_empty();
     parts
         || more
+        || entity.from_start
         || entity.validate_every.is_some()
         || entity.timeout.is_some()
         || entity.workdir.is_some()

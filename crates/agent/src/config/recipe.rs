@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
+use bellwether_core::words::digest::Digest;
 use bellwether_core::words::name::{ActionName, CheckName, ServiceName};
 use bellwether_core::words::time::Span;
 
@@ -34,6 +35,8 @@ pub struct Recipe {
     pub needs: Vec<Need>,
     /// Services that the dynamic part is made from: it runs again when they change.
     pub follows: BTreeSet<ServiceName>,
+    /// Whether an attempt after a failed dynamic part begins with the static part.
+    pub from_start: bool,
     /// The dynamic part: may depend on services.
     pub dynamics: Vec<Runner>,
     /// Decides whether the version was applied and works, before the checks are considered.
@@ -227,4 +230,35 @@ pub enum Probe {
         /// Host and port to connect to.
         authority: String,
     },
+}
+
+impl Probe {
+    /// A digest of what is probed, the same across restarts and versions of the agent: results of one probe say nothing about
+    /// another.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        match self {
+            Self::Exec { command, warning } => {
+                digest.add(b"exec");
+                command.argv.iter().for_each(|argument| digest.add(argument.as_bytes()));
+                digest.add(command.workdir.as_os_str().as_encoded_bytes());
+                for (name, value) in &command.env {
+                    digest.add(name.as_bytes());
+                    digest.add(value.as_bytes());
+                }
+                digest.add(warning.map_or_else(String::new, |code| code.to_string()).as_bytes());
+            }
+            Self::Http { authority, path, status } => {
+                digest.add(b"http");
+                digest.add(authority.as_bytes());
+                digest.add(path.as_bytes());
+                digest.add(status.map_or_else(String::new, |status| status.to_string()).as_bytes());
+            }
+            Self::Tcp { authority } => {
+                digest.add(b"tcp");
+                digest.add(authority.as_bytes());
+            }
+        }
+        digest.finish()
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use bellwether_core::records::registrations::MAX_INSTANCES;
+use bellwether_core::words::name::InstanceName;
 use bellwether_rt::config_error::ConfigError;
 
 use super::service::{Service, consul};
@@ -20,22 +21,51 @@ pub struct DefinedService {
     pub source: String,
 }
 
-/// Checks all definitions; an id names one instance on this node.
+/// The services of the configuration.
+#[derive(Debug, Default)]
+pub(super) struct DefinedServices {
+    pub(super) services: Vec<DefinedService>,
+    /// Files of the directory that cannot be used: the file and the reason.
+    pub(super) refused: BTreeMap<PathBuf, String>,
+}
+
+/// Checks all definitions; an id names one instance on this node. Programs other than the agent's administrator write to the
+/// directory: a file there that cannot be used is left out as a whole, with its reason.
 pub(super) fn all(
     written: Vec<(PathBuf, ServiceDefinition)>,
     directory: Option<&Path>,
-) -> Result<Vec<DefinedService>, ConfigError> {
-    let mut definitions: Vec<(PathBuf, ServiceDefinition)> = written;
-    if let Some(directory) = directory {
-        for path in json(directory)? {
-            let text = std::fs::read_to_string(&path);
-            let text = text.map_err(|source| ConfigError::Read { path: path.clone(), source })?;
-            let found = consul::read(&text);
-            let found = found.map_err(|reason| ConfigError::Parse { path: path.clone(), reason })?;
-            definitions.extend(found.into_iter().map(|definition| (path.clone(), definition)));
+) -> Result<DefinedServices, ConfigError> {
+    let (mut defined, mut ids) = (DefinedServices::default(), BTreeMap::new());
+    add(&mut defined, &mut ids, written)?;
+    for path in directory.map(json).transpose()?.unwrap_or_default() {
+        let (mut with, mut known) = (DefinedServices::default(), ids.clone());
+        let definitions = read(&path);
+        match definitions.and_then(|definitions| add(&mut with, &mut known, definitions)) {
+            Ok(()) => {
+                ids = known;
+                defined.services.extend(with.services);
+            }
+            Err(error) => drop(defined.refused.insert(path, error.to_string())),
         }
     }
-    let (mut services, mut ids) = (Vec::new(), BTreeMap::new());
+    Ok(defined)
+}
+
+/// The definitions in a file.
+fn read(path: &Path) -> Result<Vec<(PathBuf, ServiceDefinition)>, ConfigError> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    let found = consul::read(&text);
+    let found = found.map_err(|reason| ConfigError::Parse { path: path.to_owned(), reason })?;
+    Ok(found.into_iter().map(|definition| (path.to_owned(), definition)).collect())
+}
+
+/// Checks definitions and adds them.
+fn add(
+    defined: &mut DefinedServices,
+    ids: &mut BTreeMap<InstanceName, PathBuf>,
+    definitions: Vec<(PathBuf, ServiceDefinition)>,
+) -> Result<(), ConfigError> {
     for (path, definition) in definitions {
         let key = format!("service.{}", definition.name);
         let refuse =
@@ -53,9 +83,9 @@ pub(super) fn all(
         if ids.len() > MAX_INSTANCES {
             return Err(refuse(key, format!("more than {MAX_INSTANCES} services on this node")));
         }
-        services.push(DefinedService { definition, service, source: path.display().to_string() });
+        defined.services.push(DefinedService { definition, service, source: path.display().to_string() });
     }
-    Ok(services)
+    Ok(())
 }
 
 /// The definition files of a directory, in name order.

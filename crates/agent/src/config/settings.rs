@@ -34,6 +34,8 @@ pub struct Config {
     pub actions: BTreeMap<ActionName, ActionRecipe>,
     /// The services of this node, from the files.
     pub services: Vec<DefinedService>,
+    /// Definitions of services that cannot be used, by file, with the reason: the agent runs without them.
+    pub refused_definitions: BTreeMap<PathBuf, String>,
     /// The addresses of this node, instead of those of its interfaces.
     pub addresses: Option<Addresses>,
     /// The files written from the catalogue.

@@ -56,12 +56,14 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         .addresses
         .as_ref()
         .map(|shape| addresses(shape).map_err(|error| place.at("addresses").refuse(error.reason)));
+    let defined = super::services::all(whole.services, service_dir.transpose()?.as_deref())?;
     let files = super::files::all(&whole.files, &entities, &mut managed)?;
     Ok(Config {
         names: names.transpose()?,
         files,
         http: http.transpose()?,
-        services: super::services::all(whole.services, service_dir.transpose()?.as_deref())?,
+        services: defined.services,
+        refused_definitions: defined.refused,
         addresses: addresses.transpose()?,
         name,
         namespace,
@@ -138,6 +140,8 @@ fn recipe(
     Ok(Recipe {
         kind: kinds::kind(place, entity, actions, &setting)?,
         needs: super::needs::needs(&place.at("needs"), &entity.needs)?,
+        // Files whose reload failed were restored, and must be placed again.
+        from_start: entity.from_start || !entity.file.is_empty(),
         follows: entity
             .follows
             .iter()

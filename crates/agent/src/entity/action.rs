@@ -37,6 +37,7 @@ impl EntityTask {
     }
 
     async fn run_once(&mut self, name: &ActionName, action: &ActionRecipe, version: &Version) -> NextStep {
+        let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         self.entry.memory.runs(version);
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());

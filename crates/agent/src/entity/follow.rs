@@ -40,6 +40,7 @@ impl EntityTask {
 
     /// Runs the commands of the dynamic part again, and remembers the services they were made from.
     pub(super) async fn refresh(&mut self, recipe: &Recipe, version: &Version) -> NextStep {
+        let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let from = self.followed_now(recipe);
         let run = self.next_run();
         self.entry.run = Some(run.clone());

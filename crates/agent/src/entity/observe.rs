@@ -4,15 +4,17 @@
 use std::time::Duration;
 
 use bellwether_core::local::account::FailedRuns;
-use bellwether_core::local::health_tracker::{CheckSummary, vital};
+use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker, vital};
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::Assignment;
+use bellwether_core::words::version::Version;
 
 use super::task::EntityTask;
 use crate::apply::leftover;
 use crate::apply::process::SupervisedProcess;
-use crate::check::EntityChecks;
+use crate::check::{CheckContext, EntityChecks};
+use crate::check_store::{CheckOwner, StoredChecks};
 use crate::config::OnExit;
 use crate::config::recipe::RecipeKind;
 
@@ -39,7 +41,7 @@ impl EntityTask {
             self.adopt();
         }
         if let Some(version) = self.entry.memory.settled().cloned() {
-            self.start_checks(&version);
+            self.resume_checks(&version);
         }
         self.validate_later();
     }
@@ -83,11 +85,46 @@ impl EntityTask {
     }
 
     /// Starts the checks, without a verdict.
-    pub(super) fn start_checks(&mut self, version: &bellwether_core::words::version::Version) {
+    pub(super) fn start_checks(&mut self, version: &Version) {
+        self.start_checks_from(version, &StoredChecks::default());
+    }
+
+    /// Continues the checks of the agent before.
+    fn resume_checks(&mut self, version: &Version) {
+        let stored = self.context.check_store.get(&self.check_owner());
+        if stored.version.as_ref() != Some(version) {
+            return self.start_checks(version);
+        }
+        if let Some(since) = stored.healthy_since {
+            self.health = HealthTracker::restored(version.clone(), since);
+        }
+        self.start_checks_from(version, &stored);
+    }
+
+    fn start_checks_from(&mut self, version: &Version, stored: &StoredChecks) {
         let Some(recipe) = &self.recipe else { return };
         let facts = self.facts(version, self.check_run());
         let (clock, tasks) = (&self.context.clock, &self.context.tasks);
-        self.checks = Some(EntityChecks::start(&recipe.checks, &facts, clock, tasks, self.seed()));
+        let context = CheckContext { facts: &facts, clock, tasks, seed: self.seed() };
+        self.checks = Some(EntityChecks::start(&recipe.checks, &stored.checks, context));
+    }
+
+    fn check_owner(&self) -> CheckOwner {
+        CheckOwner::Entity(self.name.clone())
+    }
+
+    /// Stores the states of the checks for the next agent; of a version that is not validated, nothing.
+    fn store_checks(&self, settled: Option<&Version>) {
+        let (Some(recipe), Some(version)) = (&self.recipe, settled) else {
+            return self.context.check_store.put(&self.check_owner(), StoredChecks::default());
+        };
+        let stored = StoredChecks {
+            version: Some(version.clone()),
+            healthy_since: self.health.since(),
+            checks: self.checks.as_ref().map(|checks| checks.stored(&recipe.checks)).unwrap_or_default(),
+            ..StoredChecks::default()
+        };
+        self.context.check_store.put(&self.check_owner(), stored);
     }
 
     /// Observes the order and the health of what runs, and updates the memory.
@@ -102,6 +139,7 @@ impl EntityTask {
         let lasted = self.health.lasted(now);
         let settled = self.entry.memory.settled().cloned();
         self.health.observe(settled.as_ref(), &self.check_summary, now);
+        self.store_checks(settled.as_ref());
         let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
         if settled.is_none() || settled.as_ref() != wanted {
             return;
@@ -179,7 +217,8 @@ impl EntityTask {
     pub(super) async fn leave(mut self) {
         let Some(mut process) = self.process.take() else { return };
         let stop = self.recipe.as_ref().and_then(|recipe| recipe.process.as_ref());
-        let Some(stop) = stop.filter(|_| self.context.on_exit == OnExit::Stop) else { return };
+        let stops = self.context.on_exit == OnExit::Stop && !self.context.steps.is_closed();
+        let Some(stop) = stop.filter(|_| stops) else { return };
         process.stop(stop.stop_timeout.to_duration()).await;
         self.entry.process = None;
         if let Err(reason) = self.keep().await {

@@ -14,6 +14,7 @@ use crate::config::recipe::Recipe;
 impl EntityTask {
     /// Repeats the validation of the running version, and remembers its outcome.
     pub(super) async fn revalidate(&mut self, recipe: &Recipe, version: &Version) -> NextStep {
+        let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run = self.next_run();
         self.entry.run = Some(run.clone());
         if let Err(reason) = self.keep().await {

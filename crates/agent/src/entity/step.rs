@@ -30,6 +30,7 @@ pub(super) enum StepEnd {
 impl EntityTask {
     /// Does the step that leads to `aim`, and remembers its outcome.
     pub(super) async fn step(&mut self, recipe: &Recipe, version: &Version, aim: ApplyProgress) -> NextStep {
+        let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run = self.next_run();
         self.entry.run = Some(run.clone());
         if let Err(reason) = self.keep().await {
@@ -63,6 +64,9 @@ impl EntityTask {
         self.keep_log(aim, version, &run, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
+        if recipe.from_start {
+            self.entry.memory.starts_over();
+        }
         self.validate_later();
         NextStep::Observe
     }

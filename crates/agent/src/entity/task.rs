@@ -16,12 +16,14 @@ use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
 use crate::apply::log::RunOutput;
 use crate::apply::log_store::UnsentLogs;
 use crate::apply::process::SupervisedProcess;
 use crate::catalogue::CatalogueSnapshot;
 use crate::check::EntityChecks;
+use crate::check_store::CheckStore;
 use crate::config::OnExit;
 use crate::config::recipe::{Recipe, RecipeKind};
 use crate::ledger::{EntityEntry, Ledger};
@@ -35,8 +37,10 @@ pub(crate) struct EntityContext {
     pub(crate) namespace: Namespace,
     pub(crate) params: ParamCache,
     pub(crate) ledger: Ledger,
+    pub(crate) check_store: CheckStore,
     pub(crate) logs: PathBuf,
     pub(crate) on_exit: OnExit,
+    pub(crate) steps: StepGate,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
@@ -173,18 +177,28 @@ impl EntityTask {
     }
 
     pub(super) fn put(&self, account: EntityAccount) {
+        let has_results = self.has_results();
         self.context.board.send_if_modified(|board| {
-            let same = board.entities.get(&self.name) == Some(&account);
-            if !same {
+            let mut changed = has_results && board.awaited.remove(&self.name);
+            if board.entities.get(&self.name) != Some(&account) {
                 board.entities.insert(self.name.clone(), account);
+                changed = true;
             }
-            !same
+            changed
         });
+    }
+
+    /// Whether its health is known by a result or by what was stored. A version that is not validated has no health yet.
+    fn has_results(&self) -> bool {
+        self.entry.memory.settled().is_none() || self.checks.as_ref().is_none_or(EntityChecks::have_results)
     }
 
     /// Reports nothing about this entity any more.
     pub(super) fn remove_account(&self) {
-        self.context.board.send_if_modified(|board| board.entities.remove(&self.name).is_some());
+        self.context.board.send_if_modified(|board| {
+            let awaited = board.awaited.remove(&self.name);
+            board.entities.remove(&self.name).is_some() || awaited
+        });
     }
 
     pub(super) fn now(&self) -> Timestamp {

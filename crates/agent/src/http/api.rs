@@ -117,7 +117,8 @@ impl CatalogueApi {
         let contact = self.contact();
         let known = contact.connected_since.is_some();
         let now = self.0.clock.now();
-        let last = if known { now } else { contact.last_contact.unwrap_or(self.0.started) };
+        let stored_at = self.0.indexed.borrow().snapshot.stored_at;
+        let last = if known { now } else { contact.last_contact.or(stored_at).unwrap_or(self.0.started) };
         let quiet = now.since(last).as_millis();
         HeaderMap::from_iter([
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),

@@ -17,6 +17,8 @@ use crate::identity::Identity;
 pub(crate) struct Connection {
     state: Arc<watch::Sender<ConnectionState>>,
     contact: watch::Sender<ServerContact>,
+    /// Counts how often the server in use changed.
+    moves: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl Connection {
         let me = format!("{}/{}", identity.namespace, identity.node);
         let servers = KnownServers::new(&me, seed, (servers, saved.servers), now);
         let state = ConnectionState { identity, servers, tag: saved.tag, client: None };
-        Self { state: Arc::new(watch::Sender::new(state)), contact }
+        Self { state: Arc::new(watch::Sender::new(state)), contact, moves: watch::Sender::new(0) }
     }
 
     /// The client of the server in use.
@@ -107,6 +109,9 @@ impl Connection {
                 state.client = client.and_then(|client| client.towards(state.servers.current()).ok());
             }
         });
+        if self.server() != server {
+            self.moved();
+        }
     }
 
     /// The tag of the advertised servers.
@@ -151,6 +156,16 @@ impl Connection {
             state.servers.move_to(&server);
             state.client = Some(client);
         });
+        self.moved();
+    }
+
+    /// Changes when another server is used.
+    pub(super) fn moves(&self) -> watch::Receiver<u64> {
+        self.moves.subscribe()
+    }
+
+    fn moved(&self) {
+        self.moves.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     fn server(&self) -> String {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use bellwether_api::client::CallError;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
+use tokio::sync::watch;
 
 use super::retry::{cannot, retry_after};
 
@@ -37,8 +39,14 @@ pub(super) trait Delivery: Send {
     fn delivered(&mut self, value: &Self::Value);
 }
 
-/// Delivers until `tasks` are stopped. `seed` spreads the retries.
-pub(super) async fn deliver<D: Delivery>(mut delivery: D, seed: u64, tasks: Tasks) {
+/// Delivers until `tasks` are stopped. `moves` changes when another server is used: a call to the one before is cancelled then,
+/// and what it did not acknowledge is sent to the new one at once. `seed` spreads the retries.
+pub(super) async fn deliver<D: Delivery>(
+    mut delivery: D,
+    mut moves: watch::Receiver<u64>,
+    seed: u64,
+    tasks: Tasks,
+) {
     let token = tasks.token();
     let mut acknowledged: Option<D::Value> = None;
     let mut failed = 0_u32;
@@ -56,9 +64,14 @@ pub(super) async fn deliver<D: Delivery>(mut delivery: D, seed: u64, tasks: Task
             }
             continue;
         };
-        // What is dropped halfway is sent whole by the next agent.
+        moves.mark_unchanged();
+        // What is dropped halfway is sent whole: by the next agent, or to the new server.
         let sent = tokio::select! {
             () = token.cancelled() => return,
+            () = changed_or_never(&mut moves) => {
+                (acknowledged, failed) = (None, 0);
+                continue;
+            }
             sent = delivery.send(&value) => sent,
         };
         match sent {
@@ -77,6 +90,7 @@ pub(super) async fn deliver<D: Delivery>(mut delivery: D, seed: u64, tasks: Task
                 failed = failed.saturating_add(1);
                 tokio::select! {
                     () = token.cancelled() => return,
+                    () = changed_or_never(&mut moves) => failed = 0,
                     () = tokio::time::sleep(retry_after(&error, failed, seed).to_duration()) => {}
                 }
                 continue;
@@ -153,7 +167,7 @@ mod tests {
         let (sent, tasks) = (Arc::new(Mutex::new(Vec::new())), Tasks::new());
         let answers = Arc::new(Mutex::new(answers.iter().rev().copied().collect()));
         let numbers = Numbers { number: receiver, answers, sent: sent.clone(), delivered };
-        tasks.spawn("deliver", deliver(numbers, 7, tasks.clone()));
+        tasks.spawn("deliver", deliver(numbers, watch::channel(0).1, 7, tasks.clone()));
         Running { number, sent, delivered: deliveries, tasks }
     }
 
@@ -181,6 +195,53 @@ mod tests {
         run.delivered.wait_for(|number| *number == 2).await.unwrap();
         assert_eq!(*run.sent.lock().unwrap(), [1, 2]);
         run.tasks.cancel();
+    }
+
+    /// A value whose first call is never answered.
+    struct Hanging {
+        calls: watch::Sender<u32>,
+        delivered: watch::Sender<bool>,
+    }
+
+    impl Delivery for Hanging {
+        type Value = u32;
+        const WHAT: &'static str = "the value";
+
+        fn latest(&mut self) -> Option<u32> {
+            Some(1)
+        }
+
+        async fn changed(&mut self) -> bool {
+            std::future::pending().await
+        }
+
+        async fn send(&self, _: &u32) -> Result<(), CallError> {
+            self.calls.send_modify(|calls| *calls += 1);
+            if *self.calls.borrow() == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        }
+
+        fn delivered(&mut self, _: &u32) {
+            self.delivered.send_replace(true);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_to_a_server_that_is_no_longer_used_is_cancelled_and_repeated_at_once() {
+        let (calls, mut called) = watch::channel(0);
+        let (delivered, mut deliveries) = watch::channel(false);
+        let (moves, moved) = watch::channel(0);
+        let tasks = Tasks::new();
+        let hanging = Hanging { calls, delivered };
+        tasks.spawn("deliver", deliver(hanging, moved, 7, tasks.clone()));
+        called.wait_for(|calls| *calls == 1).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        moves.send_replace(1);
+        deliveries.wait_for(|delivered| *delivered).await.unwrap();
+        assert_eq!((*called.borrow(), begun.elapsed()), (2, Duration::ZERO));
+        tasks.cancel();
     }
 
     #[tokio::test(start_paused = true)]

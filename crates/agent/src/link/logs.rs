@@ -65,6 +65,7 @@ const fn is_final(code: Code) -> bool {
         | Code::TooLarge
         | Code::JoinToken => true,
         Code::Unauthenticated
+        | Code::Decommissioned
         | Code::Conflict
         | Code::Timeout
         | Code::Store

@@ -3,10 +3,11 @@
 mod refused;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bellwether_api::client::{CallError, Client, NodeKnowledge};
+use bellwether_api::problem::Code;
 use bellwether_api::v1;
 use bellwether_core::local::servers::LiveServer;
 use bellwether_core::local::{accept, delay};
@@ -56,6 +57,7 @@ pub(super) struct OrderPoll {
     pub(super) tasks: Tasks,
     pub(super) clock: Clock,
     pub(super) seed: u64,
+    pub(super) decommissioned: Arc<OnceLock<String>>,
 }
 
 impl OrderPoll {
@@ -84,12 +86,16 @@ impl OrderPoll {
                         self.request_report();
                     }
                     failed = 0;
-                    self.connection.answered(self.clock.now());
                     if asks_for_any && answer.order.is_none() {
                         // There is no refused order any more.
                         self.clear_refused();
                     }
                     self.handle(answer).await
+                }
+                Err(CallError::Problem(problem)) if problem.code == Code::Decommissioned => {
+                    // It is final: the name may belong to another machine by now.
+                    self.decommissioned.get_or_init(|| problem.detail);
+                    return self.tasks.cancel();
                 }
                 Err(error) => {
                     if failed == 0 {
@@ -157,12 +163,14 @@ impl OrderPoll {
 
     /// Handles an answer. Returns how long to wait before the next poll, if at all.
     async fn handle(&mut self, answer: v1::order::OrderPoll) -> Option<Span> {
+        // Before the contact is shown: whoever waits for that reads the catalogue of this answer then.
+        if let Some(update) = answer.catalogue {
+            self.update_catalogue(update);
+        }
+        self.connection.answered(self.clock.now());
         let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;
-        }
-        if let Some(update) = answer.catalogue {
-            self.update_catalogue(update);
         }
         if let Some(order) = answer.order {
             self.accept_or_refuse(order).await;

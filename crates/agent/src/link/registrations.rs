@@ -10,7 +10,9 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::deliver::Delivery;
+use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
+use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance, registered};
 
 /// The registrations of this node.
@@ -20,10 +22,14 @@ pub(super) struct RegistrationSender {
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
     pub(super) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    /// Every service that exists on this node, whether or not its health is known.
+    pub(super) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
     pub(super) addresses: LocalAddresses,
     pub(super) board: watch::Receiver<ReportBoard>,
     /// How many reports were requested: a server that requests one has forgotten the registrations as well.
     pub(super) requested: watch::Receiver<u64>,
+    /// Closed until the health of every service is known, and every entity of the ledger has an account.
+    pub(super) gate: StartGate,
 }
 
 impl Delivery for RegistrationSender {
@@ -34,6 +40,11 @@ impl Delivery for RegistrationSender {
         let requested = *self.requested.borrow_and_update();
         let services = self.services.borrow_and_update().clone();
         let board = self.board.borrow_and_update().clone();
+        let has_results = |key: &InstanceKey| services.get(key).is_some_and(|shown| shown.has_results);
+        let is_known = board.awaited.is_empty() && self.known.borrow().keys().all(has_results);
+        if !self.gate.opens(is_known) {
+            return None;
+        }
         let registrations = registered::registrations(&self.node, &services, &self.addresses.now(), &board);
         Some((requested, registrations))
     }
@@ -44,6 +55,7 @@ impl Delivery for RegistrationSender {
             changed = self.board.changed() => changed.is_ok(),
             changed = self.requested.changed() => changed.is_ok(),
             () = self.addresses.changed() => true,
+            () = self.gate.due() => true,
         }
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::deliver::Delivery;
+use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
 
 /// The reports of this node.
@@ -21,6 +22,8 @@ pub(super) struct ReportSender {
     /// The last of these requests that a delivered report answers.
     pub(super) delivered: watch::Sender<u64>,
     pub(super) clock: Clock,
+    /// Closed until every entity of the ledger has an account.
+    pub(super) gate: StartGate,
 }
 
 impl Delivery for ReportSender {
@@ -29,13 +32,15 @@ impl Delivery for ReportSender {
 
     fn latest(&mut self) -> Option<Self::Value> {
         let requested = *self.requested.borrow_and_update();
-        Some((requested, self.board.borrow_and_update().clone().reported()))
+        let board = self.board.borrow_and_update().clone();
+        self.gate.opens(board.awaited.is_empty()).then(|| (requested, board.reported()))
     }
 
     async fn changed(&mut self) -> bool {
         tokio::select! {
             changed = self.board.changed() => changed.is_ok(),
             changed = self.requested.changed() => changed.is_ok(),
+            () = self.gate.due() => true,
         }
     }
 

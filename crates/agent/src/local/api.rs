@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::status_sink::StatusSink;
 use crate::catalogue::CatalogueSnapshot;
+use crate::reload::ReloadRequests;
 use crate::report_board::ReportBoard;
 use crate::service::registry::Registry;
 use crate::service::{InstanceKey, PublishedInstance};
@@ -18,6 +19,8 @@ use crate::status::StatusSources;
 pub(crate) struct LocalApi {
     /// The sources of the local status.
     pub(crate) sources: StatusSources,
+    /// Takes requests to reload the configuration.
+    pub(crate) reload: ReloadRequests,
     /// Takes statuses.
     pub(crate) statuses: StatusSink,
     /// Takes service registrations.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Problem;
-use bellwether_api::v1::local::NewStatus;
+use bellwether_api::v1::local::{NewStatus, Reload};
 use bellwether_api::v1::service::CatalogueUpdate;
 use bellwether_core::catalogue::Catalogue;
 use bellwether_rt::tasks::BoxFuture;
@@ -63,6 +63,15 @@ pub async fn set_status(data_dir: &Path, category: &str, status: &NewStatus) -> 
 /// [`LocalError`].
 pub async fn status(data_dir: &Path) -> Result<crate::status::AgentStatus, LocalError> {
     call::<(), _>(data_dir, Method::GET, paths::AGENT_STATUS, None).await
+}
+
+/// Has the agent read its configuration again; returns the number that the new one has once it is in force.
+///
+/// # Errors
+/// [`LocalError`]; the reason for which the configuration before stays in force is a [`LocalError::Problem`].
+pub async fn reload(data_dir: &Path) -> Result<u64, LocalError> {
+    let answer = call::<(), Reload>(data_dir, Method::PUT, paths::AGENT_RELOAD, None).await?;
+    Ok(answer.number)
 }
 
 /// This node's copy of the catalogue.

@@ -17,7 +17,8 @@ use super::published::{PublishedInstance, PublishedInstances};
 use super::request::{RegistryRequest, RegistryRequests};
 use crate::apply::CommandFacts;
 use crate::catalogue::CatalogueSnapshot;
-use crate::check::EntityChecks;
+use crate::check::{CheckContext, EntityChecks};
+use crate::check_store::{CheckOwner, CheckStore, StoredChecks};
 use crate::config::service::Service;
 
 /// The TTL checks of an instance with their last updates.
@@ -33,6 +34,8 @@ pub(super) struct InstanceTask {
     pub(super) met: bool,
     pub(super) registry: RegistryRequests,
     pub(super) published: PublishedInstances,
+    /// The states of its checks over a restart.
+    pub(super) check_store: CheckStore,
     pub(super) clock: Clock,
     pub(super) node: String,
     pub(super) seed: u64,
@@ -43,7 +46,11 @@ impl InstanceTask {
     pub(super) async fn run(mut self, tasks: Tasks) {
         let token = tasks.token();
         let facts = CommandFacts { node: self.node.clone(), ..CommandFacts::default() };
-        let mut checks = EntityChecks::start(&self.service.checks, &facts, &self.clock, &tasks, self.seed);
+        let owner = CheckOwner::Service(self.service.key());
+        let stored = self.check_store.get(&owner);
+        let context = CheckContext { facts: &facts, clock: &self.clock, tasks: &tasks, seed: self.seed };
+        let mut checks = EntityChecks::start(&self.service.checks, &stored.checks, context);
+        drop(stored);
         // A need that was met once and is lost again does not make the instance wait again.
         let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
@@ -58,7 +65,8 @@ impl InstanceTask {
                     () = self.keep_met() => {}
                 }
             }
-            self.show(&unmet, || serving(&checks.now(), &ttl_checks, now));
+            self.show(&unmet, checks.have_results(), || serving(&checks.now(), &ttl_checks, now));
+            self.check_store.put(&owner, self.stored(&checks, &ttl_checks));
             let ends = ttl_checks.values().filter_map(|check| check.ends(now)).min();
             let wait = ends.map(|at| at.since(now).to_duration() + Duration::from_millis(1));
             // All arms only wait; everything is read again above.
@@ -69,6 +77,16 @@ impl InstanceTask {
                 news = self.snapshot.changed(), if waits => if news.is_err() { return },
                 () = sleep_or_never(wait) => {}
             }
+        }
+    }
+
+    /// What of it must survive a restart of the agent.
+    fn stored(&self, checks: &EntityChecks, ttl_checks: &BTreeMap<CheckName, TtlCheck>) -> StoredChecks {
+        let said = |(name, check): (&CheckName, &TtlCheck)| Some((name.clone(), check.last.clone()?));
+        StoredChecks {
+            checks: checks.stored(&self.service.checks),
+            ttl_updates: ttl_checks.iter().filter_map(said).collect(),
+            ..StoredChecks::default()
         }
     }
 
@@ -89,12 +107,13 @@ impl InstanceTask {
     }
 
     /// Publishes its health: that of its checks, once no need is unmet.
-    fn show(&self, unmet: &[UnmetNeed], checked: impl FnOnce() -> CheckStatus) {
+    fn show(&self, unmet: &[UnmetNeed], have_results: bool, checked: impl FnOnce() -> CheckStatus) {
         let waits_for = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
         let reasons: Vec<String> = unmet.iter().map(ToString::to_string).collect();
         let serving = if reasons.is_empty() { checked() } else { waiting(&reasons.join(", and ")) };
-        let (key, shown) =
-            (self.service.key(), PublishedInstance { service: self.service.clone(), serving, waits_for });
+        let (key, service) = (self.service.key(), self.service.clone());
+        let has_results = have_results || !unmet.is_empty();
+        let shown = PublishedInstance { service, serving, has_results, waits_for };
         self.published.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);
             if !same {

@@ -17,6 +17,8 @@ pub(crate) type InstanceKey = (ServiceName, InstanceName);
 pub(crate) struct PublishedInstance {
     pub(crate) service: Arc<Service>,
     pub(crate) serving: CheckStatus,
+    /// Whether each of its checks has a verdict or a result. Before, `serving` is no more than a guess.
+    pub(crate) has_results: bool,
     /// The services it waits for.
     pub(crate) waits_for: BTreeSet<ServiceName>,
 }

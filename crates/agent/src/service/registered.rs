@@ -32,7 +32,7 @@ pub(crate) fn is_registered(shown: &PublishedInstance, board: &ReportBoard) -> b
 }
 
 fn registration(
-    PublishedInstance { service, serving, waits_for }: &PublishedInstance,
+    PublishedInstance { service, serving, waits_for, has_results: _ }: &PublishedInstance,
     addresses: &Addresses,
 ) -> ServiceRegistration {
     ServiceRegistration {

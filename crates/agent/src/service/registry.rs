@@ -18,6 +18,7 @@ use super::instance::InstanceTask;
 use super::published::{InstanceKey, PublishedInstances};
 use super::request::{CheckUpdate, RegistryRefusal, RegistryRequest, RegistryRequests};
 use crate::catalogue::CatalogueSnapshot;
+use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::service::Service;
 use crate::config::services::DefinedService;
 use crate::ledger::{Ledger, MetNeeds, RegisteredService};
@@ -68,6 +69,8 @@ pub(crate) struct RegistryContext {
     pub(crate) met: MetNeeds,
     pub(crate) ledger: Ledger,
     pub(crate) published: PublishedInstances,
+    /// The states of checks over a restart.
+    pub(crate) check_store: CheckStore,
     /// The services of other nodes, and whether this node needs them.
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
@@ -84,7 +87,9 @@ impl Registry {
         let known = watch::Sender::new(BTreeMap::new());
         let registry = Self { asks: asks.clone(), known: known.subscribe() };
         let tasks = context.tasks.clone();
-        let work = RegistryTask { context, running: BTreeMap::new(), registered: Vec::new(), known, asks };
+        let mut work =
+            RegistryTask { context, running: BTreeMap::new(), registered: Vec::new(), known, asks };
+        work.load();
         tasks.spawn("services", work.run(queue));
         registry
     }
@@ -139,10 +144,8 @@ struct RegistryTask {
 }
 
 impl RegistryTask {
-    async fn run(
-        mut self,
-        mut queue: mpsc::Receiver<(RegistryRequest, oneshot::Sender<Result<(), RegistryRefusal>>)>,
-    ) {
+    /// Starts all configured and registered services.
+    fn load(&mut self) {
         for DefinedService { definition, service, source } in std::mem::take(&mut self.context.configured) {
             self.begin(definition, service, DefinitionSource::Configuration(source));
         }
@@ -164,6 +167,21 @@ impl RegistryTask {
         // Needs of services that no longer exist are forgotten.
         let (running, met) = (&self.running, &mut self.context.met);
         met.retain(|key, _| running.contains_key(key));
+        self.forget_checks();
+    }
+
+    /// Forgets the states of checks of services that no longer exist.
+    fn forget_checks(&self) {
+        self.context.check_store.retain(|owner| match owner {
+            CheckOwner::Service(key) => self.running.contains_key(key),
+            CheckOwner::Entity(_) => true,
+        });
+    }
+
+    async fn run(
+        mut self,
+        mut queue: mpsc::Receiver<(RegistryRequest, oneshot::Sender<Result<(), RegistryRefusal>>)>,
+    ) {
         let token = self.context.tasks.token();
         loop {
             // Both arms are cancel safe; requests that are still queued are answered by the end of the queue.
@@ -193,8 +211,12 @@ impl RegistryTask {
         if !service.needs.is_empty() {
             self.context.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
         }
-        let ttl_checks = service.ttl_checks.iter();
-        let ttl_checks = ttl_checks.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
+        let stored = self.context.check_store.get(&CheckOwner::Service(service.key()));
+        let ttl_checks = service.ttl_checks.iter().map(|(name, lifetime)| {
+            let last = stored.ttl_updates.get(name).cloned();
+            (name.clone(), TtlCheck { lifetime: *lifetime, last })
+        });
+        let ttl_checks = ttl_checks.collect();
         let (ttl_checks, ttl_receiver) = watch::channel(ttl_checks);
         let instance = InstanceTask {
             service: service.clone(),
@@ -203,6 +225,7 @@ impl RegistryTask {
             met: self.context.met.get(&service.key()) == Some(&service.needs),
             registry: self.asks.clone(),
             published: self.context.published.clone(),
+            check_store: self.context.check_store.clone(),
             clock: self.context.clock.clone(),
             node: self.context.node.clone(),
             seed: self.context.seed,
@@ -282,6 +305,7 @@ impl RegistryTask {
         next.retain(|kept| !kept.is(&key));
         self.keep(next).await?;
         self.end(&key);
+        self.forget_checks();
         if self.context.met.remove(&key).is_some() {
             self.keep_met().await?;
         }

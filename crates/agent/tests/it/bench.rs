@@ -111,6 +111,7 @@ impl Bench {
             namespace: NS.to_owned(),
             labels: BTreeMap::from([("role".to_owned(), "web".to_owned())]),
             data_dir: self.data_dir(),
+            force: false,
         }
     }
 

@@ -224,7 +224,7 @@ async fn an_agent_that_is_cut_off_leaves_files_unchanged_and_writes_missing_ones
     stands(&bench, "kept", "success", "").await;
     says(&bench, "kept", "newer than the kept catalogue").await;
     bench.start_server().await;
-    says(&bench, "kept", "").await;
+    says(&bench, "kept", "web-1 10.0.0.7:3306\n").await;
     agent.stop().await;
 }
 

@@ -5,7 +5,7 @@ use bellwether_agent::status;
 use bellwether_api::client::secret::Secret;
 use bellwether_api::v1::access::NewJoinToken;
 
-use crate::bench::{Bench, NODE};
+use crate::bench::{Bench, NODE, NS};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_joins_once_and_reports() {
@@ -76,4 +76,25 @@ async fn an_agent_without_an_identity_a_free_directory_or_a_valid_ledger_does_no
     let error = bench.agent_again("").ends().await.unwrap_err().to_string();
     assert!(error.contains("web.json") && error.contains("remove it"), "{error}");
     assert_eq!(std::fs::read_to_string(&ledger).unwrap(), "{\"schema\":1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decommissioned_agent_ends_and_joins_anew_when_forced() {
+    let bench = Bench::new().await;
+    let agent = bench.agent("[entity.web]\nstatic = [\"true\"]\n").await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.client.decommission_node(NS, NODE, "disk died").await.unwrap();
+    let error = agent.ends().await.unwrap_err();
+    assert!(matches!(error, RunError::Decommissioned { .. }), "{error}");
+    let error = error.to_string();
+    assert!(error.contains("decommissioned by admin: disk died") && error.contains("--force"), "{error}");
+    assert!(bench.join().await.unwrap().already, "without force nothing changes");
+    let mut request = bench.request(bench.token().await);
+    request.force = true;
+    assert!(!bellwether_agent::join::join(request).await.unwrap().already);
+    let agent = bench.agent_again("[entity.web]\nstatic = [\"true\"]\n");
+    bench.runs("v1").await;
+    bench.sees("contact", |node| node.presence.state == "up").await;
+    agent.stop().await;
 }

@@ -18,3 +18,11 @@ pub struct NewStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime_ms: Option<u64>,
 }
+
+/// Answer to a request to reload the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reload {
+    /// Number of the new configuration; the agent's status shows it once that is in force.
+    pub number: u64,
+}

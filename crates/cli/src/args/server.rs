@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
@@ -82,6 +83,9 @@ pub(crate) enum AgentVerb {
         /// Data directory of the agent
         #[arg(long, default_value = "/var/lib/bellwether/agent", value_name = "DIR")]
         data_dir: PathBuf,
+        /// Join also if this machine has joined before; what runs on it goes on
+        #[arg(long)]
+        force: bool,
     },
     /// Run the agent
     Run {
@@ -94,6 +98,14 @@ pub(crate) enum AgentVerb {
         /// Stop when the process that started this one ends
         #[arg(long, hide = true)]
         die_with_parent: bool,
+    },
+    /// Reload the configuration of this machine's agent: all of it, or nothing if anything in it is not valid
+    Reload {
+        #[command(flatten)]
+        agent: AgentDir,
+        /// How long to wait until it is in force: steps of entities that run are not interrupted
+        #[arg(long, default_value = "5m", value_name = "TIME")]
+        timeout: Span,
     },
     /// Show the state of this machine's agent
     Status {

@@ -1,18 +1,22 @@
 //! `agent`: joins, runs and shows a node's agent.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_agent::config::{Config, DEFAULT_DATA_DIR};
 use bellwether_agent::join::{JoinError, JoinRequest, join};
+use bellwether_agent::local::client::{self, LocalError};
+use bellwether_agent::reload::ConfigSource;
 use bellwether_agent::run::RunError;
 use bellwether_agent::status::AgentStatus;
 use bellwether_api::client::secret::Secret;
+use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::signal::stop_requested;
+use bellwether_rt::signal::termination_requested;
 use bellwether_rt::tasks::Tasks;
 
+use super::service::unreachable;
 use crate::args::{AgentVerb, Global};
 use crate::context::read;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -20,25 +24,40 @@ use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, table};
 
+/// How often to ask whether a new configuration is in force.
+const POLL: Duration = Duration::from_millis(50);
+
 /// Longest time for the agent's tasks to stop; a service's own stop timeout is shorter.
 const GRACE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
     match verb {
-        AgentVerb::Join { token_file, name, label, data_dir } => {
+        AgentVerb::Join { token_file, name, label, data_dir, force } => {
             let server = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
             let token = Secret::new(read(&token_file, "the join token")?.trim());
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
             let (labels, dir) = (labels(&label)?, data_dir.clone());
-            let request = JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir };
-            join(request).await.map_err(not_joined)?;
+            let node = name.clone();
+            let request = JoinRequest { server, token, node, namespace, labels, data_dir, force };
+            let joined = join(request).await.map_err(not_joined)?;
             let show = Show::new(global);
+            if joined.already {
+                show.changed(&format!("node {name}: joined before, nothing changed"));
+                show.note(&format!(
+                    "the identity in {} was kept, and the token was not used; --force joins anew",
+                    dir.display()
+                ));
+                return Ok(Exit::Yes);
+            }
             show.changed(&format!("node {name}: joined"));
             show.note(&next(&name, &dir));
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
+            if let Some(reason) = config.refused_definitions.values().next() {
+                return Err(Failure::usage(improved(reason)));
+            }
             let refused = |error: RunError| Failure::new(Exit::Refused, error.to_string());
             let joined = bellwether_agent::run::has_joined(&config).map_err(refused)?;
             let show = Show::new(global);
@@ -50,8 +69,9 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
         }
         AgentVerb::Run { config, check: false, die_with_parent } => {
             crate::parent::follow(die_with_parent)?;
-            live(load(&config)?).await
+            live(config).await
         }
+        AgentVerb::Reload { agent, timeout } => reload(global, &agent.data_dir, timeout).await,
         AgentVerb::Status { agent } => status(global, &agent.data_dir),
     }
 }
@@ -73,22 +93,59 @@ pub(super) fn load(path: &Path) -> Result<Config, Failure> {
     Config::load(path).map_err(|error| Failure::usage(improved(&error.to_string())))
 }
 
-async fn live(config: Config) -> CommandResult {
+async fn live(path: PathBuf) -> CommandResult {
+    let config = load(&path)?;
+    let source = ConfigSource::file(path).map_err(|error| Failure::ours(error.to_string()))?;
     let tasks = Tasks::new();
     let level = tasks.clone();
     let stop = tasks.spawn("signals", async move {
         // Both arms only wait.
         tokio::select! {
-            _ = stop_requested() => level.cancel(),
+            _ = termination_requested() => level.cancel(),
             () = level.cancelled() => {}
         }
     });
-    let ended = bellwether_agent::run::run(config, Clock::system(), &tasks).await;
+    let ended = bellwether_agent::run::run_from(source, config, Clock::system(), &tasks).await;
     tasks.cancel();
     drop(stop);
     let stopped = tasks.stop(GRACE).await;
-    ended.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    ended.map_err(|error| {
+        let exit = match error {
+            RunError::Decommissioned { .. } => Exit::NeedsPerson,
+            RunError::NotJoined { .. }
+            | RunError::Another { .. }
+            | RunError::Directory { .. }
+            | RunError::Lock(_)
+            | RunError::Identity(_)
+            | RunError::Ledger(_) => Exit::Refused,
+        };
+        Failure::new(exit, error.to_string())
+    })?;
     stopped.map_err(|error| Failure::ours(error.to_string()))?;
+    Ok(Exit::Yes)
+}
+
+/// Has the agent read its configuration again, and waits until it is in force. A refused one changes nothing.
+async fn reload(global: &Global, data_dir: &Path, limit: Span) -> CommandResult {
+    let number = client::reload(data_dir).await.map_err(|error| match error {
+        LocalError::Problem(problem) => Failure::new(Exit::Refused, improved(&problem.detail)).hint(
+            "the configuration before stays in force; check the file with: bellwether agent run --check",
+        ),
+        error @ (LocalError::Away { .. } | LocalError::Broken(_)) => unreachable(error),
+    })?;
+    let in_force = async {
+        // Between two configurations nobody listens on the socket.
+        while !client::status(data_dir).await.is_ok_and(|status| status.configuration.number >= number) {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    if tokio::time::timeout(limit.to_duration(), in_force).await.is_err() {
+        let text = format!(
+            "see the new configuration in force within {limit}: it is valid, and replaces the one before once the steps that run have ended"
+        );
+        return Err(Failure::new(Exit::Timeout, text));
+    }
+    Show::new(global).changed("configuration: reloaded");
     Ok(Exit::Yes)
 }
 
@@ -99,7 +156,10 @@ pub(super) fn not_joined(error: JoinError) -> Failure {
         JoinError::Call { source, .. } => Failure::from(source).exit,
         JoinError::Token(_) | JoinError::Server(_) | JoinError::Name(_) => Exit::Usage,
         JoinError::Another { .. } | JoinError::Lock(_) => Exit::Refused,
-        JoinError::Identity(_) | JoinError::Directory { .. } | JoinError::Key(_) => Exit::No,
+        JoinError::Identity(_)
+        | JoinError::Directory { .. }
+        | JoinError::Forget { .. }
+        | JoinError::Key(_) => Exit::No,
     };
     Failure::new(exit, what)
 }
@@ -139,6 +199,17 @@ fn sheet(status: &AgentStatus) -> String {
     let misread = status.misread.iter();
     lines.extend(misread.map(|reason| format!("catalogue cannot be read, an older one is used: {reason}")));
     lines.extend(status.refused.iter().map(|reason| format!("refused   {reason}")));
+    let configuration = &status.configuration;
+    let refused = configuration.refused.iter();
+    lines.extend(refused.map(|reason| {
+        format!(
+            "refused   cannot {reason}; the configuration of {} stays in force",
+            date(configuration.read_at_ms)
+        )
+    }));
+    lines.extend(configuration.refused_definitions.iter().map(|reason| format!("left out  cannot {reason}")));
+    let stored = status.catalogue_stored_at_ms.iter();
+    lines.extend(stored.map(|at| format!("catalogue as stored {}, until a server answers", date(*at))));
     lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));
     let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let rows = status.entities.iter().map(|(name, entity)| {

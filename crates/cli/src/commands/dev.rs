@@ -110,6 +110,7 @@ async fn start_agent(
             namespace: "default".to_owned(),
             labels: BTreeMap::from([("role".to_owned(), "dev".to_owned())]),
             data_dir: data_dir.clone(),
+            force: false,
         };
         join(request).await.map_err(super::agent::not_joined)?;
     }

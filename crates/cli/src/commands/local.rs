@@ -120,5 +120,8 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<Unhealthy> {
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
     let files = files.map(|(path, file)| unhealthy("file", path, file.reason.clone()));
-    provision.chain(entities).chain(services).chain(files).collect()
+    let configuration = &status.configuration;
+    let refused = configuration.refused.iter().chain(&configuration.refused_definitions);
+    let refused = refused.map(|reason| unhealthy("configuration", &status.node, format!("cannot {reason}")));
+    provision.chain(refused).chain(entities).chain(services).chain(files).collect()
 }

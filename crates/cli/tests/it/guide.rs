@@ -228,6 +228,18 @@ fn the_page_on_the_server_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_upgrading_agents_works_as_it_stands() {
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&blocks("docs/guide/upgrade-agents.md", None), &home).stdout);
+    assert!(said.contains("v1 is last known good") && said.contains("v2 is last known good"), "{said}");
+    let running = said.lines().find(|line| line.starts_with("running: ")).unwrap();
+    assert!(running.ends_with("/fleet/node/v2/bellwether"), "{running}");
+    assert!(said.contains("exit code 1") && said.contains("rollout.rolled_back"), "{said}");
+    let (_, after) = said.split_once("service.passing").unwrap();
+    assert!(!after.contains("service.") && !said.contains("node.unreachable"), "{said}");
+}
+
+#[test]
 fn the_page_on_several_servers_works_as_it_stands() {
     let home = tempfile::tempdir().unwrap();
     let said = text(&follow(&blocks("docs/guide/servers.md", None), &home).stdout);

@@ -33,6 +33,8 @@ mod story_nginx;
 mod story_outage;
 mod story_profile;
 mod story_puppet;
+mod story_reload;
+mod story_restart;
 mod story_servers;
 mod story_slots;
 mod written;

@@ -143,6 +143,18 @@ impl Setup {
         agent.wait().unwrap();
     }
 
+    /// SIGTERM, and waits for its end; its services live on.
+    pub(crate) fn stop_agent(&mut self, name: &str) {
+        let mut agent = self.agents.remove(name).unwrap();
+        kill_process(Pid::from_child(&agent), Signal::TERM).unwrap();
+        assert!(agent.wait().unwrap().success(), "{name} did not end in order");
+    }
+
+    /// SIGHUP.
+    pub(crate) fn hang_up_agent(&self, name: &str) {
+        kill_process(Pid::from_child(self.agents.get(name).unwrap()), Signal::HUP).unwrap();
+    }
+
     pub(crate) fn client(&self) -> Client {
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap();
         let token = Secret::new(read("server/admin-token").trim());

@@ -12,17 +12,24 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::place::{Setup, free_port, page, text, wait_for};
 
 /// A web server that says its name, and whether it is well.
-struct Instance {
-    name: &'static str,
-    port: u16,
+pub(crate) struct Instance {
+    pub(crate) name: &'static str,
+    pub(crate) port: u16,
+    /// How many health checks it answered.
+    pub(crate) probes: Arc<AtomicU64>,
     well: Arc<AtomicBool>,
     serving: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Instance {
-    async fn new(name: &'static str) -> Self {
-        let mut instance =
-            Self { name, port: free_port(), well: Arc::new(AtomicBool::new(true)), serving: None };
+    pub(crate) async fn new(name: &'static str) -> Self {
+        let mut instance = Self {
+            name,
+            port: free_port(),
+            probes: Arc::default(),
+            well: Arc::new(AtomicBool::new(true)),
+            serving: None,
+        };
         instance.start().await;
         instance
     }
@@ -30,10 +37,10 @@ impl Instance {
     #[expect(clippy::disallowed_methods, reason = "a test's own server, ended in `die`")]
     async fn start(&mut self) {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
-        let (name, well) = (self.name, self.well.clone());
+        let (name, well, probes) = (self.name, self.well.clone(), self.probes.clone());
         self.serving = Some(tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, name, well.clone()));
+                tokio::spawn(answer(stream, name, (well.clone(), probes.clone())));
             }
         }));
     }
@@ -53,7 +60,11 @@ impl Instance {
     }
 }
 
-async fn answer(mut stream: TcpStream, name: &'static str, well: Arc<AtomicBool>) {
+async fn answer(
+    mut stream: TcpStream,
+    name: &'static str,
+    (well, probes): (Arc<AtomicBool>, Arc<AtomicU64>),
+) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {
@@ -61,7 +72,9 @@ async fn answer(mut stream: TcpStream, name: &'static str, well: Arc<AtomicBool>
             Err(_) => return,
         }
     }
-    let sick = text(&head).contains("/health") && !well.load(Ordering::SeqCst);
+    let is_probe = text(&head).contains("/health");
+    probes.fetch_add(u64::from(is_probe), Ordering::SeqCst);
+    let sick = is_probe && !well.load(Ordering::SeqCst);
     let status = if sick { "503 Service Unavailable" } else { "200 OK" };
     let answer =
         format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{name}", name.len());
@@ -69,7 +82,7 @@ async fn answer(mut stream: TcpStream, name: &'static str, well: Arc<AtomicBool>
 }
 
 /// Ends with the story.
-struct Haproxy(Child);
+pub(crate) struct Haproxy(Child);
 
 impl Drop for Haproxy {
     fn drop(&mut self) {
@@ -78,7 +91,7 @@ impl Drop for Haproxy {
     }
 }
 
-fn haproxy(place: &Setup, dns: u16, port: u16) -> Haproxy {
+pub(crate) fn haproxy(place: &Setup, dns: u16, port: u16) -> Haproxy {
     let guide = format!("{}/../../docs/guide/discovery.md", env!("CARGO_MANIFEST_DIR"));
     let guide = std::fs::read_to_string(guide).unwrap();
     let config = guide.split("```haproxy\n").nth(1).unwrap().split("```").next().unwrap();
@@ -95,7 +108,7 @@ fn haproxy(place: &Setup, dns: u16, port: u16) -> Haproxy {
 }
 
 /// Asks all the time, and remembers who answered and whether anybody did not.
-struct Client {
+pub(crate) struct Client {
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
     asking: tokio::task::JoinHandle<Vec<String>>,
@@ -103,7 +116,7 @@ struct Client {
 
 impl Client {
     #[expect(clippy::disallowed_methods, reason = "a test's own client, joined in `ended`")]
-    fn start(port: u16) -> Self {
+    pub(crate) fn start(port: u16) -> Self {
         let (stop, sent) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let (halt, count) = (stop.clone(), sent.clone());
         let asking = tokio::spawn(async move {
@@ -120,7 +133,7 @@ impl Client {
         Self { stop, sent, asking }
     }
 
-    async fn ended(self) {
+    pub(crate) async fn ended(self) {
         self.stop.store(true, Ordering::SeqCst);
         let failed = self.asking.await.unwrap();
         let sent = self.sent.load(Ordering::SeqCst);
@@ -138,7 +151,7 @@ async fn answering(port: u16) -> BTreeSet<String> {
     names
 }
 
-async fn until_answering(port: u16, names: &[&str]) {
+pub(crate) async fn until_answering(port: u16, names: &[&str]) {
     let expected: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
     wait_for(&format!("{names:?} answer"), async || answering(port).await == expected).await;
 }

@@ -38,6 +38,20 @@ pub struct CheckHistory {
     warning: Option<String>,
     passes: u32,
     failures: u32,
+    /// End of the time for which a verdict of an earlier agent counts without a result of this one; `None` once a
+    /// result confirmed or replaced it.
+    believed_until: Option<Timestamp>,
+}
+
+/// What remains of a check's history over a restart of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredHistory {
+    /// The verdict.
+    pub verdict: CheckVerdict,
+    /// The warning of the last result, if it passed with one.
+    pub warning: Option<String>,
+    /// Consecutive results against the verdict; consecutive passes if there is no verdict yet.
+    pub against: u32,
 }
 
 impl Default for CheckHistory {
@@ -50,7 +64,36 @@ impl CheckHistory {
     /// A history without results.
     #[must_use]
     pub const fn new() -> Self {
-        Self { verdict: CheckVerdict::Unknown, warning: None, passes: 0, failures: 0 }
+        Self { verdict: CheckVerdict::Unknown, warning: None, passes: 0, failures: 0, believed_until: None }
+    }
+
+    /// Continues a history that an earlier agent stored. A passing verdict is believed until a result confirms it, and
+    /// not beyond `until`: from then on one failure is enough.
+    #[must_use]
+    pub fn restored(stored: StoredHistory, until: Timestamp) -> Self {
+        let StoredHistory { verdict, warning, against } = stored;
+        let (passes, failures, believed_until) = match verdict {
+            CheckVerdict::Unknown => (against, 0, None),
+            CheckVerdict::Passing(_) => (0, against, Some(until)),
+            CheckVerdict::Failing(_, _) => (against, 0, None),
+        };
+        Self { verdict, warning, passes, failures, believed_until }
+    }
+
+    /// What must be stored to continue after a restart. It stays equal while results only confirm the verdict.
+    #[must_use]
+    pub fn stored(&self) -> StoredHistory {
+        let against = match self.verdict {
+            CheckVerdict::Passing(_) => self.failures,
+            CheckVerdict::Unknown | CheckVerdict::Failing(_, _) => self.passes,
+        };
+        StoredHistory { verdict: self.verdict.clone(), warning: self.warning.clone(), against }
+    }
+
+    /// Whether there is a verdict or at least one result.
+    #[must_use]
+    pub fn has_result(&self) -> bool {
+        !matches!(self.verdict, CheckVerdict::Unknown) || self.passes > 0 || self.failures > 0
     }
 
     /// The present verdict.
@@ -78,6 +121,7 @@ impl CheckHistory {
                 self.warning = warning;
                 self.passes = self.passes.saturating_add(1);
                 self.failures = 0;
+                self.believed_until = None;
                 let turned = !matches!(self.verdict, CheckVerdict::Passing(_)) && self.passes >= limits.rise;
                 if turned {
                     self.verdict = CheckVerdict::Passing(now);
@@ -90,10 +134,12 @@ impl CheckHistory {
                 let since = match self.verdict {
                     CheckVerdict::Failing(since, _) => Some(since),
                     CheckVerdict::Unknown | CheckVerdict::Passing(_) => {
-                        (self.failures >= limits.fall).then_some(now)
+                        let over = self.believed_until.is_some_and(|until| now >= until);
+                        (over || self.failures >= limits.fall).then_some(now)
                     }
                 };
                 if let Some(since) = since {
+                    self.believed_until = None;
                     self.verdict = CheckVerdict::Failing(since, message);
                 }
             }
@@ -133,5 +179,43 @@ mod tests {
         assert_eq!(run("++--"), CheckVerdict::Failing(at(4), "no".into()));
         assert_eq!(run("++--+-"), CheckVerdict::Failing(at(4), "no".into()));
         assert_eq!(run("++--++"), CheckVerdict::Passing(at(6)));
+    }
+
+    fn passing(until: u64) -> CheckHistory {
+        let stored = StoredHistory { verdict: CheckVerdict::Passing(at(1)), warning: None, against: 0 };
+        CheckHistory::restored(stored, at(until))
+    }
+
+    #[test]
+    fn a_stored_verdict_is_continued_and_keeps_its_first_moment() {
+        let slow = Hysteresis { fall: 3, rise: 3 };
+        let check = passing(10);
+        assert!(check.has_result() && !CheckHistory::new().has_result());
+        let check = check.fold(Ok(None), slow, at(5)).fold(Err("no".into()), slow, at(20));
+        assert_eq!(check.verdict(), &CheckVerdict::Passing(at(1)), "a confirmed verdict falls as any other");
+        let again = CheckHistory::restored(check.stored(), at(30));
+        assert_eq!(again.stored(), check.stored());
+        let turned = again.fold(Err("no".into()), slow, at(21)).fold(Err("no".into()), slow, at(22));
+        assert_eq!(turned.verdict(), &CheckVerdict::Failing(at(22), "no".into()), "failures before count");
+        let failing = CheckHistory::restored(turned.stored(), at(30));
+        let failing = failing.fold(Ok(None), slow, at(23)).fold(Ok(None), slow, at(24));
+        assert!(matches!(failing.verdict(), CheckVerdict::Failing(_, _)), "one good result is not health");
+    }
+
+    #[test]
+    fn a_stored_verdict_that_nothing_confirms_is_not_believed_for_longer_than_said() {
+        let slow = Hysteresis { fall: 9, rise: 2 };
+        let check = passing(10).fold(Err("no".into()), slow, at(9));
+        assert_eq!(check.verdict(), &CheckVerdict::Passing(at(1)));
+        let check = check.fold(Err("no".into()), slow, at(10));
+        assert_eq!(check.verdict(), &CheckVerdict::Failing(at(10), "no".into()));
+    }
+
+    #[test]
+    fn what_is_stored_stays_equal_while_nothing_turns() {
+        let check = CheckHistory::new().fold(Ok(None), Hysteresis { fall: 2, rise: 1 }, at(1));
+        let same = check.clone().fold(Ok(None), Hysteresis { fall: 2, rise: 1 }, at(2));
+        assert_eq!(check.stored(), same.stored());
+        assert_ne!(check.fold(Err("no".into()), Hysteresis::default(), at(3)).stored(), same.stored());
     }
 }

@@ -56,6 +56,12 @@ pub struct HealthTracker {
 }
 
 impl HealthTracker {
+    /// Continues a healthy time that began before the agent's restart.
+    #[must_use]
+    pub const fn restored(version: Version, since: Timestamp) -> Self {
+        Self { since: Some((version, since)) }
+    }
+
     /// Records an observation: `settled` is the validated version, if exactly that is on the host.
     pub fn observe(&mut self, settled: Option<&Version>, vital: &CheckSummary, now: Timestamp) {
         let well = match vital {

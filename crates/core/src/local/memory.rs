@@ -167,8 +167,19 @@ impl EntityMemory {
             }
             StepOutcome::Failed(evidence) => {
                 self.fails(reached, evidence, now, seed);
-                self.progress = ApplyProgress::Begun;
+                // The static part that led here is still done; a version that was found not to work is applied as a whole.
+                if !(reached == ApplyProgress::Dynamic && self.progress == ApplyProgress::Static) {
+                    self.progress = ApplyProgress::Begun;
+                }
             }
+        }
+    }
+
+    /// Called after a failed step of an entity whose parts only make sense together: the next attempt begins with the
+    /// static part.
+    pub fn starts_over(&mut self) {
+        if matches!(self.failure_reason, Some(FailureReason::Failed { .. })) {
+            self.progress = ApplyProgress::Begun;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The texts of target phases, and why a target or rollout is in its present state: one line for people.
 
 mod ended;
+pub mod targets;
 
 use alloc::format;
 use alloc::string::{String, ToString};

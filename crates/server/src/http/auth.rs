@@ -111,8 +111,8 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
     let denied = match (denied, decommissioned(app, request)) {
         (Denied::Unknown, Some(mark)) => {
             let detail = format!("authentication failed: this node was decommissioned {mark}");
-            let hint = "to bring the machine back, remove its data directory and join it again";
-            return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
+            let hint = "to bring the machine back, join it again: bellwether agent join --force";
+            return Failure::new(Code::Decommissioned, detail).hint(hint).into_response();
         }
         (denied, _) => denied,
     };

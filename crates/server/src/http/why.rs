@@ -9,6 +9,7 @@ use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
+use bellwether_core::rollout::why::targets::why_targets;
 use bellwether_core::words::name::{EntityName, NodeName, ServiceName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -32,7 +33,7 @@ pub(crate) async fn get(
     let now = app.clock.now();
     let (waiting, lines) = match subject.split_once('/') {
         Some(("node", name)) => node(&world, fleet, &read("node", name)?, now)?,
-        Some(("entity", name)) => entity(fleet, &read("entity", name)?)?,
+        Some(("entity", name)) => entity(fleet, &read("entity", name)?, now)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("slot", name)) => slot(fleet, &read("slot", name)?, now),
         Some(("target", rest)) if rest.contains('/') => {
@@ -56,7 +57,7 @@ fn bare(world: &World, fleet: &Fleet, name: &str, now: Timestamp) -> Result<(boo
     let as_service = ServiceName::parse(name).ok().filter(|name| fleet.catalogue.service(name).is_some());
     match (as_node, as_entity, as_service) {
         (Some(name), _, _) => node(world, fleet, &name, now),
-        (None, Some(name), _) => entity(fleet, &name),
+        (None, Some(name), _) => entity(fleet, &name, now),
         (None, None, Some(name)) => service(fleet, &name),
         (None, None, None) => {
             let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
@@ -65,10 +66,11 @@ fn bare(world: &World, fleet: &Fleet, name: &str, now: Timestamp) -> Result<(boo
     }
 }
 
-fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
+fn entity(fleet: &Fleet, name: &EntityName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
-    let lines =
-        std::iter::once(fleet.why_rollout(board)).chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
+    let lines = std::iter::once(fleet.why_rollout(board))
+        .chain(why_targets(board, now))
+        .chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 

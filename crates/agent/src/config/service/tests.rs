@@ -144,12 +144,19 @@ fn an_id_names_one_instance_and_errors_name_the_file() {
     write("a.json", r#"{"service":{"name":"web","port":80}}"#);
     write("ignored.txt", "not a definition");
     let own = (Path::new("agent.toml").to_owned(), definition("name = \"db\""));
-    let all = super::super::services::all(vec![own.clone()], Some(dir.path())).unwrap();
-    assert_eq!(all.len(), 2);
-    write("b.json", r#"{"service":{"name":"other","id":"db"}}"#);
-    let error = super::super::services::all(vec![own.clone()], Some(dir.path())).unwrap_err().to_string();
-    assert!(error.contains("b.json") && error.contains("the id db is used already in agent.toml"), "{error}");
-    write("b.json", "{ nonsense");
-    let error = super::super::services::all(vec![own], Some(dir.path())).unwrap_err().to_string();
-    assert!(error.contains("b.json") && error.contains("key must be a string"), "{error}");
+    let all = || super::super::services::all(vec![own.clone()], Some(dir.path())).unwrap();
+    assert_eq!((all().services.len(), all().refused.len()), (2, 0));
+    // The rest is used, and of a file with a mistake nothing.
+    for (text, reason) in [
+        (
+            r#"{"services":[{"name":"fine"},{"name":"other","id":"db"}]}"#,
+            "the id db is used already in agent.toml",
+        ),
+        ("{ nonsense", "key must be a string"),
+    ] {
+        write("b.json", text);
+        let (file, error) = all().refused.pop_first().unwrap();
+        assert!(file.ends_with("b.json") && error.contains("b.json") && error.contains(reason), "{error}");
+        assert_eq!(all().services.len(), 2);
+    }
 }

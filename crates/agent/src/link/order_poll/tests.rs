@@ -58,6 +58,7 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         tasks: Tasks::new(),
         clock: Clock::system(),
         seed: 1,
+        decommissioned: std::sync::Arc::default(),
     }
 }
 

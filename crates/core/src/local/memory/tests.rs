@@ -84,3 +84,25 @@ fn an_entity_that_left_the_order_starts_nothing_and_has_no_failure() {
     let next = plan::next(&memory, UNHEALTHY, Timestamp::EPOCH);
     assert_eq!(next, ApplyStep::Rest(IdleReason::NoAssignment, None));
 }
+
+#[test]
+fn a_failed_dynamic_part_is_repeated_alone_unless_the_parts_belong_together() {
+    let mut memory = EntityMemory::default();
+    memory.assign(Assignment {
+        version: version("v1"),
+        number: AssignmentNumber::new(1),
+        method: ApplyMethod::Apply,
+    });
+    memory.begins(&version("v1"));
+    memory.ended(ApplyProgress::Static, StepOutcome::Done, Timestamp::EPOCH, 7);
+    memory.ended(ApplyProgress::Dynamic, StepOutcome::Failed(Evidence::default()), Timestamp::EPOCH, 7);
+    let later = Timestamp::EPOCH.plus(delay::LONGEST);
+    assert_eq!(plan::next(&memory, UNHEALTHY, later), ApplyStep::Dynamic(version("v1")));
+    memory.starts_over();
+    assert_eq!(plan::next(&memory, UNHEALTHY, later), ApplyStep::Static(version("v1")));
+    memory.ended(ApplyProgress::Static, StepOutcome::Done, later, 7);
+    memory.ended(ApplyProgress::Dynamic, StepOutcome::Done, later, 7);
+    memory.ended(ApplyProgress::Validated, StepOutcome::Failed(Evidence::default()), later, 7);
+    let later = later.plus(delay::LONGEST).plus(delay::LONGEST);
+    assert_eq!(plan::next(&memory, UNHEALTHY, later), ApplyStep::Static(version("v1")));
+}
