@@ -82,13 +82,11 @@ pub fn check(config: &Config) -> Result<(), RunError> {
     has_authority(config)?;
     let dir = &config.data_dir;
     for path in ["pki/ca.pem", "pki/ca.key"].map(|file| dir.join(file)) {
-        std::fs::File::open(&path).map_err(|source| {
-            if source.kind() == std::io::ErrorKind::PermissionDenied {
-                RunError::NotAllowed { path, source }
-            } else {
-                RunError::File { path, source }
-            }
-        })?;
+        if let Err(source) = std::fs::File::open(&path) {
+            let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
+            let absent = RunError::NoAuthority { dir: dir.clone() };
+            return Err(if denied { RunError::NotAllowed { path, source } } else { absent });
+        }
     }
     if config.etcd.is_none() {
         let path = dir.join("check");

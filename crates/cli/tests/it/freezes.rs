@@ -137,3 +137,41 @@ async fn a_target_is_described_with_its_events_and_why() {
         assert_eq!(code(&output), exit, "{asked}: {}", text(&output.stderr));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freeze_by_selector_is_named_by_what_it_keeps() {
+    let place = two_nodes().await;
+    done(&place, &["entity", "set", "web", "--selector", "role=web", "--soak", "0s"]);
+    done(&place, &["freeze", "on", "incident", "-l", "role=web", "--reason", "incident 4711"]);
+    let again = place.run(&["freeze", "on", "incident", "-l", "role=web", "--reason", "incident 4711"]);
+    assert!(text(&again.stderr).contains("freeze incident: unchanged, covers"), "{}", text(&again.stderr));
+    done(&place, &["rollout", "start", "web", "v1"]);
+    let lift = "bellwether freeze off incident";
+    let frozen = "2 targets are frozen by incident (admin: incident 4711)";
+    wait_for("the rollout names the freeze", async || {
+        let said = text(&place.run(&["why", "entity/web"]).stdout);
+        said.contains(frozen) && said.contains(lift)
+    })
+    .await;
+    let node = done(&place, &["why", "web-1"]);
+    assert!(
+        node.contains("web-1: frozen by incident (admin: incident 4711)") && node.contains(lift),
+        "{node}"
+    );
+    let resume = place.run(&["rollout", "resume", "web"]);
+    let said = text(&resume.stderr);
+    assert!(code(&resume) == 7 && said.contains("not paused") && said.contains(lift), "{said}");
+    let sheet = done(&place, &["describe", "freeze/incident"]);
+    assert!(sheet.contains("scope   targets role=web") && !sheet.contains("expired"), "{sheet}");
+    let absent = place.run(&["lock", "describe", "nope"]);
+    let said = text(&absent.stderr);
+    assert!(code(&absent) == 1 && said.contains("cannot find lock nope"), "{said}");
+    let reserved = place.run(&["update-status", "configure", "failed", "--node", "web-1"]);
+    let said = text(&reserved.stderr);
+    assert!(code(&reserved) == 64 && said.contains("provision, configure, validate, files"), "{said}");
+    assert_eq!(done(&place, &["get-failures"]), "nothing failed\n");
+    let unmade = place.path("unmade");
+    let check = place.run(&["server", "run", "--check", "--data-dir", &unmade]);
+    let said = text(&check.stderr);
+    assert!(code(&check) == 7 && said.contains("cannot find an installation"), "{said}");
+}
