@@ -162,3 +162,19 @@ plays! {
     without_fail_fast_only_the_deadline_fails
     zero_targets_wait_and_never_promote
 }
+
+#[test]
+fn the_decision_table_lists_every_play_once() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decision-table.md");
+    let page = std::fs::read_to_string(root).unwrap();
+    let links = page.split("(../crates/core/tests/it/scenarios/").skip(1);
+    let mut linked: Vec<_> = links.map(|rest| rest.split_once(')').unwrap().0.to_owned()).collect();
+    linked.sort();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/scenarios");
+    let mut found: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    assert_eq!(linked, found);
+}
