@@ -63,8 +63,9 @@ impl EntityTask {
         self.log_outcome(version, aim, &outcome);
         self.keep_log(aim, version, &run, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
+        let starts_over = recipe.from_start && matches!(outcome, StepOutcome::Failed(_));
         self.entry.memory.ended(aim, outcome, now, seed);
-        if recipe.from_start {
+        if starts_over {
             self.entry.memory.starts_over();
         }
         self.validate_later();

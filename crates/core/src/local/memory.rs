@@ -177,10 +177,8 @@ impl EntityMemory {
 
     /// Called after a failed step of an entity whose parts only make sense together: the next attempt begins with the
     /// static part.
-    pub fn starts_over(&mut self) {
-        if matches!(self.failure_reason, Some(FailureReason::Failed { .. })) {
-            self.progress = ApplyProgress::Begun;
-        }
+    pub const fn starts_over(&mut self) {
+        self.progress = ApplyProgress::Begun;
     }
 
     /// Called when the validated version became unhealthy after `well_for`: it is configured again after the
