@@ -9,6 +9,7 @@ use bellwether_rt::fail::{self, FailPoint};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
+use tokio_util::sync::CancellationToken;
 
 use super::CommandFacts;
 use super::log::EntityLog;
@@ -21,6 +22,25 @@ const NOT_YET: i32 = 75;
 
 /// How long output is read after the command ended: it comes from programs that the command left running.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// Time for a command to end by itself after SIGTERM, when what it does is not wanted any more.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// When a command is ended from outside.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandLimit {
+    /// Its process group is killed after this time.
+    pub(crate) deadline: Duration,
+    /// Its process group is terminated, and killed [`STOP_GRACE`] later, once this is cancelled.
+    pub(crate) stop: CancellationToken,
+}
+
+impl From<Duration> for CommandLimit {
+    /// A deadline alone.
+    fn from(deadline: Duration) -> Self {
+        Self { deadline, stop: CancellationToken::new() }
+    }
+}
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,11 +106,20 @@ struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
     fn kill(&mut self) {
-        let Some(pid) = self.0.take() else { return };
-        match kill_process_group(pid, Signal::KILL) {
+        self.signal(Signal::KILL);
+        self.0 = None;
+    }
+
+    fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let Some(pid) = self.0 else { return };
+        match kill_process_group(pid, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(error) => {
-                tracing::warn!(pid = pid.as_raw_nonzero(), %error, "cannot kill the process group of a command")
+                tracing::warn!(pid = pid.as_raw_nonzero(), %error, "cannot end the process group of a command")
             }
         }
     }
@@ -111,42 +140,39 @@ enum LeftRunning {
     IsKilled,
 }
 
-/// Runs `command` to its end; kills its process group after `deadline`, or when this is dropped.
+/// Runs `command` to its end; kills its process group after the limit's deadline, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
     facts: &CommandFacts,
-    deadline: Duration,
+    limit: impl Into<CommandLimit>,
     log: Option<&mut EntityLog>,
 ) -> CommandResult {
-    run_with(command, facts, deadline, log, LeftRunning::Stays).await
+    run_with(command, facts, limit.into(), log, LeftRunning::Stays).await
 }
 
 /// The same for a check, whose whole process group is killed at its end.
 pub(crate) async fn probe(command: &Command, facts: &CommandFacts, deadline: Duration) -> CommandResult {
-    run_with(command, facts, deadline, None, LeftRunning::IsKilled).await
+    run_with(command, facts, deadline.into(), None, LeftRunning::IsKilled).await
 }
 
 async fn run_with(
     command: &Command,
     facts: &CommandFacts,
-    deadline: Duration,
+    limit: CommandLimit,
     mut log: Option<&mut EntityLog>,
     left_running: LeftRunning,
 ) -> CommandResult {
+    let CommandLimit { deadline, stop } = limit;
     let mut tail = OutputTail::default();
-    let not_started = |error: std::io::Error| {
-        let reason = match command.argv.first() {
-            Some(program) => format!("{program}: {error}"),
-            None => error.to_string(),
-        };
-        CommandResult { exit: CommandExit::NotStarted(reason), tail: String::new() }
-    };
+    if stop.is_cancelled() {
+        return not_started(command, &std::io::Error::other("it is not wanted any more"));
+    }
     if let Some(log) = &mut log {
         log.write(format!("--- {} {:?}\n", facts.run, command.argv).as_bytes());
     }
     let (mut child, mut output) = match start(command, facts) {
         Ok(started) => started,
-        Err(error) => return not_started(error),
+        Err(error) => return not_started(command, &error),
     };
     fail::pass(FailPoint::ProgramStarted);
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -165,14 +191,20 @@ async fn run_with(
         }
         child.wait().await
     };
-    let exit = match tokio::time::timeout(deadline, ends).await {
-        Ok(Ok(status)) => {
+    // Both arms only wait: the child goes on until it is signalled below.
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(deadline, ends) => Some(ended),
+        () = stop.cancelled() => None,
+    };
+    let exit = match ended {
+        None => stopped(&mut child, &mut group).await,
+        Some(Ok(Ok(status))) => {
             // It has ended and was reaped: another process may get its number soon.
             group.0 = None;
             CommandExit::of(status)
         }
-        Ok(Err(error)) => return not_started(error),
-        Err(_) => {
+        Some(Ok(Err(error))) => return not_started(command, &error),
+        Some(Err(_)) => {
             group.kill();
             if let Err(error) = child.wait().await {
                 tracing::warn!(%error, "cannot wait for a killed command");
@@ -190,6 +222,29 @@ async fn run_with(
     }
     fail::pass(FailPoint::ProgramEnded);
     CommandResult { exit, tail: tail.text() }
+}
+
+fn not_started(command: &Command, error: &std::io::Error) -> CommandResult {
+    let reason = match command.argv.first() {
+        Some(program) => format!("{program}: {error}"),
+        None => error.to_string(),
+    };
+    CommandResult { exit: CommandExit::NotStarted(reason), tail: String::new() }
+}
+
+/// Ends a command that is not wanted any more: with SIGTERM, and with SIGKILL if it goes on.
+async fn stopped(child: &mut tokio::process::Child, group: &mut ProcessGroup) -> CommandExit {
+    group.terminate();
+    // Programs that it left running are of no use without it.
+    if tokio::time::timeout(STOP_GRACE, kill_at_end(group.0)).await.is_err() {
+        group.kill();
+    }
+    let status = child.wait().await;
+    group.0 = None;
+    match status {
+        Ok(status) => CommandExit::of(status),
+        Err(error) => CommandExit::NotStarted(format!("cannot wait for its end: {error}")),
+    }
 }
 
 /// Waits until the process ends, and kills its group before it is reaped, as long as the group's number is its own.

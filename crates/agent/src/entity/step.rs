@@ -1,5 +1,6 @@
 //! One step: on disk first, then done, then remembered; the agent's end interrupts it.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use bellwether_core::local::account::AgentActivity;
@@ -8,6 +9,7 @@ use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
+use tokio_util::sync::CancellationToken;
 
 use super::rest::NextStep;
 use super::task::EntityTask;
@@ -120,7 +122,8 @@ impl EntityTask {
         self.commands("dynamic", &recipe.dynamics, recipe, facts).await
     }
 
-    /// Runs the commands of a part. A new order does not interrupt them: half a part is worse than the wrong version.
+    /// Runs the commands of a part, until another version is assigned: then the running one is stopped, for the parts of the
+    /// new version bring the node from wherever this one left it.
     pub(super) async fn commands(
         &self,
         what: &str,
@@ -130,11 +133,37 @@ impl EntityTask {
     ) -> StepEnd {
         let (mut log, tasks) = (self.log(), &self.context.tasks);
         let token = tasks.token();
-        let mut job = PartContext::new(facts, recipe.timeout.to_duration(), &mut log, tasks);
+        let stop = CancellationToken::new();
+        let mut job =
+            PartContext::new(facts, recipe.timeout.to_duration(), &mut log, tasks).until(stop.clone());
+        let stopping = async {
+            self.superseded(&facts.version).await;
+            stop.cancel();
+            std::future::pending::<Infallible>().await
+        };
         // Dropping the commands kills the running one; the part is idempotent and is repeated by the next agent.
         tokio::select! {
-            outcome = run_all(what, runners, &mut job) => StepEnd::This(outcome),
+            outcome = run_all(what, runners, &mut job) => {
+                if stop.is_cancelled() { StepEnd::Superseded } else { StepEnd::This(outcome) }
+            }
+            never = stopping => match never {},
             () = token.cancelled() => StepEnd::Stopped,
+        }
+    }
+
+    /// Waits until another version is assigned, or none.
+    fn superseded(&self, version: &str) -> impl Future<Output = ()> + Send + use<> {
+        let (mut orders, name, version) =
+            (self.context.orders.clone(), self.name.clone(), version.to_owned());
+        async move {
+            let other = orders.wait_for(|order| {
+                let assignment = order.as_ref().map(|order| order.content.entities.get(&name));
+                assignment.is_some_and(|now| now.is_none_or(|now| now.version.as_str() != version))
+            });
+            if other.await.is_err() {
+                // No order comes any more: the agent ends.
+                std::future::pending().await
+            }
         }
     }
 
@@ -175,12 +204,7 @@ impl EntityTask {
         self.report(&AgentActivity::Step(ApplyProgress::Validated));
         let mut log = self.log();
         let token = self.context.tasks.token();
-        let mut orders = self.context.orders.clone();
-        let name = self.name.clone();
-        let superseded = orders.wait_for(|order| {
-            let assignment = order.as_ref().map(|order| order.content.entities.get(&name));
-            assignment.is_some_and(|now| now.is_none_or(|now| now.version != *version))
-        });
+        let superseded = self.superseded(version.as_str());
         let limit: Duration = recipe.timeout.to_duration();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };
         let verdict = validate(recipe, facts, (self.process.as_mut(), checks), &self.context.tasks, &mut log);
@@ -193,7 +217,7 @@ impl EntityTask {
                     ..Evidence::default()
                 }),
             }),
-            _ = superseded => StepEnd::Superseded,
+            () = superseded => StepEnd::Superseded,
             () = token.cancelled() => StepEnd::Stopped,
         }
     }

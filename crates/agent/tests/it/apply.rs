@@ -174,3 +174,29 @@ async fn a_hanging_part_is_killed_at_its_deadline_and_its_output_is_bounded() {
     assert!(evidence.tail.len() <= 2_048 && evidence.tail.ends_with("now it hangs\n"), "{}", evidence.tail);
     agent.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_part_of_a_version_that_is_not_wanted_any_more_is_stopped_with_its_children() {
+    let bench = Bench::new().await;
+    let place = bench.path("started");
+    let script = format!(
+        "if test \"$BELLWETHER_VERSION\" = v2; then (trap '' TERM; sleep 600) & echo $! > {0}.new; mv {0}.new {0}; wait; fi",
+        place.display()
+    );
+    let recipe = format!("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {script:?}]\ntimeout = \"10m\"\n");
+    let agent = bench.agent(&recipe).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.roll("v2").await;
+    let child = bench.until("the part has started", async || fs::read_to_string(&place).ok()).await;
+    bench.roll("v3").await;
+    bench.runs("v3").await;
+    let stat = format!("/proc/{}/stat", child.trim());
+    bench
+        .until("what it left running is gone", async || {
+            let runs = fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+            (!runs).then_some(())
+        })
+        .await;
+    agent.stop().await;
+}

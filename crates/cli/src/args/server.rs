@@ -103,7 +103,7 @@ pub(crate) enum AgentVerb {
     Reload {
         #[command(flatten)]
         agent: AgentDir,
-        /// How long to wait until it is in force: steps of entities that run are not interrupted
+        /// Longest wait for running steps to end, which a reload does not interrupt
         #[arg(long, default_value = "5m", value_name = "TIME")]
         timeout: Span,
     },

@@ -81,7 +81,7 @@ pub(super) async fn health(global: &Global, here: &AgentDir) -> CommandResult {
     Show::new(global).data(&wrong, names, |_| {
         let row = |each: &Unhealthy| vec![each.kind.to_owned(), each.name.clone(), each.reason.clone()];
         if wrong.is_empty() {
-            return "everything on this node is healthy".to_owned();
+            return String::new();
         }
         table(&["kind", "name", "reason"], wrong.iter().map(row))
     })?;

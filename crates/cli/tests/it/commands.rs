@@ -100,8 +100,8 @@ async fn statuses_and_failures() {
     assert_eq!(text(&run(&["get-failures", "--hosts"]).stdout), "", "silent is not failed");
     assert!(text(&run(&["node", "get", "web-1"]).stdout).contains("scrub unknown"));
     let own = local(&["validate", "success"]);
-    assert_eq!(code(&own), 7, "{}", text(&own.stderr));
-    assert!(text(&own.stderr).contains("only the agent itself sets this category"), "{}", text(&own.stderr));
+    assert_eq!(code(&own), 64, "{}", text(&own.stderr));
+    assert!(text(&own.stderr).contains("only a node's own agent sets provision"), "{}", text(&own.stderr));
     assert_eq!(code(&local(&["scrub", "success", "--ttl", "soon"])), 64);
     place.kill_agent("web-1");
     let away = place.run(&["update-status", "scrub", "success", "--data-dir", &dir]);

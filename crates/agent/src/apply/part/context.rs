@@ -6,9 +6,10 @@ use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_rt::tasks::Tasks;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::apply::CommandFacts;
-use crate::apply::exec::{self, CommandExit, CommandResult};
+use crate::apply::exec::{self, CommandExit, CommandLimit, CommandResult};
 use crate::apply::log::EntityLog;
 use crate::config::recipe::Command;
 
@@ -20,6 +21,8 @@ pub(crate) struct PartContext<'a> {
     pub(super) tasks: &'a Tasks,
     pub(super) limit: Duration,
     pub(super) ends: Instant,
+    /// Cancelled once what the part does is not wanted any more.
+    pub(super) stop: CancellationToken,
 }
 
 impl<'a> PartContext<'a> {
@@ -30,7 +33,13 @@ impl<'a> PartContext<'a> {
         log: &'a mut EntityLog,
         tasks: &'a Tasks,
     ) -> Self {
-        Self { facts, log, tasks, limit, ends: Instant::now() + limit }
+        let stop = CancellationToken::new();
+        Self { facts, log, tasks, limit, ends: Instant::now() + limit, stop }
+    }
+
+    /// The same, stopped once the token is cancelled.
+    pub(crate) fn until(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
     }
 
     pub(super) fn left(&self) -> Duration {
@@ -38,8 +47,8 @@ impl<'a> PartContext<'a> {
     }
 
     pub(super) async fn run(&mut self, command: &Command) -> CommandResult {
-        let left = self.left();
-        exec::run(command, self.facts, left, Some(self.log)).await
+        let limit = CommandLimit { deadline: self.left(), stop: self.stop.clone() };
+        exec::run(command, self.facts, limit, Some(self.log)).await
     }
 
     /// The exit of a command, as text. The limit is the part's, not what was left of it for this command.
