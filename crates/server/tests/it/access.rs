@@ -61,7 +61,7 @@ async fn a_decommissioned_node_cannot_authenticate_and_its_name_is_free() {
     node.client.report("default", &node.empty_report()).await.unwrap();
     installation.admin().decommission_node("default", "web-1", "disk died").await.unwrap();
     let (code, detail) = problem(node.client.report("default", &node.empty_report()).await);
-    assert_eq!(code, Code::Unauthenticated);
+    assert_eq!(code, Code::Decommissioned);
     assert_eq!(detail, "authentication failed: this node was decommissioned by admin: disk died");
     let again = installation.node("web-1").await;
     again.client.report("default", &again.empty_report()).await.unwrap();

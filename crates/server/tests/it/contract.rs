@@ -106,7 +106,7 @@ async fn a_method_that_a_path_does_not_have_is_answered_with_those_it_has() {
     let installation = plain().await;
     for (request, allowed) in [
         ("POST /v1/namespaces/default/nodes", &["get"][..]),
-        ("POST /v1/namespaces/default/entities/web", &["get", "put", "delete"]),
+        ("POST /v1/namespaces/default/entities/web", &["get", "put", "patch", "delete"]),
         ("DELETE /openapi.json", &["get"]),
     ] {
         let (status, head, body) = raw(&installation, request, "").await;

@@ -88,7 +88,7 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     until(&admin, "web", 1, 1).await;
     let (code, _) =
         problem(two.client.registration("default", &registrations(&two, &[("web", "passing")])).await);
-    assert!(matches!(code, Code::NotFound | Code::Unauthenticated | Code::Forbidden), "{code:?}");
+    assert!(matches!(code, Code::NotFound | Code::Decommissioned | Code::Forbidden), "{code:?}");
 
     installation.restart().await;
     let admin = installation.admin();
