@@ -83,7 +83,11 @@ fn the_package_is_installed_works_is_removed_and_its_purge_leaves_nothing() {
 
     // What it brings is what the program understands.
     let file = |path: &str| machine.path(path).display().to_string();
-    machine.says(&["server", "run", "--check", "--config", &file("etc/bellwether/server.toml")]);
+    // The configuration is valid; what is missing is the installation that `server init` makes.
+    let check = ["server", "run", "--check", "--config", &file("etc/bellwether/server.toml")];
+    let refused =
+        output(Command::new(machine.path("usr/bin/bellwether")).args(check)).unwrap_err().to_string();
+    assert!(refused.contains("cannot find an installation in /var/lib/bellwether/server"), "{refused}");
     let example = file("usr/share/doc/bellwether/examples/agent.toml");
     machine.says(&["agent", "run", "--check", "--config", &example]);
     let page = output(Command::new("gzip").args(["-dc", &file("usr/share/man/man1/bellwether-server.1.gz")]));
