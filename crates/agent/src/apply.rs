@@ -1,5 +1,6 @@
 //! Applying on the host: commands that end, and the supervised process.
 
+mod command_exit;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod leftover;

@@ -1,8 +1,7 @@
 //! Running one command to its end: no shell, a cleared environment, its own process group, a deadline, bounded output.
 
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use bellwether_rt::fail::{self, FailPoint};
@@ -12,13 +11,11 @@ use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::CommandFacts;
+pub(crate) use super::command_exit::{CommandExit, CommandResult};
 use super::log::EntityLog;
 use super::output::OutputTail;
 use super::pidfd::waitable;
 use crate::config::recipe::Command;
-
-/// The exit code that means "not yet" (`EX_TEMPFAIL`).
-const NOT_YET: i32 = 75;
 
 /// How long output is read after the command ended: it comes from programs that the command left running.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -39,65 +36,6 @@ impl From<Duration> for CommandLimit {
     /// A deadline alone.
     fn from(deadline: Duration) -> Self {
         Self { deadline, stop: CancellationToken::new() }
-    }
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CommandResult {
-    pub(crate) exit: CommandExit,
-    /// The last bytes of its output, stdout and stderr together.
-    pub(crate) tail: String,
-}
-
-/// The exit of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CommandExit {
-    /// Exit code 0.
-    Success,
-    /// Exit code 75.
-    NotYet,
-    /// Any other exit code.
-    Code(i32),
-    /// A signal ended it.
-    Signal(i32),
-    /// The deadline passed; its group was killed.
-    TimedOut(Duration),
-    /// It cannot be started.
-    NotStarted(String),
-}
-
-impl std::fmt::Display for CommandExit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Success => f.write_str("exit code 0"),
-            Self::NotYet => write!(f, "exit code {NOT_YET}, not yet"),
-            Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(number) => write!(f, "killed by signal {number}"),
-            Self::TimedOut(after) => write!(f, "killed after its timeout of {after:?}"),
-            Self::NotStarted(reason) => write!(f, "cannot start: {reason}"),
-        }
-    }
-}
-
-impl CommandExit {
-    /// The exit code, if the command exited by itself.
-    pub(crate) fn code(&self) -> Option<i32> {
-        match self {
-            Self::Success => Some(0),
-            Self::NotYet => Some(NOT_YET),
-            Self::Code(code) => Some(*code),
-            Self::Signal(_) | Self::TimedOut(_) | Self::NotStarted(_) => None,
-        }
-    }
-
-    pub(crate) fn of(status: ExitStatus) -> Self {
-        match (status.code(), status.signal()) {
-            (Some(0), _) => Self::Success,
-            (Some(NOT_YET), _) => Self::NotYet,
-            (Some(code), _) => Self::Code(code),
-            (None, signal) => Self::Signal(signal.unwrap_or_default()),
-        }
     }
 }
 
@@ -197,7 +135,7 @@ async fn run_with(
         () = stop.cancelled() => None,
     };
     let exit = match ended {
-        None => stopped(&mut child, &mut group).await,
+        None => stopped(&mut child, &mut group, &mut output, &mut tail).await,
         Some(Ok(Ok(status))) => {
             // It has ended and was reaped: another process may get its number soon.
             group.0 = None;
@@ -232,14 +170,31 @@ fn not_started(command: &Command, error: &std::io::Error) -> CommandResult {
     CommandResult { exit: CommandExit::NotStarted(reason), tail: String::new() }
 }
 
-/// Ends a command that is not wanted any more: with SIGTERM, and with SIGKILL if it goes on.
-async fn stopped(child: &mut tokio::process::Child, group: &mut ProcessGroup) -> CommandExit {
+/// Ends a command that is not wanted any more: with SIGTERM, and with SIGKILL if it goes on. Its output is read meanwhile,
+/// so that nothing it writes keeps it from ending.
+async fn stopped(
+    child: &mut tokio::process::Child,
+    group: &mut ProcessGroup,
+    output: &mut pipe::Receiver,
+    tail: &mut OutputTail,
+) -> CommandExit {
     group.terminate();
-    // Programs that it left running are of no use without it.
-    if tokio::time::timeout(STOP_GRACE, kill_at_end(group.0)).await.is_err() {
-        group.kill();
-    }
-    let status = child.wait().await;
+    let pid = group.0;
+    let ends = async {
+        // Programs that it left running are of no use without it. Without a handle they stay, and its end is seen all the same.
+        tokio::select! {
+            () = kill_at_end(pid) => {}
+            () = drain(output, tail, None) => kill_at_end(pid).await,
+        }
+        child.wait().await
+    };
+    let status = match tokio::time::timeout(STOP_GRACE, ends).await {
+        Ok(status) => status,
+        Err(_) => {
+            group.kill();
+            child.wait().await
+        }
+    };
     group.0 = None;
     match status {
         Ok(status) => CommandExit::of(status),
@@ -247,7 +202,8 @@ async fn stopped(child: &mut tokio::process::Child, group: &mut ProcessGroup) ->
     }
 }
 
-/// Waits until the process ends, and kills its group before it is reaped, as long as the group's number is its own.
+/// Waits until the process ends, and kills its group before it is reaped, as long as the group's number is its own. Returns at
+/// once if the process cannot be watched.
 async fn kill_at_end(pid: Option<Pid>) {
     let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
     let Some(handle) = handle.and_then(|handle| waitable(handle).ok()) else { return };
