@@ -21,7 +21,8 @@ words! {
         Rollback = "rollback",
         /// The rollout is paused until a person decides.
         Pause = "pause",
-        /// The rollout continues to its end; the version does not become last known good.
+        /// The rollout continues to its end; the version becomes last known good only if no more failures than tolerated
+        /// are left by then.
         Continue = "continue",
     }
 }

@@ -217,9 +217,7 @@ impl Board {
     pub fn counts(&self) -> TargetCounts {
         let tally = self.tree.tally();
         let targets = u64::from(tally.members);
-        let in_flight = tally.of(TargetPhase::InFlight)
-            + tally.of(TargetPhase::HeldFlight)
-            + tally.of(TargetPhase::Relapsed);
+        let in_flight = tally.of(TargetPhase::InFlight) + tally.of(TargetPhase::HeldFlight);
         if self.frame.stage == BoardMode::RollingBack {
             let before = self.rollout().map(|rollout| rollout.counts).unwrap_or_default();
             let (returned, failed_return) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Failed));

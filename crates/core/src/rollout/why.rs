@@ -38,9 +38,8 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         TargetPhase::Rest
         | TargetPhase::Succeeded
         | TargetPhase::Adopted
-        | TargetPhase::Relapsed
         | TargetPhase::Failed
-        | TargetPhase::Lost => why_assigned(board, member, now),
+        | TargetPhase::Lost => why_assigned(member, now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
         | TargetPhase::Settling
@@ -64,7 +63,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     }
 }
 
-fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
+fn why_assigned(member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else {
         return "no version assigned yet".into();
     };
@@ -78,12 +77,7 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
                 Some(running) => format!("back on {running} without an error, assigned {version}"),
                 None => format!("on {version}, failing for {}", now.since(*at).brief()),
             };
-            let then = if board.frame().stage == BoardMode::Judging {
-                format!("fails after {}, unless it recovers", board.entity().policy.deadline.brief())
-            } else {
-                "not rolled back, because it had succeeded".into()
-            };
-            format!("{what}; {then}")
+            format!("{what}; not rolled back, because it had succeeded")
         }
         AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
         AssignmentOutcome::Unreachable { at } => {

@@ -124,6 +124,16 @@ pub(super) fn resume_in_flight(pass: &mut Pass<'_>, member: &BoardMember) {
     pass.put(&member.name, Some(state), Some(event));
 }
 
+/// A target that had succeeded has not any more, before the version is judged: it is in flight again, with a deadline of its
+/// own in which it may recover.
+pub(super) fn relapse(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, evidence: &Evidence) {
+    let from = pass.board.progress().clock.at(pass.now);
+    let clock = DeadlineClock::Running { from, set_at: pass.now };
+    let event = event(pass, "target.relapsed", &member.name, &state.version, evidence.summary.clone());
+    let state = TargetState { clock, outcome: AssignmentOutcome::InFlight, ..state.clone() };
+    pass.put(&member.name, Some(state), Some(event));
+}
+
 fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> String {
     let running = match &observation.running {
         Some(version) => format!("runs {version}"),

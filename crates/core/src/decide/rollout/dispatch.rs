@@ -30,11 +30,13 @@ pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
     let frame = pass.board.frame();
     match (frame.stage, frame.rolling.clone(), frame.base.clone()) {
         (BoardMode::Judging | BoardMode::Finishing, Some(rolling), good) => {
-            let back = resume_returning(pass, pass.board.thresholds().batch);
-            let arrived = enlist_arrived(pass, &rolling);
+            // What is known of them already is judged before anything else is assigned.
+            if resume_returning(pass, pass.board.thresholds().batch) || enlist_arrived(pass, &rolling) {
+                return true;
+            }
             let newcomers = good.is_some_and(|good| bring_to(pass, &good));
             let turns = dispatch_updates(pass, &rolling);
-            back || arrived || newcomers || turns
+            newcomers || turns
         }
         (BoardMode::RollingBack, _, Some(good)) => {
             let back = resume_returning(pass, pass.board.thresholds().rollback);
@@ -80,7 +82,7 @@ fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
     assign_joined(pass, TargetPhase::Newcomer, good, AssignmentPurpose::KnownGood)
 }
 
-/// Assigns a version to those that joined, within the batch, unless a freeze or window blocks them.
+/// Assigns a version to those that joined, within the batch, unless a freeze blocks them.
 fn assign_joined(
     pass: &mut Pass<'_>,
     phase: TargetPhase,

@@ -9,7 +9,6 @@ use super::pass::Pass;
 use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
-use crate::rollout::board::frame::BoardMode;
 use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::TargetPhase;
 use crate::words::name::TargetName;
@@ -33,13 +32,8 @@ pub(super) fn succeed(pass: &mut Pass<'_>, name: &TargetName, state: &TargetStat
 }
 
 pub(super) fn fail(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, evidence: Arc<Evidence>) {
-    let counts = [
-        TargetPhase::InFlight,
-        TargetPhase::HeldFlight,
-        TargetPhase::Succeeded,
-        TargetPhase::Adopted,
-        TargetPhase::Relapsed,
-    ];
+    let counts =
+        [TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Succeeded, TargetPhase::Adopted];
     if counts.contains(&member.place.phase) {
         pass.keep_failure(&member.name, &evidence);
     }
@@ -52,9 +46,7 @@ pub(super) fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetS
     if let AssignmentOutcome::Succeeded { at, .. } = state.outcome {
         // A failure long after is not attributed to the version: it is stored, but without an event.
         let late = pass.now.since(at);
-        let judged = pass.board.frame().stage != BoardMode::Judging;
-        let then = if judged { "; not rolled back" } else { "" };
-        let cause = format!("{}, {} after it had succeeded{then}", evidence.summary, late.brief());
+        let cause = format!("{}, {} after it had succeeded; not rolled back", evidence.summary, late.brief());
         let event = (late <= pass.board.entity().policy.settle)
             .then(|| event(pass, "target.late_failure", name, &state.version, cause));
         let outcome = AssignmentOutcome::Succeeded { at, failed_later: Some(pass.now) };

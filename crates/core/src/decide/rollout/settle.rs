@@ -26,7 +26,6 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         UpcomingChange::Nothing
         | UpcomingChange::Success(_)
         | UpcomingChange::Adoption(_)
-        | UpcomingChange::Relapse(..)
         | UpcomingChange::RunOut(_) => true,
         UpcomingChange::Removal
         | UpcomingChange::ClockTurn
@@ -34,6 +33,7 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         | UpcomingChange::AlreadyGood
         | UpcomingChange::Carry
         | UpcomingChange::FailedLater(_)
+        | UpcomingChange::Relapse(_)
         | UpcomingChange::Recovered => false,
     };
     let watch = pass.environment.watch;
@@ -62,15 +62,12 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
         (UpcomingChange::FailedLater(evidence), Some(state)) => {
             fail_later(pass, &member.name, state, &evidence);
         }
-        (UpcomingChange::Relapse(at, evidence), Some(state)) if at <= now => {
-            fail(pass, member, state, evidence)
-        }
+        (UpcomingChange::Relapse(evidence), Some(state)) => deadline::relapse(pass, member, state, &evidence),
         (UpcomingChange::RunOut(at), Some(state)) if at <= now => deadline::run_out(pass, member, state),
         (
             UpcomingChange::Nothing
             | UpcomingChange::Success(_)
             | UpcomingChange::Adoption(_)
-            | UpcomingChange::Relapse(..)
             | UpcomingChange::RunOut(_),
             Some(state),
         ) => deadline::pass_deadline(pass, member, state),
@@ -83,7 +80,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             | UpcomingChange::RunOut(_)
             | UpcomingChange::Carry
             | UpcomingChange::FailedLater(_)
-            | UpcomingChange::Relapse(..)
+            | UpcomingChange::Relapse(_)
             | UpcomingChange::Recovered,
             None,
         ) => {}

@@ -7,7 +7,7 @@ use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::policy::ordering::PolicyStage;
 use crate::records::rollout::{Rollout, RolloutWait};
 use crate::rollout::board::Board;
-use crate::rollout::board::phase::{STARTED, TargetPhase, UNDECIDED};
+use crate::rollout::board::phase::{IN_FLIGHT_PHASES, STARTED, TargetPhase};
 
 /// Number of targets that have started, or needed no update.
 fn reached(board: &Board) -> u64 {
@@ -44,7 +44,7 @@ pub(super) fn advance(pass: &mut Pass<'_>) -> bool {
     let board = &pass.board;
     let Some((at, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else { return false };
     let last = usize::try_from(at).is_ok_and(|at| at + 1 >= board.entity().policy.stages.len());
-    if last || room(board) > 0 || board.tree().tally().count(UNDECIDED) > 0 {
+    if last || room(board) > 0 || board.tree().tally().count(IN_FLIGHT_PHASES) > 0 {
         return false;
     }
     let cause = format!("stage {} of {} is complete: {} updated", at + 1, stage.upto, reached(board));

@@ -8,7 +8,8 @@ pub enum OnFailure {
     Rollback,
     /// No further target is updated until a person resumes or rolls back.
     Pause,
-    /// The rollout goes on to its end; the version does not become last known good.
+    /// The rollout goes on to its end; the version becomes last known good only if no more failures than tolerated are left
+    /// by then.
     Continue,
 }
 

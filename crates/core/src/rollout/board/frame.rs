@@ -24,7 +24,6 @@ pub(crate) struct BoardFrame {
     /// its end in spite of its failures.
     pub(crate) base: Option<Version>,
     pub(crate) soak: Span,
-    pub(crate) deadline: Span,
     pub(crate) fail_fast: bool,
     pub(crate) retries: u32,
     /// Whether the monitoring hook must judge a target healthy before it succeeds.
@@ -72,7 +71,6 @@ impl BoardFrame {
             rolling: rollout.map(|rollout| rollout.version.clone()),
             base: base(progress).cloned(),
             soak: entity.policy.soak,
-            deadline: entity.policy.deadline,
             fail_fast: entity.policy.fail_fast,
             retries: entity.policy.retries,
             monitored: entity.policy.hooks.monitoring.is_some(),
@@ -123,15 +121,6 @@ impl BoardFrame {
         if self.is_turn_of_this(state) {
             return match &state.outcome {
                 AssignmentOutcome::InFlight => flight(observation),
-                AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
-                    if self.stage == BoardMode::Judging =>
-                {
-                    if observation.contact == PresenceState::Up {
-                        TargetPhase::Relapsed
-                    } else {
-                        TargetPhase::Lost
-                    }
-                }
                 AssignmentOutcome::Succeeded { .. } if state.purpose == AssignmentPurpose::Adopted => {
                     TargetPhase::Adopted
                 }

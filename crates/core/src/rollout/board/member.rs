@@ -53,8 +53,8 @@ pub(crate) enum UpcomingChange {
     Carry,
     /// It failed, or is on another version, after it had succeeded.
     FailedLater(Arc<Evidence>),
-    /// It fails at this time, unless it recovers: it had succeeded, and the rollout is not judged yet.
-    Relapse(Timestamp, Arc<Evidence>),
+    /// It is in flight again: it had succeeded, has not any more, and the version is not judged yet.
+    Relapse(Arc<Evidence>),
     /// It failed after it had succeeded, and is healthy again.
     Recovered,
 }
@@ -64,13 +64,14 @@ impl UpcomingChange {
     const fn due(&self) -> Timestamp {
         match self {
             Self::Nothing => NEVER,
-            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) | Self::Relapse(at, _) => *at,
+            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) => *at,
             Self::Removal
             | Self::ClockTurn
             | Self::Failure(_)
             | Self::AlreadyGood
             | Self::Carry
             | Self::FailedLater(_)
+            | Self::Relapse(_)
             | Self::Recovered => Timestamp::EPOCH,
         }
     }
@@ -290,15 +291,13 @@ fn afterwards(
     if observation.answering != state.assignment {
         return UpcomingChange::Nothing;
     }
-    let counts = frame.stage == BoardMode::Judging
-        && matches!(phase, TargetPhase::Succeeded | TargetPhase::Adopted | TargetPhase::Relapsed);
+    let counts =
+        frame.stage == BoardMode::Judging && matches!(phase, TargetPhase::Succeeded | TargetPhase::Adopted);
     let evidence = trouble(frame.retries, observation, state).or_else(|| drift(observation, state));
     match (evidence, failed_later) {
         (Some(evidence), _) if counts && frame.fail_fast => UpcomingChange::Failure(evidence),
+        (Some(evidence), _) if counts => UpcomingChange::Relapse(evidence),
         (Some(evidence), None) => UpcomingChange::FailedLater(evidence),
-        (Some(evidence), Some(since)) if counts => {
-            UpcomingChange::Relapse(since.plus(frame.deadline), evidence)
-        }
         (Some(_), Some(_)) | (None, _) => UpcomingChange::Nothing,
     }
 }
@@ -306,7 +305,7 @@ fn afterwards(
 /// Evidence that a target fell back to another version without an error.
 fn drift(observation: &Observation, state: &TargetState) -> Option<Arc<Evidence>> {
     let running = drifted(observation, state)?;
-    Some(Arc::new(Evidence::of(format!("runs {running} again, without an error"))))
+    Some(Arc::new(Evidence::of(format!("runs {running}, without an error"))))
 }
 
 /// A rollback, or a move to last known good, needs no soak: that version is proven.

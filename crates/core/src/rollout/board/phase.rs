@@ -38,8 +38,6 @@ pub(crate) enum TargetPhase {
     HeldFlight,
     /// Assigned by this rollout, succeeded.
     Succeeded,
-    /// Had succeeded, and is failing or on another version before the rollout is judged: it counts as in flight.
-    Relapsed,
     /// Ran the version without an assignment, counted as succeeded.
     Adopted,
     /// Assigned by this rollout, failed.
@@ -90,7 +88,6 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::InFlight,
     TargetPhase::HeldFlight,
     TargetPhase::Succeeded,
-    TargetPhase::Relapsed,
     TargetPhase::Failed,
     TargetPhase::Lost,
     TargetPhase::Returning,
@@ -107,7 +104,6 @@ pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
     TargetPhase::Arrived,
     TargetPhase::Settling,
     TargetPhase::Returning,
-    TargetPhase::Relapsed,
     TargetPhase::InFlight,
 ]);
 
@@ -125,10 +121,6 @@ pub(crate) const QUEUED: PhaseSet = PhaseSet::of(&[TargetPhase::Ready, TargetPha
 
 /// Assigned by the rollout, in flight.
 pub(crate) const IN_FLIGHT_PHASES: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
-
-/// Assigned by the rollout, and its outcome may change by itself.
-pub(crate) const UNDECIDED: PhaseSet =
-    PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Relapsed]);
 
 /// Must be rolled back.
 pub(crate) const MOVED: PhaseSet =
