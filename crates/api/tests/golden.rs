@@ -37,6 +37,7 @@ macro_rules! round_trip {
 round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
     "node_drained": v1::node::Node => bellwether_core::records::node::Node;
+    "node_draining": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
     "report_of_every_status": v1::report::Report => bellwether_core::records::report::Report;
     "annotation": v1::annotation::Annotation => bellwether_core::records::annotation::Annotation;

@@ -33,7 +33,7 @@ pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
-pub(crate) use node::{NodeChoice, NodeLogs, NodeVerb};
+pub(crate) use node::{DrainNodes, NodeChoice, NodeLogs, NodeVerb};
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};

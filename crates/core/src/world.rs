@@ -3,6 +3,7 @@
 //! Cheap to clone: its maps share whatever did not change. Built by loading, then changed only by folding one
 //! record at a time.
 
+pub mod drain;
 pub mod fleet;
 pub(crate) mod fold;
 pub mod tally;

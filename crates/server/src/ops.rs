@@ -2,6 +2,7 @@
 //! changes, and commits that with its events; the actor of the events is the caller.
 
 pub mod apply;
+pub mod drain;
 pub mod entity;
 pub mod expect;
 pub mod external;

@@ -69,9 +69,54 @@ pub struct Node {
 pub struct Cordon {
     /// Who cordoned or drained it, when and why.
     pub annotation: Annotation,
-    /// Whether the node is drained: its services are not returned to other nodes either.
+    /// The drain, requested or done; absent for a cordon alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Drain>,
+}
+
+/// A drain: the node's services are withdrawn from discovery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Drain {
+    /// Requested, and not begun: its budget does not allow it yet.
+    Waiting {
+        /// The most instances of any one service that may be unavailable: a count, or a share such as `25%`.
+        max_unavailable: String,
+        /// Time at which the drain is given up, in milliseconds since the Unix epoch.
+        deadline_ms: u64,
+        /// What keeps it waiting, one line; absent from what is stored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The services are not returned to other nodes.
+    Drained {
+        /// Since when, in milliseconds since the Unix epoch.
+        since_ms: u64,
+    },
+}
+
+/// Request to drain a node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrainRequest {
+    /// Reason, one line of at most 512 bytes; may be empty.
     #[serde(default)]
-    pub drained: bool,
+    pub reason: String,
+    /// The most instances of any one service that may be unavailable at once: a count, or a share such as `25%`;
+    /// `1` if absent.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::shape::text_or_count"
+    )]
+    #[schema(value_type = Option<String>)]
+    pub max_unavailable: Option<String>,
+    /// How long the drain may wait, such as `30m`, at most `365d`; `1h` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Drain at once, whatever else is unavailable.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// The reason for an operation.
@@ -155,7 +200,7 @@ impl From<&core::Node> for Node {
             pause: from.pause.as_ref().map(Annotation::from),
             cordon: from.cordon.as_ref().map(|cordon| Cordon {
                 annotation: Annotation::from(&cordon.annotation),
-                drained: cordon.drained,
+                drain: cordon.drain.map(Drain::from),
             }),
             decommissioned: from.decommissioned.as_ref().map(Annotation::from),
         }
@@ -180,7 +225,36 @@ impl TryFrom<Node> for core::Node {
 impl TryFrom<Cordon> for core::Cordon {
     type Error = ShapeError;
     fn try_from(from: Cordon) -> Result<Self, ShapeError> {
-        Ok(Self { annotation: from.annotation.try_into()?, drained: from.drained })
+        Ok(Self {
+            annotation: from.annotation.try_into()?,
+            drain: from.drain.map(TryInto::try_into).transpose()?,
+        })
+    }
+}
+
+impl From<core::Drain> for Drain {
+    fn from(from: core::Drain) -> Self {
+        match from {
+            core::Drain::Waiting(budget) => Self::Waiting {
+                max_unavailable: budget.max_unavailable.to_string(),
+                deadline_ms: budget.deadline.as_millis(),
+                reason: None,
+            },
+            core::Drain::Drained(since) => Self::Drained { since_ms: since.as_millis() },
+        }
+    }
+}
+
+impl TryFrom<Drain> for core::Drain {
+    type Error = ShapeError;
+    fn try_from(from: Drain) -> Result<Self, ShapeError> {
+        Ok(match from {
+            Drain::Waiting { max_unavailable, deadline_ms, reason: _ } => Self::Waiting(core::DrainBudget {
+                max_unavailable: read("max_unavailable", &max_unavailable)?,
+                deadline: Timestamp::from_millis(deadline_ms),
+            }),
+            Drain::Drained { since_ms } => Self::Drained(Timestamp::from_millis(since_ms)),
+        })
     }
 }
 

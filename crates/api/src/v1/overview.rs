@@ -28,6 +28,12 @@ pub struct Overview {
     pub nodes: BTreeMap<PresenceState, u64>,
     /// Number of nodes that a person paused.
     pub paused: u64,
+    /// Number of nodes whose drain waits for its budget.
+    #[serde(default)]
+    pub waiting_drains: u64,
+    /// The first of them by name, and what its drain waits for; absent if none waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_waiting_drain: Option<String>,
     /// Number of nodes with a failed status.
     pub failing: u64,
     /// The freezes and stops in force, those of all namespaces too.

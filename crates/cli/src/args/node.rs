@@ -2,6 +2,9 @@
 
 use clap::Subcommand;
 
+use bellwether_core::words::percent::Amount;
+use bellwether_core::words::time::Span;
+
 use super::consent::Consent;
 
 /// One node, or those that a selector picks.
@@ -83,13 +86,12 @@ pub(crate) enum NodeVerb {
         #[command(flatten)]
         why: NodeReason,
     },
-    /// Drain a node: cordon it and withdraw its services from discovery; what it runs continues
-    Drain {
-        #[command(flatten)]
-        which: NodeChoice,
-        #[command(flatten)]
-        why: NodeReason,
-    },
+    /// Drain a node: cordon it, and withdraw its services from discovery; what it runs continues
+    ///
+    /// The services are withdrawn as soon as no more than `--max-unavailable` instances of each are unavailable with
+    /// them, and no entity has more unavailable targets than its policy allows. Until then the drain waits; `node why`
+    /// says what for.
+    Drain(DrainNodes),
     /// Uncordon a cordoned or drained node
     Uncordon {
         #[command(flatten)]
@@ -117,6 +119,28 @@ pub(crate) enum NodeVerb {
         #[command(flatten)]
         consent: Consent,
     },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct DrainNodes {
+    #[command(flatten)]
+    pub(crate) which: NodeChoice,
+    #[command(flatten)]
+    pub(crate) why: NodeReason,
+    /// Most instances of any one service that may be unavailable at once: a count or a share
+    #[arg(long, value_name = "AMOUNT", default_value = "1")]
+    pub(crate) max_unavailable: Amount,
+    /// Give up a drain that still waits after this time
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub(crate) deadline: Span,
+    /// Drain at once, whatever else is unavailable
+    #[arg(long, conflicts_with_all = ["max_unavailable", "deadline", "watch"])]
+    pub(crate) force: bool,
+    /// Wait until every node is drained, or its drain is given up (exit code 1)
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 #[derive(Debug, Clone, clap::Args)]

@@ -12,7 +12,7 @@ use bellwether_api::v1::rollout::NewRollout;
 
 use serde::Serialize;
 
-use super::node::all;
+use super::selected_nodes::all;
 use super::{local, statuses};
 use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate, VerifyHosts};
 use crate::context::Context;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
 use bellwether_api::v1::annotation::Annotation;
-use bellwether_api::v1::node::{LabelChange, NodeView};
+use bellwether_api::v1::node::{Cordon, Drain, LabelChange, NodeView};
 use bellwether_api::v1::pause::Pause;
 
 use crate::confirm::confirm;
 use serde_json::json;
 
+use super::selected_nodes::{all, picked};
 use crate::args::{NodeChoice, NodeVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -36,13 +37,10 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         }
         NodeVerb::Resume { which } => return resume(context, which).await,
         NodeVerb::Cordon { which, why } => {
-            let cordon = async |name: &str| client.cordon_node(namespace, name, &why.reason, false).await;
+            let cordon = async |name: &str| client.cordon_node(namespace, name, &why.reason).await;
             each(context, which, "cordoned", "it was cordoned already", cordon).await?;
         }
-        NodeVerb::Drain { which, why } => {
-            let drain = async |name: &str| client.cordon_node(namespace, name, &why.reason, true).await;
-            each(context, which, "drained", "it was drained already", drain).await?;
-        }
+        NodeVerb::Drain(nodes) => return super::drain::run(context, nodes).await,
         NodeVerb::Uncordon { which } => {
             let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
             each(context, which, "uncordoned", "it was not cordoned", uncordon).await?;
@@ -68,25 +66,6 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
-}
-
-/// All nodes that a selector picks, read page by page.
-pub(super) async fn all(
-    context: &Context,
-    selector: Option<&str>,
-    decommissioned: bool,
-) -> Result<Vec<NodeView>, Failure> {
-    let mut nodes: Vec<NodeView> = Vec::new();
-    let mut after = None;
-    loop {
-        let page =
-            context.client.nodes(&context.namespace, selector, after.as_deref(), decommissioned).await?;
-        nodes.extend(page.items);
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(nodes),
-        }
-    }
 }
 
 async fn list(context: &Context, selector: Option<&str>, decommissioned: bool) -> Result<(), Failure> {
@@ -140,13 +119,11 @@ fn contact(view: &NodeView) -> String {
         (None, None) if !view.pauses.is_empty() => {
             format!("{}, paused", super::overview::presence(view.presence.state))
         }
-        (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
-            format!("{}, drained", super::overview::presence(view.presence.state))
+        (None, None) => {
+            let presence = super::overview::presence(view.presence.state);
+            let cordon = view.node.cordon.as_ref().map(cordon_state);
+            cordon.map_or_else(|| presence.to_owned(), |cordon| format!("{presence}, {cordon}"))
         }
-        (None, None) if view.node.cordon.is_some() => {
-            format!("{}, cordoned", super::overview::presence(view.presence.state))
-        }
-        (None, None) => super::overview::presence(view.presence.state).to_owned(),
     }
 }
 
@@ -158,6 +135,15 @@ fn state(view: &NodeView) -> String {
     let (whole, connection) = (contact(view), super::overview::presence(view.presence.state).to_owned());
     let held = whole.strip_prefix(&connection).unwrap_or_default();
     format!("{connection} since {}{held}", date(view.presence.since_ms))
+}
+
+/// What a cordon does to the node, in one word.
+const fn cordon_state(cordon: &Cordon) -> &'static str {
+    match cordon.drain {
+        Some(Drain::Waiting { .. }) => "draining",
+        Some(Drain::Drained { .. }) => "drained",
+        None => "cordoned",
+    }
 }
 
 /// The reason of an operation behind a colon; nothing if none was given.
@@ -190,8 +176,11 @@ pub(super) fn sheet(view: &NodeView) -> String {
         lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}{}", mark.by, because(mark)));
     }
     if let Some(cordon) = &view.node.cordon {
-        let (word, mark) = (if cordon.drained { "drained" } else { "cordoned" }, &cordon.annotation);
+        let (word, mark) = (cordon_state(cordon), &cordon.annotation);
         lines.push(format!("{word:<9} by {} at {}{}", mark.by, date(mark.at_ms), because(mark)));
+        if let Some(Drain::Waiting { reason: Some(reason), deadline_ms, .. }) = &cordon.drain {
+            lines.push(format!("waits     {reason}; given up at {}", date(*deadline_ms)));
+        }
     }
     for (category, status) in &view.statuses {
         let since = date(status.since_ms);
@@ -258,19 +247,6 @@ async fn resume(context: &Context, which: NodeChoice) -> CommandResult {
         }
     }
     Ok(exit)
-}
-
-/// The node that is named, or those that the selector picks now.
-async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<NodeView>, Failure> {
-    if let Some(name) = which.name {
-        return Ok(vec![context.client.node(&context.namespace, &name).await?]);
-    }
-    let nodes = all(context, which.selector.as_deref(), false).await?;
-    if nodes.is_empty() {
-        return Err(Failure::new(Exit::No, "find a node that the selector picks")
-            .hint("bellwether node list -o wide"));
-    }
-    Ok(nodes)
 }
 
 /// Changes one node, or each one that the selector picks now, and reports each: `done`, or why it is `unchanged`.

@@ -38,6 +38,9 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             format!("nodes      {nodes}"),
         ];
         lines.extend(overview.store.iter().map(|store| store_line(store, paint)));
+        if let Some(first) = &overview.first_waiting_drain {
+            lines.push(format!("draining   {} waiting; {first}", overview.waiting_drains));
+        }
         if overview.paused > 0 {
             lines.push(format!("paused     {}", overview.paused));
         }

@@ -197,3 +197,50 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
     let events = events.iter().filter(|kind| kind.starts_with("wait.")).copied().collect::<Vec<_>>();
     assert_eq!(events, ["wait.cycle_started", "wait.cycle_ended"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_one_service_are_drained_one_after_the_other() {
+    let mut place = Setup::new().await;
+    for node in ["web-1", "web-2", "web-3"] {
+        place.start_agent(node, "addresses = { eth0 = [\"10.0.0.7\"] }\n");
+        let register = ["service", "register", "shop", "--port", "8080", "--ttl", "1h"];
+        wait_for("the agent answers", async || run_on(&place, node, &register).status.success()).await;
+        assert!(run_on(&place, node, &["service", "check", "pass", "shop"]).status.success());
+    }
+    wait_for("all are functional", async || said(&place.run(&["service", "get", "shop"])).contains("3 of 3"))
+        .await;
+
+    let unasked = place.run(&["node", "drain", "-l", "all"]);
+    assert_eq!(unasked.status.code(), Some(64), "{}", said(&unasked));
+    let question =
+        "drain 3 nodes (web-1, web-2, web-3) with at most 1 of the instances of each service unavailable?";
+    assert!(said(&unasked).contains(question), "{}", said(&unasked));
+    let zero = place.run(&["node", "drain", "web-1", "--max-unavailable", "0"]);
+    assert!(!zero.status.success() && said(&zero).contains("--max-unavailable"), "{}", said(&zero));
+
+    let args = ["node", "drain", "-l", "all", "--yes", "-w", "--reason", "new disks"];
+    let mut watching = place.command(&args);
+    let watching = watching.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let watching = watching.spawn().unwrap();
+    for node in ["web-1", "web-2"] {
+        wait_for("it is drained", async || {
+            said(&place.run(&["node", "get", node])).contains("drained   by admin")
+        })
+        .await;
+        let left = said(&place.run(&["service", "get", "shop"]));
+        assert!(left.contains("2 of 3") && left.contains("drained by admin: new disks"), "{left}");
+        let why = said(&place.run(&["node", "why", "web-3"]));
+        assert!(why.contains("its drain waits: 1 of 3 instances of service shop is unavailable"), "{why}");
+        let status = said(&place.run(&["status"]));
+        assert!(
+            status.contains("waiting; web-") && status.contains("of service shop is unavailable"),
+            "{status}"
+        );
+        assert!(place.run(&["node", "uncordon", node]).status.success());
+    }
+    let watched = watching.wait_with_output().unwrap();
+    assert!(watched.status.success(), "{}", said(&watched));
+    assert!(said(&watched).contains("node web-3: drained"), "{}", said(&watched));
+    let again = place.run(&["node", "drain", "web-3", "--reason", "new disks"]);
+    assert_eq!(said(&again), "node web-3: unchanged, drained\n");
+}

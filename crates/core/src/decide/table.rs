@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::iter::once;
 
-use super::{external, order, retention, rollout, silence, slots, wait_cycles};
+use super::{drain, external, order, retention, rollout, silence, slots, wait_cycles};
 use crate::records::key::Key;
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
@@ -55,11 +55,12 @@ pub struct Decider {
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 7] = [
+pub const DECIDERS: [Decider; 8] = [
     Decider { name: "external", decide: |of| one(external::decide(of.fleet, of.watch.since, of.now)) },
     Decider { name: "silence", decide: |of| one(silence::decide(of.fleet, of.watch.settled(), of.now)) },
     Decider { name: "wait_cycles", decide: |of| one(wait_cycles::decide(of.fleet, of.now)) },
     Decider { name: "slots", decide: |of| one(slots::decide(of.fleet, of.now)) },
+    Decider { name: "drain", decide: |of| one(drain::decide(of.fleet, of.watch.settled(), of.now)) },
     Decider { name: "rollout", decide: rollouts },
     Decider { name: "order", decide: |of| one(order::decide(of.fleet, of.term)) },
     Decider { name: "retention", decide: |of| one(retention::decide(of.fleet, of.events_kept)) },

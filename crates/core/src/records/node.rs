@@ -7,6 +7,7 @@ use alloc::string::String;
 use crate::records::annotation::Annotation;
 use crate::words::label::Labels;
 use crate::words::name::{NodeName, ServerName};
+use crate::words::percent::Amount;
 use crate::words::time::Timestamp;
 
 /// A machine that runs an agent, as operations and its join describe it.
@@ -35,15 +36,49 @@ pub struct Node {
 pub struct Cordon {
     /// Who cordoned the node, when and why.
     pub annotation: Annotation,
-    /// Whether the node is drained too: its service instances are not returned to clients any more.
-    pub drained: bool,
+    /// Drain of the node, requested or done; `None` for a cordon alone.
+    pub drain: Option<Drain>,
+}
+
+/// A drain: the node's service instances are withdrawn from discovery, as soon as the budget allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drain {
+    /// Requested: the instances are still returned to clients.
+    Waiting(DrainBudget),
+    /// The instances have not been returned to clients since then, by the server's clock.
+    Drained(Timestamp),
+}
+
+/// How much a drain may take away, and how long it waits for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainBudget {
+    /// The most instances of any one service that may be unavailable, this node's included. A share is of the
+    /// service's instances, at least one.
+    pub max_unavailable: Amount,
+    /// Time at which a drain that still waits is given up, by the server's clock.
+    pub deadline: Timestamp,
 }
 
 impl Cordon {
     /// State and author, in one line for people.
     #[must_use]
     pub fn line(&self) -> String {
-        self.annotation.describe(if self.drained { "drained" } else { "cordoned" })
+        self.annotation.describe(if self.is_drained() { "drained" } else { "cordoned" })
+    }
+
+    /// Whether the node's service instances are withdrawn from discovery.
+    #[must_use]
+    pub const fn is_drained(&self) -> bool {
+        matches!(self.drain, Some(Drain::Drained(_)))
+    }
+
+    /// Budget of a drain that has not begun.
+    #[must_use]
+    pub const fn waiting_drain(&self) -> Option<DrainBudget> {
+        match self.drain {
+            Some(Drain::Waiting(budget)) => Some(budget),
+            Some(Drain::Drained(_)) | None => None,
+        }
     }
 }
 

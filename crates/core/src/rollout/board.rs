@@ -204,6 +204,18 @@ impl Board {
         u64::from(self.tree.tally().functional)
     }
 
+    /// How many of its targets are in flight, not functional or silent.
+    #[must_use]
+    pub fn unavailable(&self) -> u64 {
+        u64::from(self.tree.tally().unavailable)
+    }
+
+    /// Whether it has this target, and the target is functional and not being updated.
+    #[must_use]
+    pub fn is_available(&self, name: &TargetName) -> bool {
+        self.member(name).is_some_and(|member| member.place.member && !member.place.unavailable)
+    }
+
     /// The desired version of a target, and the assignment number that its reports must carry; `None` when it
     /// was never assigned a version.
     #[must_use]

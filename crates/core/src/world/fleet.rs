@@ -44,6 +44,8 @@ pub struct Fleet {
     pub nodes: Map<NodeName, Versioned<Node>>,
     /// Presences of the nodes.
     pub presences: Map<NodeName, Versioned<Presence>>,
+    /// Active nodes whose drain waits for its budget.
+    pub drains: Set<NodeName>,
     /// Nodes that are expected to join, each with who announced it.
     pub expected: Map<NodeName, Versioned<Annotation>>,
     /// Last reports of the nodes.

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1;
-use bellwether_api::v1::node::{LabelChange, NodeView, Reason};
+use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason};
 use bellwether_api::v1::page::Page;
 use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
@@ -76,8 +76,14 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
         running.filter_map(|(name, entity)| Some((name.to_string(), entity.running.as_ref()?.to_string())));
     let assigned = fleet.contents.get(name).into_iter().flat_map(|content| &content.entities);
     let statuses = report.into_iter().flat_map(|report| &report.statuses);
+    let mut shown = v1::node::Node::from(&**node);
+    if let Some(v1::node::Drain::Waiting { reason, .. }) =
+        shown.cordon.as_mut().and_then(|cordon| cordon.drain.as_mut())
+    {
+        *reason = fleet.why_drain_waits(name);
+    }
     Some(NodeView {
-        node: (&**node).into(),
+        node: shown,
         presence: (&presence).into(),
         pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
         running: running.collect(),
@@ -126,8 +132,7 @@ pub(crate) async fn cordon(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, false)
-        .await?;
+    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -136,10 +141,9 @@ pub(crate) async fn drain(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    OptionalBody(because): OptionalBody<Reason>,
+    OptionalBody(request): OptionalBody<DrainRequest>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, true)
-        .await?;
+    ops::drain::request(&app.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -30,6 +30,11 @@ pub(crate) async fn get(
         servers: world.servers.size() as u64,
         nodes: tally.contacts().map(|(contact, count)| (contact.into(), count)).collect(),
         paused: tally.paused,
+        waiting_drains: fleet.drains.size() as u64,
+        first_waiting_drain: fleet.drains.first().map(|name| match fleet.why_drain_waits(name) {
+            Some(reason) => format!("{name}: {reason}"),
+            None => name.to_string(),
+        }),
         failing: tally.failing,
         freezes: freezes::of_namespace(&world, &namespace, app.clock.now())
             .into_iter()

@@ -89,6 +89,16 @@ fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Fai
     Ok((functional < addressable, lines.collect()))
 }
 
+/// What a requested drain of the node waits for, and until when.
+fn drain(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Option<String> {
+    let budget = fleet.drain_budget(name)?;
+    let left = Timestamp::since(budget.deadline, now).brief();
+    let reason = fleet
+        .why_drain_waits(name)
+        .unwrap_or_else(|| "the leader begins it once every node has had the time to report".to_owned());
+    Some(format!("its drain waits: {reason}; given up in {left}"))
+}
+
 fn node(
     world: &World,
     fleet: &Fleet,
@@ -107,6 +117,7 @@ fn node(
     let pauses = fleet.pauses_of(node);
     lines.extend(pauses.map(|pause| format!("it is {}; bellwether pause off {}", pause.line(), pause.name)));
     lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
+    lines.extend(drain(fleet, name, now));
     let presence = fleet.presences.get(name).map(|kept| &*kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((PresenceState::Up, _)) => {}

@@ -235,30 +235,24 @@ pub async fn resume(transactor: &Transactor, scope: NodeScope<'_>) -> Result<v1:
         .await
 }
 
-/// Cordons a node: no new version is assigned to it. A drained node's instances are also unhealthy for others. Running
-/// programs keep running. A node that is in that state for the same reason is unchanged.
+/// Cordons a node: no new version is assigned to it. Running programs keep running. A node that is cordoned for the same
+/// reason is unchanged; a drain ends.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn cordon(
-    transactor: &Transactor,
-    scope: NodeScope<'_>,
-    text: &str,
-    drained: bool,
-) -> Result<(), OpError> {
+pub async fn cordon(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
     let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            let same = |old: &Cordon| old.drained == drained && old.annotation.reason == reason;
+            let same = |old: &Cordon| old.drain.is_none() && old.annotation.reason == reason;
             if node.cordon.as_ref().is_some_and(same) {
                 return Ok((None, ()));
             }
             let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
-            node.cordon = Some(Cordon { annotation, drained });
-            let kind = if drained { "node.drained" } else { "node.cordoned" };
-            Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&reason)))), ()))
+            node.cordon = Some(Cordon { annotation, drain: None });
+            Ok((Some(put(node, event("node.cordoned", format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }
@@ -295,11 +289,13 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
         .await
 }
 
-fn active(fleet: &Fleet, name: &NodeName) -> Result<Node, OpError> {
+/// The record of an active node.
+pub(super) fn active(fleet: &Fleet, name: &NodeName) -> Result<Node, OpError> {
     let found = fleet.active_node(name).map(|kept| Node::clone(&kept.value));
     found.ok_or_else(|| OpError::NotFound(format!("node {name}")))
 }
 
-fn put(node: Node, event: EventDraft) -> Changeset {
+/// One write of a node, with its event.
+pub(super) fn put(node: Node, event: EventDraft) -> Changeset {
     Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![event] }
 }

@@ -56,6 +56,18 @@ impl Installation {
         Self::with(config).await
     }
 
+    /// A server on which a node is suspect at once, but never unreachable: what waits until every node could have
+    /// reported begins soon.
+    pub(crate) async fn lenient() -> Self {
+        let mut config = Config::load(None).unwrap();
+        config.settings.limits = PresenceLimits {
+            suspect: Span::from_millis(100),
+            unreachable: Span::from_secs(7_200),
+            reconnect: Span::ZERO,
+        };
+        Self::with(config).await
+    }
+
     /// A server with these concurrency limits, which also listens without TLS.
     pub(crate) async fn with_lanes(classes: ConcurrencyLimits) -> Self {
         let mut config = Config::load(None).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::node::{Drain, DrainRequest};
 use bellwether_api::v1::registrations::{ServiceRegistration, ServiceRegistrations};
 use bellwether_api::v1::service::{self, CatalogueUpdate};
 use bellwether_core::catalogue::Catalogue;
@@ -217,7 +218,7 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
 
 #[tokio::test]
 async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_unhealthy() {
-    let installation = Installation::new().await;
+    let installation = Installation::lenient().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
@@ -225,7 +226,7 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     registration(&node, &[("web", "passing")]).await;
     until(&admin, "web", 1, 1).await;
 
-    admin.cordon_node("default", "web-1", "a noisy disk", false).await.unwrap();
+    admin.cordon_node("default", "web-1", "a noisy disk").await.unwrap();
     until(&admin, "web", 1, 1).await;
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
@@ -236,7 +237,7 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     let why = admin.why("default", "node/web-1").await.unwrap().lines.join("\n");
     assert!(why.contains("it is cordoned by admin: a noisy disk"), "{why}");
 
-    admin.cordon_node("default", "web-1", "a new disk", true).await.unwrap();
+    admin.drain_node("default", "web-1", &drain("a new disk")).await.unwrap();
     until(&admin, "web", 1, 0).await;
     let view = admin.service("default", "web", None, Duration::ZERO).await.unwrap();
     assert_eq!(view.instances.first().unwrap().reason, "drained by admin: a new disk");
@@ -247,7 +248,63 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     assert!(number > 0, "it is updated");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
-    for kind in ["node.cordoned", "node.drained", "node.uncordoned"] {
+    for kind in ["node.cordoned", "node.drain_requested", "node.drained", "node.uncordoned"] {
         assert_eq!(kinds.iter().filter(|is| **is == kind).count(), 1, "{kind} in {kinds:?}");
+    }
+}
+
+fn drain(reason: &str) -> DrainRequest {
+    DrainRequest { reason: reason.to_owned(), ..DrainRequest::default() }
+}
+
+#[tokio::test]
+async fn a_drain_waits_for_its_budget_says_why_and_follows_when_there_is_room() {
+    let installation = Installation::lenient().await;
+    let admin = installation.admin();
+    let mut nodes = Vec::new();
+    for name in ["web-1", "web-2"] {
+        let node = installation.node(name).await;
+        node.client.report("default", &node.empty_report()).await.unwrap();
+        drop(sync(&node, 0, Duration::from_millis(1)).await);
+        registration(&node, &[("web", "passing")]).await;
+        nodes.push(node);
+    }
+    until(&admin, "web", 2, 2).await;
+    admin.drain_node("default", "web-1", &drain("a new disk")).await.unwrap();
+    until(&admin, "web", 2, 1).await;
+    admin.drain_node("default", "web-2", &drain("a new disk")).await.unwrap();
+    let why = admin.why("default", "node/web-2").await.unwrap().lines.join("\n");
+    let waits =
+        "its drain waits: 1 of 2 instances of service web is unavailable, at most 1 may be; given up in";
+    assert!(why.contains(waits), "{why}");
+    let view = admin.overview("default").await.unwrap();
+    assert_eq!(view.waiting_drains, 1);
+    assert!(view.first_waiting_drain.unwrap().starts_with("web-2: 1 of 2 instances of service web"));
+    let cordon = admin.node("default", "web-2").await.unwrap().node.cordon.unwrap();
+    assert!(matches!(cordon.drain, Some(Drain::Waiting { reason: Some(_), .. })), "{cordon:?}");
+
+    admin.uncordon_node("default", "web-1").await.unwrap();
+    until(&admin, "web", 2, 1).await;
+    let follows = async || {
+        let view = admin.node("default", "web-2").await.unwrap();
+        matches!(view.node.cordon.unwrap().drain, Some(Drain::Drained { .. }))
+    };
+    while !follows().await {
+        let last = admin.overview("default").await.unwrap().last_event;
+        drop(
+            admin.events("default", Some(last.saturating_sub(1)), 10, Duration::from_secs(5)).await.unwrap(),
+        );
+    }
+
+    admin.drain_node("default", "web-1", &DrainRequest { force: true, ..drain("now") }).await.unwrap();
+    until(&admin, "web", 2, 0).await;
+    for (bad, place) in [
+        (DrainRequest { max_unavailable: Some("0".to_owned()), ..drain("") }, "max_unavailable"),
+        (DrainRequest { max_unavailable: Some("most".to_owned()), ..drain("") }, "max_unavailable"),
+        (DrainRequest { deadline: Some("soon".to_owned()), ..drain("") }, "deadline"),
+    ] {
+        let (code, detail) = problem(admin.drain_node("default", "web-1", &bad).await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.contains(place), "{detail}");
     }
 }

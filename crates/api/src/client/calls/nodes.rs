@@ -9,7 +9,7 @@ use super::super::error::CallError;
 use crate::paths::{self, encode, fill};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
-use crate::v1::node::{LabelChange, NodeView, Reason, SilentNode};
+use crate::v1::node::{DrainRequest, LabelChange, NodeView, Reason, SilentNode};
 use crate::v1::order::OrderPoll;
 use crate::v1::page::Page;
 use crate::v1::pause::Resumed;
@@ -95,20 +95,27 @@ impl Client {
         self.send(Method::POST, &path, &Reason::default(), DEFAULT_DEADLINE).await
     }
 
-    /// Cordons a node: it is assigned no new versions. With `drain`, its services are not returned to other
-    /// nodes either.
+    /// Cordons a node: it is assigned no new versions.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn cordon_node(
+    pub async fn cordon_node(&self, namespace: &str, name: &str, reason: &str) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_CORDON, &[namespace, name]), reason).await
+    }
+
+    /// Requests the drain of a node: it is assigned no new versions, and once its budget allows it, its services are
+    /// not returned to other nodes.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn drain_node(
         &self,
         namespace: &str,
         name: &str,
-        reason: &str,
-        drain: bool,
+        request: &DrainRequest,
     ) -> Result<(), CallError> {
-        let path = if drain { paths::NODE_DRAIN } else { paths::NODE_CORDON };
-        self.because(&fill(path, &[namespace, name]), reason).await
+        let path = fill(paths::NODE_DRAIN, &[namespace, name]);
+        self.send::<_, Nothing>(Method::POST, &path, request, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Ends the cordon or drain of a node.

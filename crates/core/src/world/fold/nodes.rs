@@ -4,7 +4,7 @@
 use super::kept;
 use crate::records::annotation::Annotation;
 use crate::records::log::NodeLog;
-use crate::records::node::{Node, Presence};
+use crate::records::node::{Cordon, Node, Presence};
 use crate::records::order::Order;
 use crate::records::report::Report;
 use crate::records::versioned::Versioned;
@@ -15,11 +15,16 @@ use crate::world::fleet::Fleet;
 impl Fleet {
     pub(super) fn put_node(&mut self, node: Node, revision: Revision) {
         let name = node.name.clone();
+        match node.cordon.as_ref().and_then(Cordon::waiting_drain) {
+            Some(_) if node.decommissioned.is_none() => self.drains.insert_mut(name.clone()),
+            Some(_) | None => drop(self.drains.remove_mut(&name)),
+        }
         self.counting(&name, |fleet| fleet.nodes.insert_mut(name.clone(), kept(node, revision)));
         self.node_changed(&name, revision);
     }
 
     pub(super) fn delete_node(&mut self, name: &NodeName, revision: Revision) {
+        self.drains.remove_mut(name);
         self.counting(name, |fleet| {
             fleet.nodes.remove_mut(name);
         });

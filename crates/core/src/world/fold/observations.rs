@@ -9,7 +9,7 @@ use crate::records::entity::TargetSource;
 use crate::records::external::ExternalTarget;
 use crate::records::external::due;
 use crate::records::hook_answers::MonitorReport;
-use crate::records::node::{Presence, PresenceState};
+use crate::records::node::{Cordon, Presence, PresenceState};
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::versioned::Versioned;
 use crate::rollout::board::Board;
@@ -139,7 +139,7 @@ impl Fleet {
         let paused = node.and_then(|node| self.paused(node));
         let held =
             paused.or_else(|| Some(node?.cordon.as_ref()?.line())).map(|reason| Arc::from(reason.as_str()));
-        let drained = node.and_then(|node| node.cordon.as_ref()).is_some_and(|cordon| cordon.drained);
+        let drained = node.and_then(|node| node.cordon.as_ref()).is_some_and(Cordon::is_drained);
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
         let word = self.word(entity, &TargetName::from(name));
         let report = self.reports.get(name).map(|kept| &kept.value);

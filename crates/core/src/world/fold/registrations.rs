@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::super::fleet::Fleet;
 use crate::catalogue::instance::{Instance, InstanceState};
 use crate::catalogue::log::{CatalogueChange, CatalogueLog};
-use crate::records::node::PresenceState;
+use crate::records::node::{Drain, PresenceState};
 use crate::records::registrations::{CheckStatus, ServiceRegistrations};
 use crate::records::versioned::Versioned;
 use crate::words::addresses::Addresses;
@@ -104,13 +104,15 @@ impl Fleet {
             PresenceState::Unreachable | PresenceState::Never => true,
         });
         let cordon = self.nodes.get(&registrations.node).and_then(|kept| kept.value.cordon.as_ref());
-        let drained = cordon.filter(|cordon| cordon.drained);
+        let drained = cordon.and_then(|cordon| match cordon.drain {
+            Some(Drain::Drained(at)) => Some((cordon, at)),
+            Some(Drain::Waiting(_)) | None => None,
+        });
         let (level, since) = match (silent, drained) {
             (Some(presence), _) => (InstanceState::Unreachable, presence.since.max(registration.since)),
-            (None, Some(cordon)) => (
-                InstanceState::Failing { reason: cordon.line().into() },
-                cordon.annotation.at.max(registration.since),
-            ),
+            (None, Some((cordon, at))) => {
+                (InstanceState::Failing { reason: cordon.line().into() }, at.max(registration.since))
+            }
             (None, None) => (InstanceState::from(&registration.serving), registration.since),
         };
         Some(Instance {

@@ -4,7 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::log::{NewLog, NodeLog};
-use bellwether_api::v1::node::{LabelChange, NodeView, Reason, SilentNode};
+use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason, SilentNode};
 use bellwether_api::v1::order::OrderPoll;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
@@ -65,12 +65,12 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             .optional_body(),
             nodes::cordon,
         )
-        .add::<Reason, Empty, _, _>(
+        .add::<DrainRequest, Empty, _, _>(
             route(
                 Post,
                 paths::NODE_DRAIN,
                 RequiredAccess::Operate,
-                "Drain a node: it is assigned nothing new and leaves service discovery",
+                "Drain a node: it is assigned nothing new, and leaves service discovery once its budget allows it",
             )
             .optional_body(),
             nodes::drain,

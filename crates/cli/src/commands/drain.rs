@@ -1,0 +1,109 @@
+//! `node drain`: requests drains, and waits for them if asked to.
+
+use std::time::Duration;
+
+use bellwether_api::v1::node::{Drain, DrainRequest, NodeView};
+
+use bellwether_core::words::percent::Amount;
+
+use super::selected_nodes::picked;
+use crate::args::DrainNodes;
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::exit::{CommandResult, Exit, Failure};
+
+/// How long one read waits for the next event.
+const POLL: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(context: &Context, drain: DrainNodes) -> CommandResult {
+    let (client, namespace) = (&context.client, &context.namespace);
+    if drain.max_unavailable.is_zero() {
+        let text = "use 0 as --max-unavailable: no node that serves anything would ever be drained";
+        return Err(Failure::usage(text.to_owned()));
+    }
+    let one = drain.which.name.is_some();
+    let nodes = picked(context, drain.which).await?;
+    if !one {
+        confirm(&question(&nodes, drain.force, drain.max_unavailable), drain.consent)?;
+    }
+    let request = DrainRequest {
+        reason: drain.why.reason,
+        max_unavailable: (!drain.force).then(|| drain.max_unavailable.to_string()),
+        deadline: (!drain.force).then(|| drain.deadline.to_string()),
+        force: drain.force,
+    };
+    let last = client.overview(namespace).await?.last_event;
+    for view in &nodes {
+        let name = &view.node.name;
+        client.drain_node(namespace, name, &request).await?;
+        let after = client.node(namespace, name).await?;
+        match after.node == view.node {
+            true => context.show.changed(&format!("node {name}: unchanged, {}", state(&after))),
+            false => context.show.changed(&format!("node {name}: {}", state(&after))),
+        }
+    }
+    if drain.watch { watch(context, nodes, last).await } else { Ok(Exit::Yes) }
+}
+
+/// What is about to happen to several nodes.
+fn question(nodes: &[NodeView], force: bool, most: Amount) -> String {
+    let names: Vec<&str> = nodes.iter().take(5).map(|view| view.node.name.as_str()).collect();
+    let more = nodes.len().saturating_sub(names.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let how = if force {
+        "at once, whatever else is unavailable".to_owned()
+    } else {
+        format!("with at most {most} of the instances of each service unavailable")
+    };
+    format!("drain {} ({}{more}) {how}?", count(nodes.len()), names.join(", "))
+}
+
+fn count(nodes: usize) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
+}
+
+/// The drain of a node, in words.
+fn state(view: &NodeView) -> String {
+    match view.node.cordon.as_ref().and_then(|cordon| cordon.drain.as_ref()) {
+        Some(Drain::Drained { .. }) => "drained".to_owned(),
+        Some(Drain::Waiting { reason: Some(reason), .. }) => format!("drain waits: {reason}"),
+        Some(Drain::Waiting { reason: None, .. }) => "drain requested".to_owned(),
+        None if view.node.cordon.is_some() => "drain given up, still cordoned".to_owned(),
+        None => "not drained: uncordoned meanwhile".to_owned(),
+    }
+}
+
+/// Waits until no drain is left waiting, printing each one that ends, and what the others wait for when that changes.
+async fn watch(context: &Context, nodes: Vec<NodeView>, mut last: u64) -> CommandResult {
+    let (client, namespace) = (&context.client, &context.namespace);
+    let mut exit = Exit::Yes;
+    let mut pending: Vec<(String, String)> =
+        nodes.into_iter().map(|view| (view.node.name, String::new())).collect();
+    loop {
+        let mut left = Vec::new();
+        for (name, shown) in pending {
+            let view = client.node(namespace, &name).await?;
+            let drain = view.node.cordon.as_ref().and_then(|cordon| cordon.drain.as_ref());
+            let now = state(&view);
+            if now != shown {
+                context.show.changed(&format!("node {name}: {now}"));
+            }
+            match drain {
+                Some(Drain::Waiting { .. }) => left.push((name, now)),
+                Some(Drain::Drained { .. }) => {}
+                None => exit = Exit::No,
+            }
+        }
+        pending = left;
+        if pending.is_empty() {
+            return Ok(exit);
+        }
+        last = next_event(context, last).await?;
+    }
+}
+
+/// Waits for the next event; returns the number of the last one.
+async fn next_event(context: &Context, after: u64) -> Result<u64, Failure> {
+    let page = context.client.events(&context.namespace, Some(after), 100, POLL).await?;
+    Ok(page.items.iter().map(|event| event.seq).max().unwrap_or(after).max(after))
+}
