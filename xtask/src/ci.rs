@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::fuzz;
 use crate::shell::{self, has, say};
 use crate::tidy;
 
@@ -17,7 +18,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         ["--package", "bellwether", "--bins", "--test", "faults", "--features", "failpoints", "--locked"];
     cargo(&[&["clippy"], &faults[..], &["--", "-D", "warnings"]].concat())?;
     dependencies(root)?;
-    two_commands(root)
+    two_commands(root)?;
+    fuzz::run(root, &fuzz::Fuzz { seconds: 60, target: None })
 }
 
 /// What may come in from outside, by `deny.toml`. A person may do without cargo-deny, CI may not.

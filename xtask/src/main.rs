@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod codegen;
+mod fuzz;
 mod package;
 mod shell;
 mod sim;
@@ -47,6 +48,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Fuzz what comes from outside: policies, entities, reports, answers of hooks, words
+    Fuzz(fuzz::Fuzz),
     /// Play what takes minutes: several servers under every fault of the testbed
     Faults {
         /// Only those whose name holds this
@@ -75,6 +78,7 @@ fn main() -> Result<()> {
         Chore::Test { filter } => test::run(&root, filter.as_deref()),
         Chore::Ci => ci::run(&root),
         Chore::Package { profile } => package::run(&root, profile.as_deref()),
+        Chore::Fuzz(fuzz) => fuzz::run(&root, &fuzz),
         Chore::Codegen => codegen::run(&root),
         Chore::Bench { name, args } => bench::run(&root, name, &args),
         Chore::Faults { filter } => test::faults(&root, filter.as_deref()),

@@ -1,6 +1,6 @@
 //! Starting other programs, and saying which.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -9,6 +9,11 @@ use anyhow::{Context, Result, bail};
 #[expect(clippy::print_stderr, reason = "a chore speaks to the person who started it")]
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
+}
+
+/// The folder that cargo builds into.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// Runs a program in `dir`; its failure is ours.

@@ -3,6 +3,8 @@
 //!
 //! Unknown fields of an answer are ignored; a missing field makes the call fail.
 
+pub mod answer;
+
 use bellwether_core::records::hook_answers as core;
 use serde::{Deserialize, Serialize};
 

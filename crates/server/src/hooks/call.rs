@@ -1,6 +1,7 @@
 //! One call of a hook: sends the question, reads the answer, within the hook's timeout. Every failure becomes one line of
 //! text.
 
+use bellwether_api::v1::hook::answer::read_answer;
 use bellwether_core::records::policy::hook::MonitorSource;
 use bellwether_core::rollout::hook_answer::HookAnswer;
 use bellwether_core::rollout::hook_question::HookQuestion;
@@ -44,7 +45,7 @@ async fn ask(spec: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer,
             if !(200..300).contains(&reply.status) {
                 return Err(reply.refusal());
             }
-            shape::answer(&spec.question, &reply.body)
+            read_answer(&spec.question, &reply.body)
         }
         MonitorSource::Prometheus { query } => {
             let url = prometheus::url(&spec.hook.url, query);

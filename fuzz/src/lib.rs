@@ -1,0 +1,96 @@
+//! What each fuzz target does with its input. Bytes are refused or understood, never a panic; and what was understood
+//! and is written again means the same.
+
+use bellwether_api::v1;
+use bellwether_api::v1::hook::answer::read_answer;
+use bellwether_core::decide::report::{absorb, absorb_unassigned};
+use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
+use bellwether_core::records::policy::Policy;
+use bellwether_core::records::report::Report;
+use bellwether_core::records::rollout::TargetCounts;
+use bellwether_core::rollout::hook_question::HookQuestion;
+use bellwether_core::words::name::{EntityName, NodeName, TargetName};
+use bellwether_core::words::percent::{Amount, Percent};
+use bellwether_core::words::selector::Selector;
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::version::Version;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Reads JSON; `None` if it is not what is expected.
+fn read<T: DeserializeOwned>(data: &[u8]) -> Option<T> {
+    serde_json::from_slice(data).ok()
+}
+
+/// The shape as another program would read it.
+fn sent<T: Serialize + DeserializeOwned>(shape: &T) -> T {
+    let text = serde_json::to_string(shape).expect("what was read can be written");
+    serde_json::from_str(&text).expect("what was written can be read")
+}
+
+/// A policy, as a request and in the configuration of an entity.
+pub fn policy(data: &[u8]) {
+    let Some(shape) = read::<v1::policy::Policy>(data) else { return };
+    let Ok(policy) = Policy::try_from(&shape) else { return };
+    let again = Policy::try_from(&sent(&v1::policy::Policy::from(&policy)));
+    assert_eq!(again.expect("an accepted policy is accepted again"), policy);
+}
+
+/// A request to create or change an entity, and an entity as it is stored.
+pub fn entity(data: &[u8]) {
+    if let Some(spec) = read::<v1::entity::EntitySpec>(data) {
+        let (source, info, kind) = (spec.source(), spec.info(), spec.kind());
+        if let (Ok(source), Ok(_), Ok(kind)) = (source, info, kind) {
+            of_kind(&kind.unwrap_or(EntityKind::Version), &source, &spec.policy);
+        }
+    }
+    if let Some(Ok(entity)) = read::<v1::entity::Entity>(data).map(Entity::try_from) {
+        let again = Entity::try_from(sent(&v1::entity::Entity::from(&entity)));
+        assert_eq!(again.expect("an accepted entity is accepted again"), entity);
+    }
+}
+
+fn of_kind(kind: &EntityKind, source: &TargetSource, policy: &v1::policy::Policy) {
+    if let Ok(draft) = policy.try_into() {
+        drop(kind.policy(source, draft));
+    }
+}
+
+/// A report of a node, absorbed as the first one and as the next one.
+pub fn report(data: &[u8]) {
+    let Some(Ok(report)) = read::<v1::report::Report>(data).map(Report::try_from) else { return };
+    let again = Report::try_from(sent(&v1::report::Report::from(&report)));
+    assert_eq!(again.expect("an accepted report is accepted again"), report);
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    drop(absorb(None, report.clone(), now));
+    drop(absorb_unassigned(Some(&report), report.clone(), now));
+    drop(absorb(Some(&report), report.clone(), now));
+}
+
+/// The answer of a hook, to each question.
+pub fn hook_answer(data: &[u8]) {
+    let questions = [
+        HookQuestion::Selection { turned: 0, room: 1, candidates: Vec::new() },
+        HookQuestion::Approval { turned: 0, targets: Vec::new() },
+        HookQuestion::Monitoring { targets: Vec::new() },
+        HookQuestion::Removal { targets: Vec::new() },
+        HookQuestion::Monitor { counts: TargetCounts::default() },
+    ];
+    for question in &questions {
+        drop(read_answer(question, data));
+    }
+}
+
+/// Names, versions, selectors, amounts and times: what is accepted is written as text that is read as the same.
+pub fn words(data: &[u8]) {
+    let Ok(text) = core::str::from_utf8(data) else { return };
+    macro_rules! there_and_back {
+        ($($word:ty),*) => {
+            $(if let Ok(word) = text.parse::<$word>() {
+                let again = word.to_string().parse::<$word>();
+                assert_eq!(again.expect("an accepted word is accepted again"), word, "{}", stringify!($word));
+            })*
+        };
+    }
+    there_and_back!(EntityName, NodeName, TargetName, Version, Selector, Amount, Percent, Span);
+}
