@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 14] = [
+const PACKAGES: [(&str, &str, &str); 15] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -23,6 +23,8 @@ const PACKAGES: [(&str, &str, &str); 14] = [
     ("victoria-metrics", "victoria-metrics", "-version"),
     ("python3-consul", "/usr/bin/python3", "-cimport consul"),
     ("python3-venv", "/usr/bin/python3", "-cimport ensurepip"),
+    // libFuzzer is C++.
+    ("g++", "c++", "--version"),
 ];
 
 /// Where Python's tools are installed, below the repository.
