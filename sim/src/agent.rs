@@ -45,8 +45,16 @@ impl Agent {
             trace: trace.clone(),
             disk: Arc::default(),
             seed,
+            is_steady: false,
         };
         Self { name: name.to_owned(), node, gate: None, still: false, lives: 0 }
+    }
+
+    /// Lets its runs fail for bad versions only.
+    #[must_use]
+    pub fn steady(mut self, is_steady: bool) -> Self {
+        self.node.is_steady = is_steady;
+        self
     }
 
     /// Whether it runs and does not stand still.

@@ -39,6 +39,9 @@ pub enum FaultMix {
     Standing,
     /// Watches that miss changes.
     Forgetful,
+    /// Outages of up to ten minutes of servers, agents and the network between them. Runs on nodes fail for bad versions
+    /// only, so that no good one may be found bad.
+    Outages,
 }
 
 /// The next fault: the time until it starts, what it is, and how long it lasts, in milliseconds.
@@ -64,11 +67,33 @@ pub fn next(
             server,
             FaultInjection { lost_commits: 200_000, ..FaultInjection::default() },
         ),
+        (FaultMix::Outages, of) => {
+            let longest = if chance.below(4) == 0 { 600_000 } else { 90_000 };
+            return (
+                10_000 + chance.below(60_000),
+                outage((server, agent), of),
+                2_000 + chance.below(longest),
+            );
+        }
         (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
             any(chance, mix, (server, agent), of)
         }
     };
     (pause, blow, lasts)
+}
+
+/// A fault that takes something away for as long as it lasts.
+const fn outage((server, agent): (usize, usize), of: u64) -> Disruption {
+    match of {
+        0..=4 => Disruption::KillAll,
+        5..=6 => Disruption::Kill(server),
+        7..=8 => Disruption::Stand(server),
+        9..=10 => Disruption::Cut(server),
+        11 => Disruption::Apart(agent, server),
+        12..=14 => Disruption::Alone(agent),
+        15..=17 => Disruption::KillAgent(agent),
+        _ => Disruption::StandAgent(agent),
+    }
 }
 
 fn any(chance: &mut RandomStream, mix: FaultMix, (server, agent): (usize, usize), of: u64) -> Disruption {

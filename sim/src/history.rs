@@ -149,7 +149,7 @@ impl History {
         let (tasks, trace) = (Tasks::new(), Trace::default());
         let mut stage = self.stage(&tasks, &trace).await?;
         let seen: Arc<Mutex<LawSummary>> = Arc::default();
-        let laws = Laws::new(&trace, &stage.able);
+        let laws = Laws::new(&trace, &stage.able).of_steady_nodes(self.options.mix == FaultMix::Outages);
         tasks.spawn("laws", laws.watch(stage.store.clone(), seen.clone()));
         for number in 0..SERVERS {
             self.start(&mut stage, number);
@@ -228,7 +228,8 @@ impl History {
         let agents = names
             .iter()
             .enumerate()
-            .map(|(number, name)| Agent::new(name, SERVERS, &network, trace, draw("agent", number)));
+            .map(|(number, name)| Agent::new(name, SERVERS, &network, trace, draw("agent", number)))
+            .map(|agent| agent.steady(self.options.mix == FaultMix::Outages));
         Ok(Stage {
             machines: machines.collect(),
             agents: agents.collect(),

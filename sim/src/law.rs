@@ -8,8 +8,10 @@ use std::time::Duration;
 use bellwether_core::records::key::{Key, LocatedRecord, Record};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::order::Order;
+use bellwether_core::records::progress::Progress;
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{NodeName, TargetName};
+use bellwether_core::words::name::{EntityName, NodeName, TargetName};
+use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_server::records::key_text::KeyLocation;
 use bellwether_server::records::{encoding, key_text};
@@ -43,6 +45,7 @@ pub struct Laws {
     sequence: Sequence,
     profile_revisions: BTreeMap<u64, String>,
     contacts: BTreeMap<NodeName, PresenceState>,
+    nodes_are_steady: bool,
 }
 
 /// What the laws have seen, for the checks at the end.
@@ -69,7 +72,15 @@ impl Laws {
             sequence: Sequence::ZERO,
             profile_revisions: BTreeMap::new(),
             contacts: BTreeMap::new(),
+            nodes_are_steady: false,
         }
+    }
+
+    /// Whether runs on nodes fail for bad versions only. Then no good version may be found bad.
+    #[must_use]
+    pub fn of_steady_nodes(mut self, nodes_are_steady: bool) -> Self {
+        self.nodes_are_steady = nodes_are_steady;
+        self
     }
 
     /// Checks every commit of the store from the first.
@@ -139,6 +150,7 @@ impl Laws {
                     self.in_flight.remove(&key);
                 }
             }
+            Record::Progress(entity, progress) => self.judged(entity, progress),
             Record::Presence(node, presence) if presence.contact == PresenceState::Unreachable => {
                 self.given_up(node)
             }
@@ -152,6 +164,18 @@ impl Laws {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// No bad version is ever known good; and where nothing but outages happens, no good one is known bad.
+    fn judged(&self, entity: &EntityName, progress: &Progress) {
+        let is_bad = |version: &Version| version.as_str().starts_with("bad-");
+        if let Some(version) = progress.last_known_good.as_ref().filter(|version| is_bad(version)) {
+            self.trace.breaks(&format!("{entity}: {version} is known good"));
+        }
+        let condemned = progress.bad.iter().find(|bad| !is_bad(&bad.version));
+        if let Some(bad) = condemned.filter(|_| self.nodes_are_steady) {
+            self.trace.breaks(&format!("{entity}: {} is known bad: {}", bad.version, bad.reason));
         }
     }
 

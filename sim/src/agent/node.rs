@@ -31,6 +31,8 @@ pub(super) struct AgentNode {
     pub(super) trace: Trace,
     pub(super) disk: Arc<Mutex<AgentDisk>>,
     pub(super) seed: u64,
+    /// Whether runs fail for bad versions only.
+    pub(super) is_steady: bool,
 }
 
 /// What an agent has to say.

@@ -13,7 +13,10 @@ fn with_authority<T>(work: impl FnOnce(&Path) -> T) -> T {
 }
 
 fn hold(mix: FaultMix, seeds: impl IntoIterator<Item = u64>) {
-    let options = Options { mix, ..Options::default() };
+    hold_for(Options { mix, ..Options::default() }, seeds);
+}
+
+fn hold_for(options: Options, seeds: impl IntoIterator<Item = u64>) {
     with_authority(|dir| {
         for seed in seeds {
             let Outcome { broken, lines, .. } = play(seed, &options, dir).unwrap();
@@ -48,6 +51,12 @@ fn whatever_goes_wrong_the_laws_hold_and_all_comes_to_rest() {
 #[test]
 fn on_a_store_that_keeps_its_word_the_laws_hold() {
     hold(FaultMix::Honest, 11..=16);
+}
+
+#[test]
+fn outages_of_minutes_make_no_good_version_bad_and_no_bad_one_good() {
+    let trouble = Duration::from_secs(1_200);
+    hold_for(Options { mix: FaultMix::Outages, trouble, ..Options::default() }, 29..=36);
 }
 
 #[test]
