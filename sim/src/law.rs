@@ -167,13 +167,14 @@ impl Laws {
         }
     }
 
-    /// No bad version is ever known good; and where nothing but outages happens, no good one is known bad.
+    /// No bad version is ever known good; and where nothing but outages happens, no good one is known bad. A run of an
+    /// action is another matter: it may fail because its agent was stopped, as it is never begun twice.
     fn judged(&self, entity: &EntityName, progress: &Progress) {
         let is_bad = |version: &Version| version.as_str().starts_with("bad-");
         if let Some(version) = progress.last_known_good.as_ref().filter(|version| is_bad(version)) {
             self.trace.breaks(&format!("{entity}: {version} is known good"));
         }
-        let condemned = progress.bad.iter().find(|bad| !is_bad(&bad.version));
+        let condemned = progress.bad.iter().find(|bad| bad.version.as_str().starts_with('v'));
         if let Some(bad) = condemned.filter(|_| self.nodes_are_steady) {
             self.trace.breaks(&format!("{entity}: {} is known bad: {}", bad.version, bad.reason));
         }
