@@ -4,6 +4,7 @@
 //! keeps the agent from starting: starting afresh would lose track of the services that run here.
 
 mod entry;
+mod identity;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::EntityName;
+use bellwether_core::words::name::{EntityName, LedgerId};
 use bellwether_rt::tasks::Tasks;
 
 pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
@@ -23,6 +24,7 @@ use crate::disk;
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     dir: PathBuf,
+    id: LedgerId,
     tasks: Tasks,
 }
 
@@ -42,7 +44,7 @@ pub enum LedgerError {
     /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
-        /// What failed: "read", "write" or "create".
+        /// What failed: "read", "write", "create" or "remove".
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -98,7 +100,19 @@ impl Ledger {
             }
             kept.entities.insert(name, entry);
         }
-        Ok((Self { dir, tasks }, kept))
+        let id = identity::open(&dir, &kept.entities)?;
+        Ok((Self { dir, id, tasks }, kept))
+    }
+
+    /// The id of this ledger. An agent that lost its ledger has another one.
+    pub(crate) const fn id(&self) -> &LedgerId {
+        &self.id
+    }
+
+    /// Notes that an action has begun of which the entity's entry knows.
+    pub(crate) async fn mark_begun(&self, name: &EntityName) -> Result<(), LedgerError> {
+        let path = self.dir.join(identity::BEGUN).join(name.as_str());
+        if path.exists() { Ok(()) } else { self.write(path, String::new()).await }
     }
 
     /// The directory of the journals of rendered files.
