@@ -79,6 +79,21 @@ fn a_partial_report_moves_only_whose_turn_it_is() {
 }
 
 #[test]
+fn a_board_knows_whether_many_targets_change_at_the_next_decision() {
+    let mut web = Controller::new("production", one_at_a_time());
+    web.start("v1");
+    web.report("a=v1 b=v1 c=v1");
+    let due = |web: &Controller, limit, seconds| {
+        let board = web.engine.board(&web.namespace, &web.entity).unwrap();
+        board.has_due_beyond(limit, web.now.plus(Span::from_secs(seconds)))
+    };
+    assert!(!due(&web, 0, 9), "all soak");
+    assert_eq!([due(&web, 0, 10), due(&web, 2, 10), due(&web, 3, 10)], [true, true, false]);
+    web.pass(10);
+    assert!(!due(&web, 0, 0), "all are decided");
+}
+
+#[test]
 fn the_same_entity_in_two_namespaces_is_two() {
     let mut web = Controller::new("production", one_at_a_time());
     web.start("v1");
