@@ -162,7 +162,7 @@ async fn an_agent_that_lost_its_ledger_during_a_run_does_not_run_it_again_and_re
         let evidence = bench.failure().await;
         let said = "lost: the agent lost its ledger, so that nobody knows whether it ran; not run again";
         assert_eq!(evidence.summary, said);
-        assert_eq!(bench.trace(), [version.clone()]);
+        assert_eq!(bench.trace(), std::slice::from_ref(&version));
         let next = bench.run_action().await;
         bench.runs(&next).await;
         assert_eq!(bench.trace(), [version, next]);

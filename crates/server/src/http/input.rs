@@ -132,6 +132,20 @@ where
     Ok(read(place, &text.unwrap_or_default())?)
 }
 
+/// The header `If-Match`: the revision that the object must have, in quotes, as an `ETag` has it; none if it is absent.
+pub(crate) struct IfMatch(pub(crate) Option<Revision>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let Some(value) = parts.headers.get(http::header::IF_MATCH) else { return Ok(Self(None)) };
+        let text = value.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
+        let revision = text.and_then(|text| text.parse().ok()).map(Revision::new);
+        let refused = || ShapeError::at("If-Match", "expected one revision in quotes, such as \"42\"").into();
+        revision.map(|revision| Self(Some(revision))).ok_or_else(refused)
+    }
+}
+
 /// A query string as pairs. Unknown parameters are refused.
 pub(crate) struct QueryParams(Vec<(String, String)>);
 
