@@ -6,7 +6,9 @@ use std::path::Path;
 
 use bellwether_core::words::name::{EntityName, LedgerId};
 
-use super::{EntityEntry, LedgerError, damaged, file, read, shape};
+use super::entry::EntityEntry;
+use super::error::{LedgerError, damaged, file, read};
+use super::shape;
 use crate::disk;
 
 /// The directory with an empty file for each entity of which an action has begun here.
