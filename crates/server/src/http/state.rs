@@ -71,7 +71,7 @@ impl AppState {
 
     /// Whether a namespace exists: `default`, or one with records.
     pub(crate) fn known(&self, namespace: &Namespace) -> bool {
-        namespace.as_str() == "default" || self.world().fleets.contains_key(namespace)
+        self.world().has_namespace(namespace)
     }
 }
 
