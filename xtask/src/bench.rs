@@ -17,6 +17,8 @@ pub(crate) enum Bench {
     Store,
     /// Status reports over TLS, authorised, durable, each with its event
     Reports,
+    /// Calls while a rollout adopts 40,000 external targets at once
+    Adopt,
     /// Answers to DNS questions, beside unbound with the same records
     Dns,
     /// What an agent costs at rest, how long a check that turns takes to reach every agent's DNS, and wrong answers over restarts
@@ -33,6 +35,7 @@ pub(crate) fn run(root: &Path, bench: Bench, arguments: &[String]) -> Result<()>
         Bench::Simulation => ("bellwether-core", "bench_simulation"),
         Bench::Store => ("bellwether-store", "bench_store"),
         Bench::Reports => ("bellwether-server", "bench_reports"),
+        Bench::Adopt => ("bellwether-server", "bench_adopt"),
         Bench::Dns => ("bellwether-dns", "bench_dns"),
         Bench::Agent => ("bellwether", "bench_agent"),
         Bench::Order => ("bellwether-server", "bench_order"),

@@ -76,6 +76,7 @@ impl EntityTask {
                 IdleReason::UpToDate
                 | IdleReason::NoAssignment
                 | IdleReason::BackingOff
+                | IdleReason::LedgerNotRecorded
                 | IdleReason::AttemptsExhausted,
                 until,
             ) => {

@@ -4,6 +4,8 @@
 //! keeps the agent from starting: starting afresh would lose track of the services that run here.
 
 mod entry;
+mod error;
+mod identity;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -12,17 +14,20 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::EntityName;
+use bellwether_core::words::name::{EntityName, LedgerId};
 use bellwether_rt::tasks::Tasks;
 
 pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
+pub use error::LedgerError;
 
+use self::error::{damaged, file, read};
 use crate::disk;
 
 /// Stores what must survive a restart. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     dir: PathBuf,
+    id: LedgerId,
     tasks: Tasks,
 }
 
@@ -34,32 +39,6 @@ pub(crate) struct LedgerContents {
     pub(crate) statuses: LocalStatuses,
     pub(crate) services: Vec<RegisteredService>,
     pub(crate) met: MetNeeds,
-}
-
-/// Why the ledger cannot be used. Fits after "cannot ".
-#[derive(Debug, thiserror::Error)]
-pub enum LedgerError {
-    /// A file cannot be read or written.
-    #[error("{action} {path}: {source}")]
-    File {
-        /// What failed: "read", "write" or "create".
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The content of a file is not valid.
-    #[error(
-        "read the ledger {path}: {reason}; restore the file, or, to apply everything again, stop the services that it \
-         names and remove it"
-    )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 impl Ledger {
@@ -98,7 +77,19 @@ impl Ledger {
             }
             kept.entities.insert(name, entry);
         }
-        Ok((Self { dir, tasks }, kept))
+        let id = identity::open(&dir, &kept.entities)?;
+        Ok((Self { dir, id, tasks }, kept))
+    }
+
+    /// The id of this ledger. An agent that lost its ledger has another one.
+    pub(crate) const fn id(&self) -> &LedgerId {
+        &self.id
+    }
+
+    /// Notes that an action has begun of which the entity's entry knows.
+    pub(crate) async fn mark_begun(&self, name: &EntityName) -> Result<(), LedgerError> {
+        let path = self.dir.join(identity::BEGUN).join(name.as_str());
+        if path.exists() { Ok(()) } else { self.write(path, String::new()).await }
     }
 
     /// The directory of the journals of rendered files.
@@ -156,18 +147,6 @@ impl Ledger {
         let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
         written.map_err(|source| file("write", &path, source))
     }
-}
-
-fn read(path: &Path) -> Result<Option<String>, LedgerError> {
-    disk::read(path).map_err(|source| file("read", path, source))
-}
-
-fn file(action: &'static str, path: &Path, source: io::Error) -> LedgerError {
-    LedgerError::File { action, path: path.to_owned(), source }
-}
-
-fn damaged(path: &Path, reason: String) -> LedgerError {
-    LedgerError::Damaged { path: path.to_owned(), reason }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
 use bellwether_core::records::order::Order;
 use bellwether_core::records::status::{FILES, StatusState};
 use bellwether_core::words::counter::Generation;
-use bellwether_core::words::name::{EntityName, NodeName};
+use bellwether_core::words::name::{EntityName, LedgerId, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
 use crate::check_store::{CheckOwner, CheckStore, StoredCheck};
@@ -30,6 +30,8 @@ pub(crate) const PROVISION: &str = "provision";
 /// Everything the agent reports. Equal boards lead to equal reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ReportBoard {
+    /// The ledger's id; `None` only in tests.
+    pub(crate) ledger: Option<LedgerId>,
     /// Generation of the order in force.
     pub(crate) generation: Generation,
     /// Whether this node is set up; `None` before the first check.
@@ -92,6 +94,7 @@ impl ReportBoard {
             node: node.to_string(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             generation: self.generation.get(),
+            ledger: self.ledger.as_ref().map(ToString::to_string),
             entities: entities.collect(),
             statuses: self.statuses(now),
             received_at_ms: 0,

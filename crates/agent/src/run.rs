@@ -195,7 +195,7 @@ impl Agent {
             CheckOwner::Entity(name) => config.entities.contains_key(name),
             CheckOwner::Service(_) => true,
         });
-        let board = ReportBoard { generation, ..ReportBoard::default() };
+        let board = ReportBoard { generation, ledger: Some(ledger.id().clone()), ..ReportBoard::default() };
         let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
         let (orders, order) = watch::channel(order.map(Arc::new));
         provision::start(&config.entities, board.clone(), clock.clone(), &tasks);

@@ -164,6 +164,10 @@ pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
 pub const APPLY: &str = "/v1/namespaces/{ns}/apply";
 /// Every object that can be applied, as documents.
 pub const DOCUMENTS: &str = "/v1/namespaces/{ns}/documents";
+/// All namespaces.
+pub const NAMESPACES: &str = "/v1/namespaces";
+/// One namespace.
+pub const NAMESPACE: &str = "/v1/namespaces/{ns}";
 /// Pauses of the nodes that match a selector.
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
 /// One pause.

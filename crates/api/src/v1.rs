@@ -16,6 +16,7 @@ pub mod http_sd;
 pub mod labels;
 pub mod local;
 pub mod log;
+pub mod namespace;
 pub mod node;
 pub mod order;
 pub mod overview;

@@ -9,6 +9,7 @@ mod freeze;
 mod help;
 mod local;
 mod lock;
+mod namespace;
 mod node;
 mod number;
 mod pause;
@@ -33,6 +34,7 @@ pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
+pub(crate) use namespace::NamespaceVerb;
 pub(crate) use node::{DrainNodes, NodeChoice, NodeLogs, NodeVerb};
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
@@ -155,6 +157,9 @@ pub(crate) enum Command {
     /// Manage API tokens
     #[command(subcommand)]
     Token(TokenVerb),
+    /// List namespaces; delete empty ones. The first object in a namespace creates it
+    #[command(subcommand)]
+    Namespace(NamespaceVerb),
     /// Manage connection contexts (server, CA, credentials)
     #[command(subcommand)]
     Context(ContextVerb),

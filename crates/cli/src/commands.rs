@@ -17,6 +17,7 @@ mod freeze;
 mod local;
 mod lock;
 mod manual;
+mod namespace;
 mod node;
 mod overview;
 mod pause;
@@ -56,6 +57,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Why { subject } => overview::why(&Context::new(&global)?, &subject).await,
         Command::Events(events) => events::run(&Context::new(&global)?, &events).await,
         Command::Node(verb) => node::run(&Context::new(&global)?, verb).await,
+        Command::Namespace(verb) => namespace::run(&Context::new(&global)?, verb).await,
         Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
         Command::Profile(verb) => profile::run(&Context::new(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),

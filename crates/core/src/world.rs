@@ -6,6 +6,7 @@
 pub mod drain;
 pub mod fleet;
 pub(crate) mod fold;
+pub mod occupancy;
 pub mod tally;
 pub mod version_resolution;
 pub mod waits;
@@ -107,7 +108,8 @@ impl World {
 }
 
 impl Fleet {
-    fn records(&self) -> usize {
+    /// Number of records. Events are not counted: memory holds the newest only.
+    pub(crate) fn records(&self) -> usize {
         let of_nodes = [
             self.nodes.size(),
             self.presences.size(),

@@ -95,8 +95,12 @@ async fn sync(
 
 /// An order with one entity at a version, as in `bench fleet`.
 fn order(generation: u64) -> Order {
-    let assignment =
-        Assignment { version: generation.to_string(), number: generation, method: ApplyMethod::Apply };
+    let assignment = Assignment {
+        version: generation.to_string(),
+        number: generation,
+        method: ApplyMethod::Apply,
+        ledger: None,
+    };
     Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
 }
 
@@ -219,6 +223,7 @@ fn report(name: &str, order: &Order) -> Report {
         node: name.to_owned(),
         agent_version: "bench".to_owned(),
         generation: order.generation,
+        ledger: None,
         entities: done.collect(),
         statuses: BTreeMap::new(),
         received_at_ms: 0,

@@ -148,6 +148,7 @@ async fn report(
             node: name.to_owned(),
             agent_version: "bench".to_owned(),
             generation: 0,
+            ledger: None,
             entities: BTreeMap::new(),
             statuses: BTreeMap::from([("configure".to_owned(), status)]),
             received_at_ms: 0,

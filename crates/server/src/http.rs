@@ -18,6 +18,7 @@ mod input;
 pub mod limits;
 mod listen;
 mod logs;
+mod namespaces;
 mod nodes;
 mod overview;
 mod page;

@@ -9,6 +9,7 @@ pub mod external;
 mod field_change;
 pub mod freeze;
 pub mod log;
+pub mod namespace;
 pub mod node;
 pub mod pause;
 pub mod plan;

@@ -30,6 +30,10 @@ use crate::world::RelistHandle;
 /// Operations per slice: below the store's limit of 128, with room for the compares of leadership and event numbers.
 const SLICE_OPS: usize = 100;
 
+/// Most targets in a namespace on which deciders run within the reconcile task. A pass over as many takes some milliseconds;
+/// one over more runs on a thread of its own, so that the requests on this thread do not wait for it.
+const DECIDED_INLINE: u64 = 2_000;
+
 /// Longest delay of the next pass after a failed commit.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -145,10 +149,9 @@ impl Reconciler {
     ) -> Result<PassResult, CommitError> {
         let mut pass = PassResult::default();
         let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
-        let events_kept = self.settings.events_kept;
-        let context = DeciderContext { world: &world, namespace, fleet, term, watch, events_kept, now };
-        for Decision { guard, verdict } in (entry.decide)(context) {
+        for Decision { guard, verdict } in
+            self.decisions(entry, (&world, namespace), term, (watch, now)).await?
+        {
             let by = CommitContext { seen: guard.into_iter().map(AnyKey::from).collect(), ..decider(term) };
             pass.add(match fail_points(entry) {
                 Some(points) => self.commit_between(points, &world, namespace, (by, verdict)).await?,
@@ -156,6 +159,35 @@ impl Reconciler {
             });
         }
         Ok(pass)
+    }
+
+    /// What a decider decides on a world.
+    async fn decisions(
+        &self,
+        entry: &Decider,
+        (world, namespace): (&Arc<World>, &Namespace),
+        term: Term,
+        (watch, now): (Watch, Timestamp),
+    ) -> Result<Vec<Decision>, CommitError> {
+        let (decide, events_kept) = (entry.decide, self.settings.events_kept);
+        let all = move |world: &World, namespace: &Namespace| match world.fleets.get(namespace) {
+            Some(fleet) => {
+                decide(DeciderContext { world, namespace, fleet, term, watch, events_kept, now }).collect()
+            }
+            None => Vec::new(),
+        };
+        let boards = world.fleets.get(namespace).into_iter().flat_map(|fleet| fleet.boards.values());
+        let targets: u64 = boards.map(|board| board.counts().targets).sum();
+        if targets <= DECIDED_INLINE {
+            return Ok(all(world, namespace));
+        }
+        let (world, namespace) = (world.clone(), namespace.clone());
+        match tokio::task::spawn_blocking(move || all(&world, &namespace)).await {
+            Ok(decisions) => Ok(decisions),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            // The server ends.
+            Err(_) => Err(CommitError::Closed),
+        }
     }
 
     /// Commits a verdict, passing the fail points before and after if it changes anything.

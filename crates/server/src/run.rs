@@ -252,6 +252,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         pki,
         store: store.clone(),
         admission: Admission::new(config.classes, metrics.refused.clone()),
+        hooks: Arc::new(config.hooks.clone()),
         metrics,
         name: config.name.clone(),
         membership: membership::start(config, store, listens, &clock, inner_tasks),
@@ -287,7 +288,7 @@ fn start_deciding(config: &Config, app: &AppState, tasks: &Tasks) {
         transactor: app.transactor.clone(),
         leadership: app.leadership.clone(),
         tasks: tasks.clone(),
-        settings: Arc::new(config.hooks.clone()),
+        settings: app.hooks.clone(),
         metrics: app.metrics.clone(),
     };
     tasks.spawn("hooks", hooks.run(tasks.token()));

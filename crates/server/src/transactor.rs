@@ -29,7 +29,7 @@ const SHOW_WITHIN: Duration = Duration::from_secs(5);
 
 /// Most slices of one verdict in flight: enough to keep the store busy, few enough that a person's change in between waits
 /// only for these.
-const IN_LINE: usize = 36;
+const IN_LINE: usize = 24;
 
 /// Runs transactions on records. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 //! with one sync.
 //!
 //! Two files: `journal`, to which a group is appended and synced before anyone is answered, and `store.redb`,
-//! which shows readers the state and its history, and catches up with the disk when the journal is long. A
+//! which shows readers the state and its history, and catches up with the disk when the journal is long. A file
+//! that is mostly free space is shrunk when it is opened. A
 //! backup is a copy of both of a closed store.
 
 mod directory;
@@ -16,6 +17,7 @@ mod record;
 mod redo;
 mod request;
 mod schema;
+mod shrink;
 mod tables;
 mod view;
 mod writer;
@@ -70,7 +72,7 @@ impl Embedded {
     /// Opens the store in `dir` and starts its writer and its lease keeper.
     pub(crate) fn start(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         let directory = Directory::lock(dir)?;
-        let OpenFiles { database, journal, room } = file::open(&directory)?;
+        let OpenFiles { database, journal, room } = shrink::shrink(file::open(&directory)?, &directory)?;
         let corrupt = |fault: fault::FileFault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }

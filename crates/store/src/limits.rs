@@ -23,8 +23,9 @@ pub const MAX_PAGE_BYTES: usize = 8 << 20;
 /// catch up, and for paging through a list.
 pub const RETAINED_COMMITS: u64 = 100_000;
 
-/// Size of history a local back end keeps, in bytes, if fewer commits reach it: 256 MiB.
-pub const RETAINED_BYTES: u64 = 256 << 20;
+/// Size of history a local back end keeps, in bytes, if fewer commits reach it: 64 MiB, that of some rollouts of tens of
+/// thousands of targets. Besides the records, it is what the store's file holds.
+pub const RETAINED_BYTES: u64 = 64 << 20;
 
 /// The shortest lease: 1 ms, the resolution of stored deadlines. etcd rounds up to whole seconds.
 pub const MIN_TTL: Duration = Duration::from_millis(1);

@@ -183,6 +183,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         node: node.name.to_string(),
         agent_version: "sim".to_owned(),
         generation: board.generation,
+        ledger: Some(node.ledger().to_string()),
         entities: entities.collect(),
         statuses: BTreeMap::new(),
         received_at_ms: 0,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bellwether_core::local::account::EntityAccount;
 use bellwether_core::local::memory::EntityMemory;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_core::words::name::{EntityName, LedgerId, Namespace, NodeName};
 use bellwether_core::words::version::Version;
 use bellwether_server::pki::CertificateIdentity;
 
@@ -43,6 +43,11 @@ pub(super) struct AgentReport {
 }
 
 impl AgentNode {
+    /// The id of the node's ledger. A simulated disk is never lost.
+    pub(super) fn ledger(&self) -> LedgerId {
+        LedgerId::parse(self.name.as_str()).expect("a node name is a DNS label")
+    }
+
     pub(super) fn disk(&self) -> MutexGuard<'_, AgentDisk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }

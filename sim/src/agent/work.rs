@@ -147,7 +147,7 @@ impl OrderWorker {
     }
 
     async fn act(&mut self, name: &EntityName, memory: &EntityMemory, paused: bool) -> WorkTurn {
-        match action::next(memory, paused) {
+        match action::next(memory, &self.node.ledger(), paused) {
             action::ActionStep::Run(version) => {
                 self.change(name, |memory| memory.runs(&version));
                 *self.node.disk().begun.entry(version.clone()).or_insert(0) += 1;
@@ -156,6 +156,11 @@ impl OrderWorker {
                 tokio::time::sleep(Duration::from_millis(50 + self.chance.below(1_000))).await;
                 let (now, seed) = (self.clock.now(), self.chance.draw());
                 self.change(name, |memory| memory.finished(StepOutcome::Done, now, seed));
+                WorkTurn::Worked
+            }
+            action::ActionStep::Lose(version) => {
+                let (now, seed) = (self.clock.now(), self.chance.draw());
+                self.change(name, |memory| memory.loses(&version, false, now, seed));
                 WorkTurn::Worked
             }
             action::ActionStep::Acknowledge(version) => {

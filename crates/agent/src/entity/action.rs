@@ -16,14 +16,24 @@ use crate::config::recipe::ActionRecipe;
 impl EntityTask {
     /// Does the one step that follows from the assignment.
     pub(super) async fn act(&mut self, name: &ActionName, action: &ActionRecipe) -> NextStep {
-        match next(&self.entry.memory, self.paused.is_some()) {
+        match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
             ActionStep::Run(version) => self.run_once(name, action, &version).await,
+            ActionStep::Lose(version) => {
+                tracing::warn!(entity = %self.name, %version, "the ledger was lost: it may have run before");
+                let (now, seed) = (self.now(), self.seed());
+                self.entry.memory.loses(&version, action.idempotent, now, seed);
+                NextStep::Observe
+            }
             ActionStep::Acknowledge(version) => {
                 tracing::info!(entity = %self.name, %version, "acknowledged without a run");
                 self.entry.memory.acknowledges(&version);
                 NextStep::Observe
             }
             ActionStep::Rest(IdleReason::Paused) => self.rest_paused(None).await,
+            ActionStep::Rest(reason @ IdleReason::LedgerNotRecorded) => {
+                self.report(&AgentActivity::Held(reason.to_string()));
+                self.rest(None).await
+            }
             ActionStep::Rest(
                 IdleReason::UpToDate
                 | IdleReason::NoAssignment
@@ -43,6 +53,10 @@ impl EntityTask {
         self.entry.run = Some(run_name.clone());
         if let Err(reason) = self.keep().await {
             return self.hold(reason).await;
+        }
+        // Before the action runs: from now on, the loss of the entry is noticed.
+        if let Err(error) = self.context.ledger.mark_begun(&self.name).await {
+            return self.hold(error.to_string()).await;
         }
         tracing::info!(entity = %self.name, %version, action = %name, "runs");
         self.report(&AgentActivity::Step(ApplyProgress::Dynamic));

@@ -1,6 +1,7 @@
 //! The ledger's stored form: JSON with its schema version.
 
 mod envelope;
+mod identity;
 mod needs;
 mod services;
 mod statuses;
@@ -13,6 +14,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
 
+pub(super) use identity::{identity, identity_text};
 pub(super) use needs::{met, met_text};
 pub(super) use services::{services, services_text};
 pub(super) use statuses::{statuses, statuses_text};
@@ -62,6 +64,7 @@ enum RunOutcomeWord {
     Begun,
     Done,
     Failed,
+    Lost,
     Retry,
 }
 
@@ -158,6 +161,7 @@ impl TryFrom<ActionRunShape> for ActionRun {
             RunOutcomeWord::Begun => RunOutcome::Begun,
             RunOutcomeWord::Done => RunOutcome::Done,
             RunOutcomeWord::Failed => RunOutcome::Failed,
+            RunOutcomeWord::Lost => RunOutcome::Lost,
             RunOutcomeWord::Retry => RunOutcome::Retry,
         };
         Ok(Self { version: Version::parse(&from.version).map_err(|error| error.to_string())?, outcome })
@@ -170,6 +174,7 @@ impl From<&ActionRun> for ActionRunShape {
             RunOutcome::Begun => RunOutcomeWord::Begun,
             RunOutcome::Done => RunOutcomeWord::Done,
             RunOutcome::Failed => RunOutcomeWord::Failed,
+            RunOutcome::Lost => RunOutcomeWord::Lost,
             RunOutcome::Retry => RunOutcomeWord::Retry,
         };
         Self { version: from.version.to_string(), outcome }

@@ -21,6 +21,7 @@ fn entry() -> EntityEntry {
             version: version.clone(),
             number: AssignmentNumber::new(7),
             method: ApplyMethod::Apply,
+            ledger: None,
         }),
         running: Some(Version::parse("v1").unwrap()),
         touched: Some(version),
@@ -50,6 +51,29 @@ async fn what_is_stored_is_read_back() {
     assert_eq!(kept.met, met);
     assert_eq!(kept.order, Some(order));
     assert_eq!(kept.entities[&name()], entry());
+}
+
+#[tokio::test]
+async fn a_ledger_keeps_its_id_until_an_entry_is_lost_in_which_an_action_had_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = || Ledger::open(dir.path(), Tasks::new()).unwrap().0.id().clone();
+    let first = id();
+    let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    ledger.keep_entity(&name(), &entry()).await.unwrap();
+    assert_eq!(id(), first);
+    let entry = dir.path().join("ledger/entities/web.json");
+    let text = std::fs::read_to_string(&entry).unwrap();
+    std::fs::remove_file(&entry).unwrap();
+    assert_eq!(id(), first, "no action had begun");
+    std::fs::write(&entry, text).unwrap();
+    ledger.mark_begun(&name()).await.unwrap();
+    assert_eq!(id(), first);
+    std::fs::remove_file(&entry).unwrap();
+    let second = id();
+    assert_ne!(second, first);
+    assert_eq!(id(), second);
+    std::fs::remove_dir_all(dir.path().join("ledger")).unwrap();
+    assert!(![first, second].contains(&id()));
 }
 
 #[test]

@@ -139,6 +139,38 @@ async fn an_action_that_fails_is_not_run_again_and_pauses_the_rollout() {
     agent.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_lost_its_ledger_during_a_run_does_not_run_it_again_and_reports_it_as_lost() {
+    for lost in ["ledger", "ledger/entities/web.json"] {
+        let bench = Bench::new().await;
+        bench.join().await.unwrap();
+        let config = bench.configure(&bench.catalogue("sleep 1000", ""));
+        let mut first = child::agent(&config);
+        bench.set_action().await;
+        let version = bench.run_action().await;
+        bench.until("the action running", async || (bench.trace().len() == 1).then_some(())).await;
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let path = bench.data_dir().join(lost);
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap()
+        } else {
+            fs::remove_file(path).unwrap()
+        }
+        let config = bench.configure(&bench.catalogue("true", ""));
+        let mut second = child::agent(&config);
+        let evidence = bench.failure().await;
+        let said = "lost: the agent lost its ledger, so that nobody knows whether it ran; not run again";
+        assert_eq!(evidence.summary, said);
+        assert_eq!(bench.trace(), std::slice::from_ref(&version));
+        let next = bench.run_action().await;
+        bench.runs(&next).await;
+        assert_eq!(bench.trace(), [version, next]);
+        second.kill().unwrap();
+        second.wait().unwrap();
+    }
+}
+
 async fn cut_short(more: &str) -> (Bench, std::process::Child, String) {
     let bench = Bench::new().await;
     bench.join().await.unwrap();

@@ -45,6 +45,8 @@ pub struct Client {
     bearer: Option<Arc<HeaderValue>>,
     tls: rustls::ClientConfig,
     is_consistent: bool,
+    /// The revision that the object of a change must have.
+    only_at: Option<u64>,
 }
 
 impl Client {
@@ -115,7 +117,7 @@ impl Client {
             // The server does not ping agents; their requests show that they are alive.
             .http2_keep_alive_while_idle(is_machine)
             .build(connector);
-        Self { base, http, bearer, tls, is_consistent: false }
+        Self { base, http, bearer, tls, is_consistent: false, only_at: None }
     }
 
     /// A client of another server, by TLS, with the same identity. It shares the TLS sessions of this one, so
@@ -146,6 +148,12 @@ impl Client {
     #[must_use]
     pub fn consistent(self) -> Self {
         Self { is_consistent: true, ..self }
+    }
+
+    /// The same client for changes of an object that is at this revision, and no other.
+    #[must_use]
+    pub fn only_at(&self, revision: u64) -> Self {
+        Self { only_at: Some(revision), ..self.clone() }
     }
 
     /// Address of the server.
@@ -262,6 +270,9 @@ impl Client {
         }
         if let Some(bearer) = &self.bearer {
             builder = builder.header(header::AUTHORIZATION, HeaderValue::clone(bearer));
+        }
+        if let Some(revision) = self.only_at {
+            builder = builder.header(header::IF_MATCH, format!("\"{revision}\""));
         }
         builder
             .body(Full::new(body))

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::v1::annotation::Annotation;
 use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::entity as core;
-use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
+use bellwether_core::words::counter::{RequestNumber, Revision, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +119,17 @@ pub struct Entity {
     /// What it is; absent if it is not described.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Revision of the last change of the entity, to be given in `If-Match`. Absent in what is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+}
+
+impl Entity {
+    /// The entity of a record with its revision.
+    #[must_use]
+    pub fn at(record: &core::Entity, revision: Revision) -> Self {
+        Self { revision: Some(revision.get()), ..record.into() }
+    }
 }
 
 /// A request for a version of an entity.
@@ -213,6 +224,7 @@ impl From<&core::Entity> for Entity {
             labels: labels_out(&from.labels),
             owner,
             description,
+            revision: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
-use crate::shape::{ShapeError, map_from, read, try_map_from};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// How a node applies an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -88,6 +88,9 @@ pub struct Assignment {
     /// How the node applies the version; `apply` if absent.
     #[serde(default = "apply", skip_serializing_if = "is_apply")]
     pub method: ApplyMethod,
+    /// With an action: the ledger of the agent that alone may begin the run; absent until the node has reported one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
 }
 
 const fn apply() -> ApplyMethod {
@@ -145,7 +148,12 @@ impl TryFrom<Order> for core::Order {
 
 impl From<&core::Assignment> for Assignment {
     fn from(from: &core::Assignment) -> Self {
-        Self { version: from.version.to_string(), number: from.number.get(), method: from.method.into() }
+        Self {
+            version: from.version.to_string(),
+            number: from.number.get(),
+            method: from.method.into(),
+            ledger: from.ledger.as_ref().map(ToString::to_string),
+        }
     }
 }
 
@@ -153,6 +161,11 @@ impl TryFrom<Assignment> for core::Assignment {
     type Error = ShapeError;
     fn try_from(from: Assignment) -> Result<Self, ShapeError> {
         let number = AssignmentNumber::new(from.number);
-        Ok(Self { version: read("version", &from.version)?, number, method: from.method.try_into()? })
+        Ok(Self {
+            version: read("version", &from.version)?,
+            number,
+            method: from.method.try_into()?,
+            ledger: read_some("ledger", from.ledger.as_deref())?,
+        })
     }
 }

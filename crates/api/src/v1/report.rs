@@ -24,6 +24,9 @@ pub struct Report {
     pub agent_version: String,
     /// Generation of the order that the node has accepted.
     pub generation: u64,
+    /// The agent's ledger, a DNS label; another one means that the agent lost the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
     /// The state of each entity, by entity name, at most 256.
     #[serde(default)]
     pub entities: BTreeMap<String, EntityReport>,
@@ -114,6 +117,7 @@ impl From<&core::Report> for Report {
             node: from.node.to_string(),
             agent_version: from.agent_version.clone(),
             generation: from.generation.get(),
+            ledger: from.ledger.as_ref().map(ToString::to_string),
             entities: map_from(entities),
             statuses: map_from(statuses),
             received_at_ms: from.received_at.as_millis(),
@@ -143,6 +147,7 @@ impl TryFrom<Report> for core::Report {
             received_at: Timestamp::from_millis(from.received_at_ms),
             agent_version: from.agent_version.chars().take(64).collect(),
             generation: Generation::new(from.generation),
+            ledger: read_some("ledger", from.ledger.as_deref())?,
             entities: try_map_from(entities)?,
             statuses: try_map_from(statuses)?,
         })

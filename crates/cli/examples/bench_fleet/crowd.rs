@@ -201,6 +201,7 @@ impl Agent {
             node: self.name.clone(),
             agent_version: "bench".to_owned(),
             generation: order.map_or(0, |order| order.generation),
+            ledger: None,
             entities: done.collect(),
             statuses: BTreeMap::new(),
             received_at_ms: 0,

@@ -56,6 +56,9 @@ pub(crate) struct SetEntity {
     /// Description of the entity, one line of at most 1,000 bytes; empty to unset
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
+    /// Change it only if it is at this revision, as `entity get` shows it; exit 6 otherwise
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) if_revision: Option<u64>,
     #[command(flatten)]
     pub(crate) policy: PolicyFlags,
 }

@@ -53,10 +53,15 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
 
 /// Creates an entity or changes it, and reports what changed. What is not given stays as it is.
 async fn change(context: &Context, set: SetEntity) -> Result<(), Failure> {
-    let name = set.name.clone();
+    let (name, only_at) = (set.name.clone(), set.if_revision);
     let patch = patch(set)?;
     let names_targets = patch.selector.is_some() || patch.external.is_some();
-    let patched = match context.client.patch_entity(&context.namespace, &name, &patch).await {
+    let (client, namespace) = (&context.client, &context.namespace);
+    let patched = match only_at {
+        None => client.patch_entity(namespace, &name, &patch).await,
+        Some(revision) => client.patch_entity_at(namespace, &name, &patch, revision).await,
+    };
+    let patched = match patched {
         Err(CallError::Problem(problem)) if problem.code == Code::NotFound && !names_targets => {
             return Err(without_targets(context, &name).await?);
         }
@@ -178,6 +183,7 @@ pub(super) fn sheet(entity: &Entity, desired: Option<&str>) -> String {
         lines.push(format!("requested    {version} ({kind} by {by}{reason})"));
     }
     lines.extend(policy_lines(&entity.policy));
+    lines.extend(entity.revision.map(|revision| format!("revision     {revision}")));
     lines.join("\n")
 }
 

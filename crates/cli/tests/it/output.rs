@@ -115,6 +115,22 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
     let events = text(&place.run(&["events", "--about", "shop"]).stdout);
     assert!(events.contains("policy.batch 10% → 20% (admin)"), "the event names the field: {events}");
     assert!(events.contains("owner - → shop team (admin)"), "{events}");
+    let shown = place.run(&["entity", "get", "shop", "-o", "json"]).stdout;
+    let revision = serde_json::from_slice::<Value>(&shown).unwrap()["revision"].to_string();
+    let set =
+        |owner: &str| place.run(&["entity", "set", "shop", "--owner", owner, "--if-revision", &revision]);
+    assert_eq!(set("team one").status.code(), Some(0));
+    let late = set("team two");
+    assert_eq!(late.status.code(), Some(6), "{}", text(&late.stderr));
+    assert!(text(&late.stderr).contains(&format!("at revision {revision}: it is at revision ")));
+    assert_eq!(code(&place.run(&["-n", "depot", "entity", "set", "lift", "--external"])), 0);
+    assert_eq!(text(&place.run(&["namespace", "list", "-o", "name"]).stdout), "default\ndepot\n");
+    let full = place.run(&["namespace", "delete", "depot", "--yes"]);
+    assert_eq!(code(&full), 7, "{}", text(&full.stderr));
+    assert!(text(&full.stderr).contains("it contains 1 entity"));
+    assert_eq!(code(&place.run(&["-n", "depot", "entity", "delete", "lift", "--yes"])), 0);
+    let deleted = place.run(&["namespace", "delete", "depot", "--yes"]);
+    assert_eq!((code(&deleted), text(&deleted.stderr).as_str()), (0, "namespace depot: deleted\n"));
     let quiet = place.run(&["entity", "set", "shop", "--batch", "30%", "-q"]);
     assert_eq!((code(&quiet), text(&quiet.stderr)), (0, String::new()));
     let started = place.run(&["rollout", "start", "shop", "v2", "--batch", "50%"]);

@@ -10,13 +10,15 @@ use crate::world::fleet::Fleet;
 
 /// New orders for every node whose last one is outdated.
 ///
-/// Woken by: target states, node pauses, orders.
+/// Woken by: target states, node pauses, orders, the ledgers in reports.
 #[must_use]
 pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
     let changesets = fleet.stale_orders.iter().map(|name| {
-        let last = fleet.orders.get(name).map_or(Generation::ZERO, |kept| kept.value.generation);
+        let last = fleet.orders.get(name).map(|kept| &*kept.value);
         let content = fleet.contents.get(name).cloned().unwrap_or_default();
-        let order = Order { generation: last.next(), term, content };
+        let content = content.bound(last.map(|last| &last.content), fleet.ledger(name));
+        let generation = last.map_or(Generation::ZERO, |last| last.generation).next();
+        let order = Order { generation, term, content };
         Changeset { writes: vec![Write::put(Record::Order(name.clone(), order))], events: vec![] }
     });
     Verdict { changesets: changesets.collect(), wake: None }

@@ -3,10 +3,11 @@
 
 use alloc::string::ToString;
 
-use super::memory::{ActionRun, ApplyProgress, EntityMemory, RunOutcome, StepOutcome};
+use super::memory::{ActionRun, ApplyProgress, EntityMemory, LOST, RunOutcome, StepOutcome};
 use super::plan::IdleReason;
 use crate::records::evidence::Evidence;
 use crate::records::order::ApplyMethod;
+use crate::words::name::LedgerId;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
@@ -15,15 +16,20 @@ use crate::words::version::Version;
 pub enum ActionStep {
     /// Run it.
     Run(Version),
+    /// Record that nobody knows whether the version ran, without running anything.
+    Lose(Version),
     /// Record the version as run, without running anything.
     Acknowledge(Version),
     /// Do nothing, for this reason, until the assignment changes.
     Rest(IdleReason),
 }
 
-/// The next step for an action.
+/// The next step for an action of an agent with this ledger.
+///
+/// An order names the ledger that may begin a run. Where it is not this one, an agent before this one may have begun the
+/// run and have lost its ledger.
 #[must_use]
-pub fn next(memory: &EntityMemory, paused: bool) -> ActionStep {
+pub fn next(memory: &EntityMemory, ledger: &LedgerId, paused: bool) -> ActionStep {
     let Some(wanted) = &memory.wanted else { return ActionStep::Rest(IdleReason::NoAssignment) };
     let version = wanted.version.clone();
     if memory.settled() == Some(&version) {
@@ -31,17 +37,21 @@ pub fn next(memory: &EntityMemory, paused: bool) -> ActionStep {
     }
     let ran = memory.ran.as_ref();
     match ran.filter(|ran| ran.version == version).map(|ran| ran.outcome) {
-        Some(RunOutcome::Failed) => return ActionStep::Rest(IdleReason::AttemptsExhausted),
+        Some(RunOutcome::Failed | RunOutcome::Lost) => {
+            return ActionStep::Rest(IdleReason::AttemptsExhausted);
+        }
         Some(RunOutcome::Begun | RunOutcome::Retry) | None => {}
         // A different version was acknowledged meanwhile.
         Some(RunOutcome::Done) => return ActionStep::Acknowledge(version),
     }
     match wanted.method {
         ApplyMethod::Run if ran.is_none_or(|ran| may_run(&version, ran)) => {
-            if paused {
-                ActionStep::Rest(IdleReason::Paused)
-            } else {
-                ActionStep::Run(version)
+            let known = ran.is_some_and(|ran| ran.version == version);
+            match &wanted.ledger {
+                Some(bound) if !known && bound != ledger => ActionStep::Lose(version),
+                None if !known => ActionStep::Rest(IdleReason::LedgerNotRecorded),
+                Some(_) | None if paused => ActionStep::Rest(IdleReason::Paused),
+                Some(_) | None => ActionStep::Run(version),
             }
         }
         ApplyMethod::Run | ApplyMethod::Acknowledge | ApplyMethod::Apply | ApplyMethod::Render => {
@@ -71,6 +81,19 @@ impl EntityMemory {
         };
         self.end(run);
         self.ended(progress, outcome, now, seed);
+    }
+
+    /// Called when an agent before this one may have begun the run, and lost its ledger. An idempotent action is run
+    /// again.
+    pub fn loses(&mut self, version: &Version, idempotent: bool, now: Timestamp, seed: u64) {
+        self.runs(version);
+        if idempotent {
+            self.end(RunOutcome::Retry);
+        } else {
+            let evidence = Evidence { summary: LOST.to_string(), ..Evidence::default() };
+            self.finished(StepOutcome::Failed(evidence), now, seed);
+            self.end(RunOutcome::Lost);
+        }
     }
 
     /// Records a version as run that ran elsewhere, before this node's time, or is older than the last run

@@ -12,6 +12,9 @@ use crate::words::version::Version;
 /// service that ends soon after every start is tried less and less often.
 pub const STEADY: Span = Span::from_secs(60);
 
+/// Evidence of a run that may have begun under a ledger that was lost.
+pub const LOST: &str = "lost: the agent lost its ledger, so that nobody knows whether it ran; not run again";
+
 /// What an agent remembers about one entity. It is on disk before the step it describes starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntityMemory {
@@ -51,6 +54,8 @@ pub enum RunOutcome {
     Done,
     /// It failed, or its outcome is unknown.
     Failed,
+    /// The ledger that alone could begin it was lost: nobody knows whether it ran.
+    Lost,
     /// It was interrupted, and may run again.
     Retry,
 }
@@ -109,8 +114,13 @@ impl EntityMemory {
         }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
             // Assigning the same version again does not restart its run, and a failed run stays failed.
-            if ran.outcome == RunOutcome::Failed && self.failure_reason.is_none() {
-                let summary = "it ran here before and failed; not run again".to_string();
+            let failure = match ran.outcome {
+                RunOutcome::Failed => Some("it ran here before and failed; not run again"),
+                RunOutcome::Lost => Some(LOST),
+                RunOutcome::Begun | RunOutcome::Done | RunOutcome::Retry => None,
+            };
+            if let Some(summary) = failure.filter(|_| self.failure_reason.is_none()) {
+                let summary = summary.to_string();
                 let evidence = Evidence { summary, ..Evidence::default() };
                 self.failure_reason = Some(FailureReason::Failed { aim: ApplyProgress::Dynamic, evidence });
                 self.failed_attempts = self.failed_attempts.max(1);

@@ -36,6 +36,9 @@ pub enum IdleReason {
     /// The last attempt failed; the next one follows after the back-off.
     #[error("the last attempt failed; retrying later")]
     BackingOff,
+    /// The control plane has not recorded this agent's ledger yet, without which no action begins.
+    #[error("the control plane has not recorded this agent's ledger yet")]
+    LedgerNotRecorded,
     /// An action ran, failed, and is not run again.
     #[error("it ran once and failed; it is not run again")]
     AttemptsExhausted,

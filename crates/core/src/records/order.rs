@@ -7,7 +7,7 @@ use alloc::string::String;
 use super::entity::EntityKind;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Generation, Term};
-use crate::words::name::EntityName;
+use crate::words::name::{EntityName, LedgerId};
 use crate::words::version::Version;
 
 /// The desired state of one node.
@@ -40,6 +40,53 @@ pub struct Assignment {
     pub number: AssignmentNumber,
     /// How the node gets to the version.
     pub method: ApplyMethod,
+    /// With an action: the ledger that alone may begin the run; `None` until the node has reported one. Set when the
+    /// order is written, and kept as long as the version is assigned: another ledger means that the first one was lost.
+    pub ledger: Option<LedgerId>,
+}
+
+impl OrderContent {
+    /// The content to write after `last` for a node that reports this ledger.
+    #[must_use]
+    pub fn bound(mut self, last: Option<&Self>, ledger: Option<&LedgerId>) -> Self {
+        for (name, assignment) in &mut self.entities {
+            let before = last.and_then(|last| last.entities.get(name));
+            assignment.ledger = assignment.ledger_after(before, ledger).cloned();
+        }
+        self
+    }
+
+    /// Whether this content, as written, still holds for what is wanted of a node that reports this ledger.
+    #[must_use]
+    pub fn is_current(&self, wanted: &Self, ledger: Option<&LedgerId>) -> bool {
+        let same = |(name, written): (&EntityName, &Assignment),
+                    (other, assigned): (&EntityName, &Assignment)| {
+            name == other
+                && written.version == assigned.version
+                && written.number == assigned.number
+                && written.method == assigned.method
+                && written.ledger.as_ref() == assigned.ledger_after(Some(written), ledger)
+        };
+        self.paused == wanted.paused
+            && self.entities.len() == wanted.entities.len()
+            && self.entities.iter().zip(&wanted.entities).all(|(written, assigned)| same(written, assigned))
+    }
+}
+
+impl Assignment {
+    /// The ledger that alone may begin the run, after the assignment last written.
+    fn ledger_after<'a>(
+        &self,
+        last: Option<&'a Self>,
+        reported: Option<&'a LedgerId>,
+    ) -> Option<&'a LedgerId> {
+        let kept = last.filter(|last| last.version == self.version).and_then(|last| last.ledger.as_ref());
+        match self.method {
+            ApplyMethod::Apply | ApplyMethod::Render => None,
+            ApplyMethod::Run => kept.or(reported),
+            ApplyMethod::Acknowledge => kept,
+        }
+    }
 }
 
 /// How a node gets to a version.

@@ -28,6 +28,7 @@ use crate::rollout::observation::Observation;
 use crate::rollout::thresholds::{RolloutSize, Thresholds};
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
+use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
 /// An entity with all its targets, ordered as its rollout updates them.
@@ -214,6 +215,12 @@ impl Board {
     #[must_use]
     pub fn is_available(&self, name: &TargetName) -> bool {
         self.member(name).is_some_and(|member| member.place.member && !member.place.unavailable)
+    }
+
+    /// Whether more than `limit` targets change their state at the next decision by their reports or by time alone.
+    #[must_use]
+    pub fn has_due_beyond(&self, limit: usize, now: Timestamp) -> bool {
+        self.tree.has_due_beyond(limit, now)
     }
 
     /// The desired version of a target, and the assignment number that its reports must carry; `None` when it

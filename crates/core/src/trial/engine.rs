@@ -1,5 +1,5 @@
 //! The rollout engine as a library: entities, their targets and their history in memory, decided after every
-//! call. Owns no clock: every call gets the time as an argument.
+//! call. Owns no clock: every call gets the time as an argument. An [`EngineStore`] keeps it over restarts.
 //!
 //! # Blue and green
 //!
@@ -58,8 +58,10 @@
 //! ```
 
 mod entity;
+mod saved;
 
 use self::entity::EngineEntity;
+pub use self::saved::{EngineChange, EngineStore};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -68,6 +70,7 @@ use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, TargetSource};
 use crate::records::event::EventDraft;
 use crate::records::external::{StalenessLimits, due};
+use crate::records::key::LocatedRecord;
 use crate::records::policy::{Policy, PolicyError};
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
@@ -79,10 +82,12 @@ use crate::rollout::hook_question::HookQuestion;
 use crate::rollout::observation::Observation;
 use crate::rollout::operations;
 use crate::rollout::operations::OperationRefusal;
+use crate::words::counter::Revision;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, Namespace, TargetName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
+use crate::world::World;
 
 /// Entities by namespace and name, in memory.
 #[derive(Debug, Clone, Default)]
@@ -288,6 +293,41 @@ impl RolloutEngine {
     /// Removes and returns the events since the last call.
     pub fn take_events(&mut self, namespace: &Namespace, entity: &EntityName) -> Vec<EventDraft> {
         core::mem::take(&mut self.world(namespace, entity).events)
+    }
+
+    /// An engine with what was saved. The time until `now`, in which nobody listened, counts towards no deadline, and no
+    /// target becomes silent for it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn load<S: EngineStore>(store: &mut S, now: Timestamp) -> Result<Self, S::Error> {
+        let located = |(namespace, record)| (LocatedRecord::Namespaced(namespace, record), Revision::new(1));
+        let world = World::load(store.load()?.into_iter().map(located), Revision::new(1));
+        let mut engine = Self::new();
+        for (namespace, fleet) in &world.fleets {
+            for name in fleet.entities.keys() {
+                let loaded = EngineEntity::loaded(fleet, name, now);
+                engine.entities.extend(loaded.map(|entity| ((namespace.clone(), name.clone()), entity)));
+            }
+        }
+        Ok(engine)
+    }
+
+    /// Saves what changed since the last save; calls the store only if anything did. To be called before the versions that
+    /// [`orchestrate`](Self::orchestrate) returned are passed on, so that no target runs one that is forgotten.
+    ///
+    /// # Errors
+    /// Those of the store; nothing is saved then, and the next call saves it.
+    pub fn save<S: EngineStore>(&mut self, store: &mut S) -> Result<(), S::Error> {
+        let mut changes = Vec::new();
+        for ((namespace, name), entity) in &self.entities {
+            changes.extend(entity.changes(name).map(|change| (namespace.clone(), change)));
+        }
+        if !changes.is_empty() {
+            store.save(&changes)?;
+            self.entities.values_mut().for_each(EngineEntity::saved);
+        }
+        Ok(())
     }
 
     fn world(&mut self, namespace: &Namespace, entity: &EntityName) -> &mut EngineEntity {

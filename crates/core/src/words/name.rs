@@ -90,6 +90,8 @@ names! {
     /// A target of an entity: a node's name, or a name that a controller reports. 1 to 253 bytes of letters,
     /// digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group, and no part is empty.
     TargetName: "target name", grouped;
+    /// An agent's ledger, from its first write to its loss. A DNS label.
+    LedgerId: "ledger id", label;
     /// A category of node status, such as `configure`. A DNS label.
     Category: "status category", label;
     /// A check on a node. A DNS label.

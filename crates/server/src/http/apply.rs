@@ -1,6 +1,7 @@
 //! Documents over HTTP: applying them, and reading what there is as documents.
 
 use axum::extract::State;
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
 use bellwether_api::v1::page::Page;
 
@@ -16,6 +17,12 @@ pub(crate) async fn apply(
     NamespacePath(namespace): NamespacePath,
     JsonBody(request): JsonBody<ApplyRequest>,
 ) -> Result<JsonAnswer<Applied>, Failure> {
+    for document in &request.documents {
+        if let Document::Entity(entity) = document {
+            let at = |error: ShapeError| error.within(&format!("entity {}", entity.name));
+            app.hooks.knows_tokens(&entity.policy).map_err(at)?;
+        }
+    }
     Ok(JsonAnswer(ops::apply::apply(&app.transactor, &namespace, &identity, &request).await?))
 }
 

@@ -7,7 +7,7 @@ use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
 use bellwether_api::v1::page::Page;
 
 use super::auth::Authenticated;
-use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, QueryParams};
+use super::input::{Entity, IfMatch, JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -22,7 +22,7 @@ pub(crate) async fn list(
     query.only(&[])?;
     let world = app.world();
     let entities = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.entities.values());
-    let items = entities.map(|kept| (&*kept.value).into()).collect();
+    let items = entities.map(|kept| Shape::at(&kept.value, kept.revision)).collect();
     Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn get(
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| fleet.entities.get(&name));
-    found.map(|kept| JsonAnswer((&*kept.value).into())).ok_or_else(|| missing(&name))
+    found.map(|kept| JsonAnswer(Shape::at(&kept.value, kept.revision))).ok_or_else(|| missing(&name))
 }
 
 pub(crate) async fn put(
@@ -43,6 +43,7 @@ pub(crate) async fn put(
     Entity(name): Entity,
     JsonBody(spec): JsonBody<EntitySpec>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
+    app.hooks.knows_tokens(&spec.policy)?;
     ops::entity::set(&app.transactor, &namespace, &caller.actor(), &name, &spec).await?;
     Ok(JsonAnswer(Empty {}))
 }
@@ -51,11 +52,19 @@ pub(crate) async fn patch(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), Entity(name)): (NamespacePath, Entity),
+    IfMatch(only_at): IfMatch,
     JsonBody(patch): JsonBody<EntityPatch>,
 ) -> Result<JsonAnswer<PatchedEntity>, Failure> {
+    app.hooks.knows_tokens(&patch.policy)?;
     let actor = caller.actor();
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &actor };
-    Ok(JsonAnswer(ops::entity::patch(&app.transactor, scope, &patch).await?))
+    let mut patched = ops::entity::patch(&app.transactor, scope, &patch, only_at).await?;
+    let world = app.world();
+    let now = world.fleets.get(&namespace).and_then(|fleet| fleet.entities.get(&name));
+    // Another change may have followed; its revision is not that of this answer.
+    let same = now.filter(|kept| Shape::from(&*kept.value) == patched.after);
+    patched.after.revision = same.map(|kept| kept.revision.get());
+    Ok(JsonAnswer(patched))
 }
 
 pub(crate) async fn delete(

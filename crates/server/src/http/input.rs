@@ -12,6 +12,7 @@ use bellwether_core::words::name::{
     Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServiceName, SlotName,
 };
 use bytes::Bytes;
+use http::Method;
 use http::request::Parts;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -70,20 +71,19 @@ impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     }
 }
 
-/// The namespace in the path, which exists.
+/// The namespace in the path, which exists, or is created by the object that this request creates.
 pub(crate) struct NamespacePath(pub(crate) Namespace);
 
 impl FromRequestParts<AppState> for NamespacePath {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let namespace: Namespace = param(parts, app, "ns").await?;
-        if app.known(&namespace) {
+        let creates =
+            matches!(parts.method, Method::PUT | Method::PATCH) || parts.uri.path().ends_with("/apply");
+        if creates || app.known(&namespace) {
             return Ok(Self(namespace));
         }
-        let mut known: Vec<String> = app.world().fleets.keys().map(ToString::to_string).collect();
-        known.push("default".to_owned());
-        known.sort();
-        known.dedup();
+        let known: Vec<String> = app.world().namespaces().iter().map(ToString::to_string).collect();
         let hint = format!("known namespaces: {}", known.join(", "));
         Err(Failure::new(Code::NotFound, format!("cannot find namespace {namespace}")).hint(hint))
     }
@@ -130,6 +130,20 @@ where
     let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
     let place = if key == "ns" { "namespace" } else { key };
     Ok(read(place, &text.unwrap_or_default())?)
+}
+
+/// The header `If-Match`: the revision that the object must have, in quotes, as an `ETag` has it; none if it is absent.
+pub(crate) struct IfMatch(pub(crate) Option<Revision>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let Some(value) = parts.headers.get(http::header::IF_MATCH) else { return Ok(Self(None)) };
+        let text = value.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
+        let revision = text.and_then(|text| text.parse().ok()).map(Revision::new);
+        let refused = || ShapeError::at("If-Match", "expected one revision in quotes, such as \"42\"").into();
+        revision.map(|revision| Self(Some(revision))).ok_or_else(refused)
+    }
 }
 
 /// A query string as pairs. Unknown parameters are refused.

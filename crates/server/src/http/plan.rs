@@ -23,6 +23,7 @@ pub(crate) async fn plan(
     Entity(name): Entity,
     JsonBody(request): JsonBody<NewPlan>,
 ) -> Result<JsonAnswer<Plan>, Failure> {
+    app.hooks.knows_tokens(&request.policy)?;
     let (world, now) = (app.world(), app.transactor.now());
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
     let (version, case) = ops::plan::case(&world, scope, &request, now)?;

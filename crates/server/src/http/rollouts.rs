@@ -36,6 +36,7 @@ pub(crate) async fn start(
     JsonBody(request): JsonBody<NewRollout>,
 ) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
+    app.hooks.knows_tokens(&request.policy)?;
     let started = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
     Ok(JsonAnswer(started))
 }

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
+use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
 use crate::leadership::Leadership;
 use crate::metrics::Metrics;
@@ -40,6 +41,8 @@ pub struct AppParts {
     pub store: Store,
     /// Concurrency limits.
     pub admission: Admission,
+    /// Settings of hooks.
+    pub hooks: Arc<HookSettings>,
     /// Counters.
     pub metrics: Metrics,
     /// This server's name.
@@ -68,7 +71,7 @@ impl AppState {
 
     /// Whether a namespace exists: `default`, or one with records.
     pub(crate) fn known(&self, namespace: &Namespace) -> bool {
-        namespace.as_str() == "default" || self.world().fleets.contains_key(namespace)
+        self.world().has_namespace(namespace)
     }
 }
 

@@ -10,7 +10,7 @@ use bellwether_core::records::entity::{Entity, EntityInfo, EntityKind, TargetSou
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::counter::RequestNumber;
+use bellwether_core::words::counter::{RequestNumber, Revision};
 use bellwether_core::words::name::{Actor, EntityName, Namespace, ProfileName};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
@@ -46,24 +46,47 @@ pub async fn set(
 /// Changes single fields of an entity, or creates it if its targets are named; returns it before and after.
 ///
 /// # Errors
-/// As [`set`], and [`OpError::NotFound`] for an entity that does not exist, if no targets are named.
+/// As [`set`], [`OpError::NotFound`] for an entity that does not exist, if no targets are named, and [`OpError::Moved`] for
+/// one that is not at the revision `only_at`, if that is given.
 pub async fn patch(
     transactor: &Transactor,
     scope: EntityScope<'_>,
     patch: &EntityPatch,
+    only_at: Option<Revision>,
 ) -> Result<PatchedEntity, OpError> {
     let EntityScope { namespace, entity: name, actor } = scope;
     wait_until_removed(transactor, namespace, name).await;
     transactor
         .change(namespace, actor, |_, fleet, _| {
+            is_at(fleet, name, only_at)?;
             let old = known(fleet, name)?;
-            let before = old.as_ref().map(v1::entity::Entity::from);
+            let kept = fleet.entities.get(name);
+            let before = kept.map(|kept| v1::entity::Entity::at(&kept.value, kept.revision));
             let spec = patch.applied_to(before.as_ref())?;
             let spec = spec.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
             let (new, changeset) = changed_to(fleet, name, old.as_ref(), &spec)?;
             Ok((changeset, PatchedEntity { before, after: (&new).into() }))
         })
         .await
+}
+
+/// Refuses an entity that is not at the revision that a change is based on.
+pub(crate) fn is_at(fleet: &Fleet, name: &EntityName, only_at: Option<Revision>) -> Result<(), OpError> {
+    let found = fleet.entities.get(name).map(|kept| kept.revision);
+    match only_at {
+        None => Ok(()),
+        Some(expected) if found == Some(expected) => Ok(()),
+        Some(expected) => {
+            let is =
+                found.map_or_else(|| "it does not exist".to_owned(), |at| format!("it is at revision {at}"));
+            Err(OpError::Moved {
+                reason: format!("change entity {name} at revision {expected}: {is}"),
+                hint: format!(
+                    "read it again, then repeat the change if it still applies: bellwether entity get {name}"
+                ),
+            })
+        }
+    }
 }
 
 /// The entity as it is. Refuses a name that is still being removed.

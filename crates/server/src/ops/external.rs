@@ -29,6 +29,10 @@ const PER_COMMIT: usize = 50;
 /// Longest wait of a response for the decisions that follow from the reports.
 const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 
+/// Most targets about which decisions may be due, of a response that waits for them: their records are written within some
+/// hundred milliseconds. With more of them, it contains what is decided already.
+const AWAITED: usize = 1_000;
+
 /// One line of a controller's reports.
 #[derive(Debug, Clone)]
 enum ReportLine {
@@ -245,9 +249,7 @@ pub async fn expected(
     scope: EntityScope<'_>,
     names: &[TargetName],
 ) -> Result<ExpectedVersions, OpError> {
-    let mut worlds = transactor.follow();
-    let decided = worlds.wait_for(|world| is_decided(world, scope, transactor.now()));
-    if tokio::time::timeout(DECIDED_WITHIN, decided).await.is_err() {
+    if tokio::time::timeout(DECIDED_WITHIN, decided(transactor, scope)).await.is_err() {
         tracing::warn!(entity = %scope.entity, "answering a controller before all decisions were made");
     }
     let mut assigned = BTreeMap::new();
@@ -280,12 +282,28 @@ pub async fn expected(
     })
 }
 
-/// Whether another decision would change nothing.
+/// Waits until another decision would change nothing, or too much to wait for.
+async fn decided(transactor: &Transactor, scope: EntityScope<'_>) {
+    let mut worlds = transactor.follow();
+    loop {
+        // A clone: while the world is borrowed, no other is published.
+        let world = worlds.borrow_and_update().clone();
+        if is_decided(&world, scope, transactor.now()) || worlds.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether another decision would change nothing, or more than a response waits for.
 fn is_decided(world: &World, scope: EntityScope<'_>, now: Timestamp) -> bool {
     let board = world.fleets.get(scope.namespace).and_then(|fleet| fleet.boards.get(scope.entity));
     board.is_none_or(|board| {
+        if board.has_due_beyond(AWAITED, now) {
+            return true;
+        }
         let verdict = decide(board, &world.environment(scope.namespace, scope.entity), now);
-        verdict.targets.is_empty() && verdict.progress.is_none() && verdict.rollouts.is_empty()
+        let nothing = verdict.targets.is_empty() && verdict.progress.is_none() && verdict.rollouts.is_empty();
+        nothing || verdict.targets.len() > AWAITED
     })
 }
 

@@ -72,6 +72,7 @@ pub async fn set_status(
                 received_at: now,
                 agent_version: String::new(),
                 generation: Default::default(),
+                ledger: None,
                 entities: Default::default(),
                 statuses: Default::default(),
             });

@@ -171,6 +171,7 @@ impl Node {
             node: self.name.clone(),
             agent_version: "test".to_owned(),
             generation: 0,
+            ledger: None,
             entities: BTreeMap::new(),
             statuses: BTreeMap::new(),
             received_at_ms: 0,

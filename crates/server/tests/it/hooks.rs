@@ -1,15 +1,18 @@
 //! Hooks: selection, approval, monitoring and removal by controllers.
 
+use bellwether_api::problem::Code;
+use bellwether_api::v1::apply::ApplyRequest;
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::entity::patch::EntityPatch;
 use bellwether_api::v1::policy::{Hook, Hooks, Policy};
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::rollout::status::RolloutWait;
-use bellwether_api::v1::rollout::{RolloutState, RolloutView};
+use bellwether_api::v1::rollout::{NewRollout, RolloutState, RolloutView};
 use bellwether_core::words::name::Actor;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::harness::{Installation, Node, policy, set_entity, until, version};
+use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
 use crate::hooked::{Controller, ReceivedQuestion, Say, eventually, hook, some};
 
 fn hooked(hooks: Hooks) -> Policy {
@@ -154,8 +157,42 @@ async fn timeouts_and_refused_connections_are_distinguished() {
     set_entity(&admin, approving(nobody.clone())).await;
     let reason = format!("cannot connect to {address}: ");
     until(&admin, |view| waits(view, "approval", &reason)).await;
-    set_entity(&admin, approving(Hook { token: some("unheard-of"), ..nobody })).await;
-    let reason = "the server's configuration has no token named unheard-of (hook_tokens)";
+}
+
+#[tokio::test]
+async fn a_token_that_the_server_does_not_have_is_refused_where_a_policy_names_it() {
+    let mut installation = Installation::new().await;
+    let board = Actor::parse("board").unwrap();
+    installation.config.hooks.tokens.insert(board.clone(), installation.config.data_dir.join("hook-token"));
+    installation.restart().await;
+    let admin = installation.admin();
+    let _nodes = nodes(&installation, 1).await;
+    let of = |token: &str| approving(Hook { token: some(token), ..hook("http://localhost:1/") });
+    set_entity(&admin, of("board")).await;
+    let spec =
+        EntitySpec { selector: "role=web".to_owned(), policy: of("unheard-of"), ..EntitySpec::default() };
+    let patch = EntityPatch { policy: of("unheard-of"), ..EntityPatch::default() };
+    let start = NewRollout { policy: of("unheard-of"), ..version("v1") };
+    let document = json!({ "kind": "entity", "name": "web", "selector": "all", "policy": spec.policy });
+    let apply: ApplyRequest = serde_json::from_value(json!({ "documents": [document] })).unwrap();
+    for refused in [
+        problem(admin.set_entity("default", "web", &spec).await),
+        problem(admin.patch_entity("default", "web", &patch).await),
+        problem(admin.start_rollout("default", "web", &start).await),
+        problem(admin.apply("default", &apply).await),
+    ] {
+        let (code, detail) = refused;
+        assert_eq!(code, Code::Invalid, "{detail}");
+        let reason = "policy.hooks.approval.token: \"unheard-of\" is not in hook_tokens of this server's configuration";
+        assert!(detail.contains(reason), "{detail}");
+    }
+    assert_eq!(admin.entity("default", "web").await.unwrap().policy.hooks, of("board").hooks);
+    // Taken from the configuration later, it holds the rollout.
+    installation.config.hooks.tokens.remove(&board);
+    installation.restart().await;
+    let admin = installation.admin();
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let reason = "the server's configuration has no token named board (hook_tokens)";
     until(&admin, |view| waits(view, "approval", reason)).await;
 }
 

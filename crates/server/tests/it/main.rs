@@ -23,6 +23,7 @@ mod harness;
 mod hooked;
 mod hooks;
 mod monitors;
+mod namespaces;
 mod openapi;
 mod pauses;
 mod plans;

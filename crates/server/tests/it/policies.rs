@@ -79,6 +79,42 @@ async fn people_who_change_different_fields_at_once_all_succeed() {
 }
 
 #[tokio::test]
+async fn of_two_changes_at_one_revision_one_is_made_and_the_other_learns_the_present_revision() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    let at = async || admin.entity("default", "web").await.unwrap().revision.unwrap();
+    for round in 0..8 {
+        let before = at().await;
+        let of = |team: &str| {
+            let owner = Some(format!("team {team} {round}"));
+            EntityPatch { owner, ..EntityPatch::default() }
+        };
+        let (blue, green) = (of("blue"), of("green"));
+        let (one, other) = tokio::join!(
+            admin.patch_entity_at("default", "web", &blue, before),
+            admin.patch_entity_at("default", "web", &green, before),
+        );
+        let (made, lost) = if one.is_ok() { (one, other) } else { (other, one) };
+        let made = made.unwrap();
+        let now = at().await;
+        assert_eq!((made.before.unwrap().revision, made.after.revision), (Some(before), Some(now)));
+        let (code, detail) = problem(lost);
+        assert_eq!(code, Code::Conflict, "{detail}");
+        let said = format!("cannot change entity web at revision {before}: it is at revision {now}");
+        assert_eq!(detail, said);
+        assert_eq!(admin.entity("default", "web").await.unwrap().owner, made.after.owner);
+    }
+    let before = at().await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let lost = admin.patch_entity_at("default", "web", &EntityPatch::default(), before).await;
+    assert_eq!(problem(lost).0, Code::Conflict, "a request for a version is a change");
+    let all = EntityPatch { selector: Some("all".to_owned()), ..EntityPatch::default() };
+    let (code, detail) = problem(admin.patch_entity_at("default", "new", &all, before).await);
+    assert_eq!((code, detail.contains("it does not exist")), (Code::Conflict, true), "{detail}");
+}
+
+#[tokio::test]
 async fn a_change_makes_an_entity_only_with_targets_and_never_changes_what_it_is() {
     let installation = Installation::new().await;
     let admin = installation.admin();

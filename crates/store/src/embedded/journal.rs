@@ -87,6 +87,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Whether the database holds everything that it holds.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.end == 0
+    }
+
     /// Whether the database should be made durable now.
     pub(super) fn is_due(&self) -> bool {
         self.end >= LONG

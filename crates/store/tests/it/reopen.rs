@@ -34,6 +34,37 @@ async fn state_past_and_watches_go_on() {
 }
 
 #[tokio::test]
+async fn a_file_that_grew_shrinks_once_its_records_are_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = || std::fs::metadata(dir.path().join("store.redb")).unwrap().len();
+    let store = open(dir.path());
+    let value = "x".repeat(200_000);
+    for number in 0..160 {
+        commit(&store, [put(&format!("large/{number}"), &value), put(&format!("small/{number}"), "1")]).await;
+    }
+    store.close().await;
+    let grown = size();
+    assert!(grown > 32 << 20, "{grown} bytes");
+    let store = open(dir.path());
+    assert!(size() * 2 > grown, "a file in use stays");
+    let mut last = Revision(0);
+    for number in 0..160 {
+        last = commit(&store, [delete(&format!("large/{number}"))]).await;
+    }
+    store.compact(last).await.unwrap();
+    store.close().await;
+    let store = open(dir.path());
+    assert!(size() < 4 << 20, "{} bytes of {grown}", size());
+    let kept = store.list(Range::all(), None, 1_000).await.unwrap().entries;
+    assert_eq!(kept.len(), 160);
+    assert!(commit(&store, [put("a", "1")]).await > last);
+    store.close().await;
+    let store = open(dir.path());
+    assert_eq!(store.list(Range::all(), None, 1_000).await.unwrap().entries.len(), 161);
+    store.close().await;
+}
+
+#[tokio::test]
 async fn a_lease_is_still_held_and_still_ends() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());

@@ -14,6 +14,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         version: format!("v{generation}"),
         number: generation,
         method: v1::order::ApplyMethod::Apply,
+        ledger: None,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
     v1::order::Order { generation, term, entities, paused: None }

@@ -49,6 +49,22 @@ impl Client {
         self.send(Method::PATCH, &fill(paths::ENTITY, &[namespace, name]), patch, DEFAULT_DEADLINE).await
     }
 
+    /// Changes single fields of an entity if it is at this revision. Otherwise nothing changes, and the problem has the code
+    /// `conflict`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn patch_entity_at(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &EntityPatch,
+        revision: u64,
+    ) -> Result<PatchedEntity, CallError> {
+        let path = fill(paths::ENTITY, &[namespace, name]);
+        self.only_at(revision).send(Method::PATCH, &path, patch, DEFAULT_DEADLINE).await
+    }
+
     /// Reports external targets and returns the version that each is assigned.
     ///
     /// # Errors

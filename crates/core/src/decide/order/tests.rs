@@ -8,6 +8,7 @@ use crate::records::node::Node;
 use crate::records::order::ApplyMethod;
 use crate::records::pause::NodePause;
 use crate::records::policy::Policy;
+use crate::records::report::Report;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
 use crate::words::label::Labels;
@@ -152,6 +153,37 @@ fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
         let written = order(&world, "web-1").unwrap();
         assert_eq!(written.content.entities[&name].method, method, "{purpose:?}");
     }
+}
+
+#[test]
+fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
+    let (mut world, mut at) = (World::default(), 0);
+    step(&mut world, Ok(node("web-1", false, false)), &mut at);
+    let kind = EntityKind::Action("restart".parse().unwrap());
+    let name = EntityName::parse("web").unwrap();
+    let entity = Entity { kind, ..Entity::new(name.clone(), Selector::all(), Policy::DEFAULT) };
+    step(&mut world, Ok(Record::Entity(entity)), &mut at);
+    let report = |ledger: &str| {
+        Record::Report(Report {
+            node: NodeName::parse("web-1").unwrap(),
+            received_at: Timestamp::EPOCH,
+            agent_version: "1".into(),
+            generation: Generation::ZERO,
+            ledger: Some(ledger.parse().unwrap()),
+            entities: Default::default(),
+            statuses: Default::default(),
+        })
+    };
+    let bound = |world: &World| order(world, "web-1").unwrap().content.entities[&name].ledger.clone();
+    step(&mut world, Ok(assigned("web", "web-1", "restart@7", 1)), &mut at);
+    assert_eq!(bound(&world), None);
+    assert_eq!(step(&mut world, Ok(report("first")), &mut at), 1);
+    assert_eq!(bound(&world), Some("first".parse().unwrap()));
+    assert_eq!(step(&mut world, Ok(report("second")), &mut at), 0);
+    step(&mut world, Ok(assigned("web", "web-1", "restart@7", 2)), &mut at);
+    assert_eq!(bound(&world), Some("first".parse().unwrap()), "the run may have begun");
+    step(&mut world, Ok(assigned("web", "web-1", "restart@8", 3)), &mut at);
+    assert_eq!(bound(&world), Some("second".parse().unwrap()));
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn report(state: StatusState) -> Report {
         received_at: Timestamp::EPOCH,
         agent_version: "1".into(),
         generation: Generation::ZERO,
+        ledger: None,
         entities: BTreeMap::new(),
         statuses: BTreeMap::from([(Category::parse("configure").unwrap(), status)]),
     }

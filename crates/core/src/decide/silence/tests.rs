@@ -76,6 +76,7 @@ impl Setup {
             received_at: at(now),
             agent_version: String::new(),
             generation: Default::default(),
+            ledger: None,
             entities: BTreeMap::new(),
             statuses: BTreeMap::from([(Category::parse(category).unwrap(), status)]),
         };

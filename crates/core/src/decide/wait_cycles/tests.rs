@@ -79,6 +79,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         received_at: Timestamp::EPOCH,
         agent_version: Default::default(),
         generation: Generation::ZERO,
+        ledger: None,
         entities: entities.iter().map(entity).collect(),
         statuses: BTreeMap::new(),
     })

@@ -3,15 +3,29 @@ use alloc::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::records::order::Assignment;
+use crate::records::order::{Assignment, OrderContent};
 use crate::words::counter::AssignmentNumber;
+use crate::words::name::EntityName;
 
 fn run(number: u64) -> Version {
     Version::numbered("restart", number).unwrap()
 }
 
 fn assign(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMethod) {
-    memory.assign(Assignment { version: run(version), number: AssignmentNumber::new(number), method });
+    assign_to(memory, &ours(), version, number, method);
+}
+
+fn assign_to(memory: &mut EntityMemory, ledger: &LedgerId, version: u64, number: u64, method: ApplyMethod) {
+    let (version, number) = (run(version), AssignmentNumber::new(number));
+    memory.assign(Assignment { version, number, method, ledger: Some(ledger.clone()) });
+}
+
+fn ledger(number: usize) -> LedgerId {
+    LedgerId::parse(&alloc::format!("ledger-{number}")).unwrap()
+}
+
+fn ours() -> LedgerId {
+    ledger(0)
 }
 
 fn done(memory: &mut EntityMemory) {
@@ -21,28 +35,28 @@ fn done(memory: &mut EntityMemory) {
 #[test]
 fn a_run_is_begun_once_and_counts_when_it_is_done() {
     let mut memory = EntityMemory::default();
-    assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::NoAssignment));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::NoAssignment));
     assign(&mut memory, 5, 1, ApplyMethod::Run);
-    assert_eq!(next(&memory, true), ActionStep::Rest(IdleReason::Paused));
-    assert_eq!(next(&memory, false), ActionStep::Run(run(5)));
+    assert_eq!(next(&memory, &ours(), true), ActionStep::Rest(IdleReason::Paused));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Run(run(5)));
     memory.runs(&run(5));
     done(&mut memory);
     assert_eq!(
-        (next(&memory, false), &memory.running),
+        (next(&memory, &ours(), false), &memory.running),
         (ActionStep::Rest(IdleReason::UpToDate), &Some(run(5)))
     );
     assign(&mut memory, 5, 2, ApplyMethod::Run);
-    assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::UpToDate));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::UpToDate));
 }
 
 #[test]
 fn who_joins_later_takes_the_last_run_as_done() {
     let mut memory = EntityMemory::default();
     assign(&mut memory, 5, 1, ApplyMethod::Acknowledge);
-    assert_eq!(next(&memory, true), ActionStep::Acknowledge(run(5)));
+    assert_eq!(next(&memory, &ours(), true), ActionStep::Acknowledge(run(5)));
     memory.acknowledges(&run(5));
     assert_eq!(
-        (next(&memory, false), &memory.running),
+        (next(&memory, &ours(), false), &memory.running),
         (ActionStep::Rest(IdleReason::UpToDate), &Some(run(5)))
     );
 }
@@ -54,12 +68,12 @@ fn an_older_run_is_never_begun_whatever_is_told() {
     memory.runs(&run(9));
     done(&mut memory);
     assign(&mut memory, 5, 2, ApplyMethod::Run);
-    assert_eq!(next(&memory, false), ActionStep::Acknowledge(run(5)));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Acknowledge(run(5)));
     memory.acknowledges(&run(5));
     assign(&mut memory, 7, 3, ApplyMethod::Run);
-    assert_eq!(next(&memory, false), ActionStep::Acknowledge(run(7)));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Acknowledge(run(7)));
     assign(&mut memory, 10, 4, ApplyMethod::Run);
-    assert_eq!(next(&memory, false), ActionStep::Run(run(10)));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Run(run(10)));
 }
 
 #[test]
@@ -69,16 +83,16 @@ fn a_run_that_failed_or_was_cut_short_is_not_begun_again_unless_it_may_be() {
     memory.runs(&run(5));
     let mut cut = memory.clone();
     cut.cut_short(true, Timestamp::EPOCH, 7);
-    assert_eq!(next(&cut, false), ActionStep::Run(run(5)));
+    assert_eq!(next(&cut, &ours(), false), ActionStep::Run(run(5)));
     memory.cut_short(false, Timestamp::EPOCH, 7);
     assert_eq!(
-        (next(&memory, false), memory.failed_attempts),
+        (next(&memory, &ours(), false), memory.failed_attempts),
         (ActionStep::Rest(IdleReason::AttemptsExhausted), 1)
     );
     for method in [ApplyMethod::Run, ApplyMethod::Acknowledge] {
         assign(&mut memory, 5, 2, method);
         assert_eq!(
-            (next(&memory, false), &memory.running),
+            (next(&memory, &ours(), false), &memory.running),
             (ActionStep::Rest(IdleReason::AttemptsExhausted), &None)
         );
     }
@@ -91,14 +105,99 @@ fn a_run_that_failed_stays_failed_though_others_were_told_meanwhile() {
     memory.runs(&run(5));
     memory.finished(StepOutcome::Failed(Evidence::default()), Timestamp::EPOCH, 7);
     assign(&mut memory, 6, 2, ApplyMethod::Run);
-    assert_eq!(next(&memory, true), ActionStep::Rest(IdleReason::Paused));
+    assert_eq!(next(&memory, &ours(), true), ActionStep::Rest(IdleReason::Paused));
     assign(&mut memory, 5, 3, ApplyMethod::Run);
-    assert_eq!(next(&memory, false), ActionStep::Rest(IdleReason::AttemptsExhausted));
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::AttemptsExhausted));
     let summary = memory.line();
     assert!(summary.contains("it ran here before and failed"), "{summary}");
 }
 
+#[test]
+fn a_run_that_another_ledger_may_have_begun_is_lost_and_the_next_one_runs() {
+    let mut memory = EntityMemory::default();
+    assign_to(&mut memory, &ledger(1), 5, 1, ApplyMethod::Run);
+    let mut idempotent = memory.clone();
+    for paused in [true, false] {
+        assert_eq!(next(&memory, &ours(), paused), ActionStep::Lose(run(5)));
+    }
+    memory.loses(&run(5), false, Timestamp::EPOCH, 7);
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::AttemptsExhausted));
+    assert!(memory.line().contains("lost: the agent lost its ledger"), "{}", memory.line());
+    for version in [6, 5] {
+        assign(&mut memory, version, version + 2, ApplyMethod::Run);
+    }
+    let said = (next(&memory, &ours(), false), memory.failed_attempts);
+    assert_eq!(said, (ActionStep::Rest(IdleReason::AttemptsExhausted), 1), "assigned again, it stays lost");
+    assign(&mut memory, 9, 9, ApplyMethod::Run);
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Run(run(9)));
+    idempotent.loses(&run(5), true, Timestamp::EPOCH, 7);
+    assert_eq!(next(&idempotent, &ours(), false), ActionStep::Run(run(5)));
+}
+
+#[test]
+fn no_run_begins_before_the_ledger_is_recorded() {
+    let mut memory = EntityMemory::default();
+    let (version, number) = (run(5), AssignmentNumber::new(1));
+    memory.assign(Assignment { version, number, method: ApplyMethod::Run, ledger: None });
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::LedgerNotRecorded));
+    assign(&mut memory, 5, 1, ApplyMethod::Run);
+    assert_eq!(next(&memory, &ours(), false), ActionStep::Run(run(5)));
+}
+
 proptest! {
+    /// Reports and orders arrive late, in any order that their generations allow, and the ledger is lost at any time.
+    #[test]
+    fn no_run_begins_twice_however_often_the_ledger_is_lost(
+        history in prop::collection::vec((0_u8..6, 1_u64..5), 0..60)
+    ) {
+        let name = EntityName::parse("web").unwrap();
+        let (mut ours, mut reported, mut newest) = (0, None, 0);
+        let (mut written, mut orders) = (OrderContent::default(), alloc::vec::Vec::new());
+        let (mut memory, mut begun) = (EntityMemory::default(), BTreeMap::new());
+        for (index, (event, version)) in history.into_iter().enumerate() {
+            match event {
+                // A report arrives, and the order follows it.
+                0 => reported = Some(ledger(ours)),
+                // The ledger is lost; the agent begins with any order that its server has.
+                1 => (ours, memory, newest) = (ours + 1, EntityMemory::default(), 0),
+                // Another run is dispatched, or a failed one again.
+                2 => {
+                    let number = AssignmentNumber::new(index as u64 + 1);
+                    let assignment = Assignment { version: run(version), number, method: ApplyMethod::Run, ledger: None };
+                    let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), paused: None };
+                    written = content.bound(Some(&written), reported.as_ref());
+                    orders.push(written.clone());
+                }
+                3 => {
+                    let again = written.clone().bound(Some(&written), reported.as_ref());
+                    if again != written {
+                        written = again;
+                        orders.push(written.clone());
+                    }
+                }
+                // An order arrives that is newer than the last one, though not the newest.
+                _ => {
+                    let at = newest + usize::try_from(version).unwrap() - 1;
+                    if let Some(order) = orders.get(at) {
+                        newest = at + 1;
+                        memory.assign(order.entities[&name].clone());
+                    }
+                }
+            }
+            match next(&memory, &ledger(ours), false) {
+                ActionStep::Run(version) => {
+                    *begun.entry(version.clone()).or_insert(0) += 1;
+                    prop_assert_eq!(begun[&version], 1, "{} was begun twice", version);
+                    memory.runs(&version);
+                    if event % 2 == 0 { done(&mut memory) } else { memory.cut_short(false, Timestamp::EPOCH, 7) }
+                }
+                ActionStep::Lose(version) => memory.loses(&version, false, Timestamp::EPOCH, 7),
+                ActionStep::Acknowledge(version) => memory.acknowledges(&version),
+                ActionStep::Rest(_) => {}
+            }
+        }
+    }
+
     #[test]
     fn in_any_history_each_run_is_begun_at_most_once_and_in_order(
         history in prop::collection::vec((1_u64..6, any::<bool>(), 0_u8..4), 0..40)
@@ -108,7 +207,7 @@ proptest! {
             let method = if turn { ApplyMethod::Run } else { ApplyMethod::Acknowledge };
             assign(&mut memory, version, index as u64 + 1, method);
             let failed = memory.ran.as_ref().filter(|ran| ran.outcome == super::RunOutcome::Failed).cloned();
-            match next(&memory, outcome == 3) {
+            match next(&memory, &ours(), outcome == 3) {
                 ActionStep::Run(version) => {
                     prop_assert!(turn && outcome != 3);
                     let newest = begun.keys().next_back().copied();
@@ -122,6 +221,7 @@ proptest! {
                         _ => memory.cut_short(false, Timestamp::EPOCH, 7),
                     }
                 }
+                ActionStep::Lose(_) => prop_assert!(false, "no ledger is lost"),
                 ActionStep::Acknowledge(version) => {
                     prop_assert!(failed.is_none_or(|failed| failed.version != version));
                     memory.acknowledges(&version);

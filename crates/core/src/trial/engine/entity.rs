@@ -11,6 +11,7 @@ use crate::records::event::EventDraft;
 use crate::records::external::{ExternalTarget, StalenessLimits, due};
 use crate::records::hook_answers::HookAnswers;
 use crate::records::policy::Policy;
+use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
@@ -24,6 +25,15 @@ use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
+/// A record of an entity, besides the entity and its progress.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum UnsavedRecord {
+    Rollout(RolloutNumber),
+    Target(TargetName),
+    External(TargetName),
+    Answers,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct EngineEntity {
     pub(super) board: Board,
@@ -35,6 +45,12 @@ pub(super) struct EngineEntity {
     pub(super) staleness: StalenessLimits,
     /// The targets by the time at which they become silent, or are removed.
     pub(super) overdue: BTreeSet<(Timestamp, TargetName)>,
+    /// Records that changed since the last save, besides the entity and its progress.
+    pub(super) unsaved: BTreeSet<UnsavedRecord>,
+    /// The entity as saved.
+    pub(super) saved_entity: Option<Entity>,
+    /// The progress as saved.
+    pub(super) saved_progress: Option<Progress>,
 }
 
 impl EngineEntity {
@@ -54,6 +70,9 @@ impl EngineEntity {
             questions: Vec::new(),
             staleness,
             overdue: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
+            saved_entity: None,
+            saved_progress: None,
         }
     }
 
@@ -81,19 +100,22 @@ impl EngineEntity {
             }
         }
         self.environment.answers = Arc::new(answers);
+        self.unsaved.insert(UnsavedRecord::Answers);
     }
 
     pub(super) fn expect(&mut self, target: &TargetName) -> Option<Version> {
         let (version, assignment) = self.board.expected(target)?;
         let version = version.clone();
-        if let Some(external) = self.externals.get_mut(target) {
+        if let Some(external) = self.externals.get_mut(target).filter(|known| known.assigned != assignment) {
             external.assigned = assignment;
+            self.unsaved.insert(UnsavedRecord::External(target.clone()));
         }
         Some(version)
     }
 
     /// Records when a target becomes silent, or is removed, if nothing reports it.
     pub(super) fn plan_silence(&mut self, target: &TargetName, new: Option<&ExternalTarget>) {
+        self.unsaved.insert(UnsavedRecord::External(target.clone()));
         if let Some(old) = self.externals.get(target) {
             self.overdue.remove(&(due(old, self.staleness), target.clone()));
         }
@@ -102,8 +124,12 @@ impl EngineEntity {
         }
     }
 
-    /// Marks the targets silent that nobody reported for too long, and removes those silent for too long.
+    /// Marks the targets silent that nobody reported for too long, and removes those silent for too long. None is before it
+    /// could have been reported since the watch began.
     pub(super) fn notice_silence(&mut self, now: Timestamp) {
+        if now < self.silence_from() {
+            return;
+        }
         while let Some((_, target)) = self.overdue.first().filter(|(at, _)| *at <= now).cloned() {
             let silent = self.externals.get(&target).and_then(|known| known.turned_silent(now));
             self.plan_silence(&target, silent.as_ref());
@@ -133,14 +159,23 @@ impl EngineEntity {
         self.questions = questions;
         self.events.extend(events);
         let progress = progress.unwrap_or_else(|| self.board.progress().clone());
-        self.history.extend(rollouts.into_iter().map(|rollout| (rollout.number, rollout)));
+        for rollout in rollouts {
+            self.unsaved.insert(UnsavedRecord::Rollout(rollout.number));
+            self.history.insert(rollout.number, rollout);
+        }
         let active = progress.active().and_then(|number| self.history.get(&number)).cloned();
         self.board.fold_progress(Arc::new(progress), active.map(Arc::new));
         for change in targets {
             self.events.extend(change.events);
+            self.unsaved.insert(UnsavedRecord::Target(change.target.clone()));
             self.board.fold_state(&change.target, change.state);
         }
-        let silence = self.overdue.first().map(|(at, _)| *at);
+        let silence = self.overdue.first().map(|(at, _)| self.silence_from().max(*at));
         [wake, silence].into_iter().flatten().min()
+    }
+
+    /// Time before which no target becomes silent.
+    fn silence_from(&self) -> Timestamp {
+        self.environment.watch.since.plus(self.staleness.unreachable_after)
     }
 }

@@ -14,7 +14,7 @@ use crate::records::target::TargetState;
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::map::Set;
-use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
+use crate::words::name::{EntityName, LedgerId, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {
     /// A node was added, removed, or changed its labels or pause.
@@ -168,7 +168,7 @@ impl Fleet {
         let written = self.orders.get(name).map(|kept| &kept.value.content);
         let wanted = self.contents.get(name);
         let stale = match (written, wanted) {
-            (Some(written), Some(wanted)) => written != wanted,
+            (Some(written), Some(wanted)) => !written.is_current(wanted, self.ledger(name)),
             (None, Some(wanted)) => *wanted != OrderContent::default(),
             (Some(written), None) => *written != OrderContent::default(),
             (None, None) => false,
@@ -178,6 +178,11 @@ impl Fleet {
         } else {
             self.stale_orders.remove_mut(name);
         }
+    }
+
+    /// The ledger that a node reports.
+    pub(crate) fn ledger(&self, name: &NodeName) -> Option<&LedgerId> {
+        self.reports.get(name).and_then(|kept| kept.value.ledger.as_ref())
     }
 
     /// Builds every index, once all records are present.
@@ -229,6 +234,7 @@ impl Fleet {
             version: state.version.clone(),
             number: state.assignment,
             method: ApplyMethod::of(kind, state),
+            ledger: None,
         });
         self.tell(&node, entity, told);
     }

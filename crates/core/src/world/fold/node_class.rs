@@ -97,6 +97,7 @@ mod tests {
                     received_at: Timestamp::EPOCH,
                     agent_version: "1".into(),
                     generation: Generation::ZERO,
+                    ledger: None,
                     entities: BTreeMap::new(),
                     statuses: BTreeMap::from([(Category::parse("disk").unwrap(), status)]),
                 }))

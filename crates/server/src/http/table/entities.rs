@@ -29,7 +29,7 @@ pub(super) fn entities(routes: Routes) -> Routes {
             entities::put,
         )
         .add::<EntityPatch, PatchedEntity, _, _>(
-            route(Patch, paths::ENTITY, RequiredAccess::Operate, "Change single fields of an entity"),
+            route(Patch, paths::ENTITY, RequiredAccess::Operate, "Change single fields of an entity; with If-Match, only at that revision"),
             entities::patch,
         )
         .add::<Empty, Empty, _, _>(

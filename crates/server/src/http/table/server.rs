@@ -1,12 +1,14 @@
-//! Routes of the server itself: health, time, servers, metrics.
+//! Routes of the server itself: health, time, servers, metrics, namespaces.
 
 use bellwether_api::paths;
+use bellwether_api::v1::namespace::NamespaceView;
+use bellwether_api::v1::page::Page;
 use bellwether_api::v1::server::{ControlPlane, ServerTime};
 use bellwether_core::access::RequiredAccess;
-use utoipa::openapi::path::HttpMethod::Get;
+use utoipa::openapi::path::HttpMethod::{Delete, Get};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{probes, servers};
+use super::super::{namespaces, probes, servers};
 
 /// The server itself.
 pub(super) fn server(routes: Routes) -> Routes {
@@ -33,6 +35,24 @@ pub(super) fn server(routes: Routes) -> Routes {
                 "Get the servers of the control plane and the leader",
             ),
             servers::list,
+        )
+        .add::<Empty, Page<NamespaceView>, _, _>(
+            route(
+                Get,
+                paths::NAMESPACES,
+                RequiredAccess::Read,
+                "List namespaces with the number of objects in each",
+            ),
+            namespaces::list,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(
+                Delete,
+                paths::NAMESPACE,
+                RequiredAccess::Administer,
+                "Delete an empty namespace and its events",
+            ),
+            namespaces::delete,
         )
         .add::<Empty, Empty, _, _>(
             route(Get, paths::METRICS, RequiredAccess::Read, "Get Prometheus metrics").media("text/plain"),

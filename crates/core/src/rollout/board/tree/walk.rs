@@ -99,6 +99,12 @@ impl TargetTree {
         found
     }
 
+    /// Whether more than `limit` targets are due by `now`.
+    pub(crate) fn has_due_beyond(&self, limit: usize, now: Timestamp) -> bool {
+        let mut room = limit;
+        !self.root.counts_due(now, &mut room)
+    }
+
     /// All targets in update order.
     pub(crate) fn iter(&self) -> Iter<'_> {
         let mut iter = Iter { stack: Vec::new(), leaf: [].iter() };
@@ -152,6 +158,21 @@ impl TreeNode {
                         branch.node.tally_of(domain, tally);
                     }
                 }
+            }
+        }
+    }
+
+    /// Takes each target that is due by `now` off `room`; false once there is none left.
+    fn counts_due(&self, now: Timestamp, room: &mut usize) -> bool {
+        match self {
+            Self::Leaf(members) => {
+                let due = members.iter().filter(|member| member.place.due <= now).count();
+                let rest = room.checked_sub(due);
+                *room = rest.unwrap_or_default();
+                rest.is_some()
+            }
+            Self::Inner(branches) => {
+                branches.iter().filter(|b| b.tally.due <= now).all(|branch| branch.node.counts_due(now, room))
             }
         }
     }

@@ -1,0 +1,44 @@
+//! Namespaces: answers.
+
+use bellwether_core::words::name::Namespace;
+use bellwether_core::world::occupancy::NamespaceContents;
+use serde::{Deserialize, Serialize};
+
+/// A namespace, with the number of objects in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct NamespaceView {
+    /// Namespace name, a DNS label.
+    pub name: String,
+    /// Number of nodes, without decommissioned ones.
+    pub nodes: u64,
+    /// Number of nodes that are expected and have not joined.
+    pub expected: u64,
+    /// Number of entities.
+    pub entities: u64,
+    /// Number of profiles.
+    pub profiles: u64,
+    /// Number of freezes, without those that cover every namespace.
+    pub freezes: u64,
+    /// Number of pauses of nodes by selector.
+    pub pauses: u64,
+    /// Number of slots.
+    pub slots: u64,
+}
+
+impl NamespaceView {
+    /// The view of a namespace with these contents.
+    #[must_use]
+    pub fn of(name: &Namespace, contents: &NamespaceContents) -> Self {
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        Self {
+            name: name.to_string(),
+            nodes: count(contents.nodes),
+            expected: count(contents.expected),
+            entities: count(contents.entities),
+            profiles: count(contents.profiles),
+            freezes: count(contents.freezes),
+            pauses: count(contents.pauses),
+            slots: count(contents.slots),
+        }
+    }
+}

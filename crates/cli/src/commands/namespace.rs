@@ -1,0 +1,33 @@
+//! `namespace`: the isolated fleets of an installation.
+
+use crate::args::NamespaceVerb;
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::exit::{CommandResult, Exit};
+use crate::show::table;
+
+pub(super) async fn run(context: &Context, verb: NamespaceVerb) -> CommandResult {
+    match verb {
+        NamespaceVerb::List => {
+            let page = context.client.namespaces().await?;
+            let names = || page.items.iter().map(|view| view.name.clone()).collect();
+            context.show.data(&page.items, names, |_| {
+                let rows = page.items.iter().map(|view| {
+                    let counts = [view.nodes, view.expected, view.entities, view.profiles];
+                    let more = [view.freezes, view.pauses, view.slots];
+                    let counts = counts.into_iter().chain(more).map(|count| count.to_string());
+                    std::iter::once(view.name.clone()).chain(counts).collect()
+                });
+                let header =
+                    ["name", "nodes", "expected", "entities", "profiles", "freezes", "pauses", "slots"];
+                table(&header, rows)
+            })?;
+        }
+        NamespaceVerb::Delete { name, consent } => {
+            confirm(&format!("delete namespace {name} and its events?"), consent)?;
+            context.client.delete_namespace(&name).await?;
+            context.show.changed(&format!("namespace {name}: deleted"));
+        }
+    }
+    Ok(Exit::Yes)
+}

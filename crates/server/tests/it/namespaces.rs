@@ -1,0 +1,56 @@
+//! Namespaces: created by the first object in them, listed, and deleted when they are empty.
+
+use bellwether_api::client::Client;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::external::settings::ExternalSettings;
+use bellwether_api::v1::external::{TargetReport, TargetReports};
+use bellwether_api::v1::freeze::FreezeSpec;
+
+use crate::harness::{Installation, problem, version};
+
+async fn names(client: &Client) -> Vec<String> {
+    client.namespaces().await.unwrap().items.into_iter().map(|view| view.name).collect()
+}
+
+#[tokio::test]
+async fn a_namespace_without_nodes_lives_from_its_first_object_until_it_is_deleted_empty() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let external = Some(ExternalSettings::default());
+    let spec = EntitySpec { external, ..EntitySpec::default() };
+    let (code, detail) = problem(admin.entities("shop").await);
+    assert_eq!((code, detail.as_str()), (Code::NotFound, "cannot find namespace shop"));
+    assert_eq!(problem(admin.start_rollout("shop", "till", &version("v1")).await).0, Code::NotFound);
+    let viewer = installation.token("viewer").await;
+    assert_eq!(problem(viewer.set_entity("shop", "till", &spec).await).0, Code::Forbidden);
+    assert_eq!(names(&admin).await, ["default"], "nobody who may not create one creates one");
+
+    let operator = installation.token("operator").await;
+    operator.set_entity("shop", "till", &spec).await.unwrap();
+    let target =
+        TargetReport { name: "t-1".to_owned(), running: Some("v1".to_owned()), ..TargetReport::default() };
+    let reports = TargetReports { targets: vec![target], ..TargetReports::default() };
+    operator.orchestrate("shop", "till", &reports).await.unwrap();
+    let freeze = FreezeSpec { entity: Some("till".to_owned()), ..FreezeSpec::default() };
+    operator.set_freeze(Some("shop"), "night", &freeze).await.unwrap();
+    assert_eq!(names(&viewer).await, ["default", "shop"]);
+    let view = admin.namespaces().await.unwrap().items.pop().unwrap();
+    assert_eq!((view.entities, view.freezes, view.nodes), (1, 1, 0));
+
+    assert_eq!(problem(operator.delete_namespace("shop").await).0, Code::Forbidden);
+    let (code, detail) = problem(admin.delete_namespace("shop").await);
+    let said = "cannot delete namespace shop: it contains 1 entity, 1 freeze";
+    assert_eq!((code, detail.as_str()), (Code::Refused, said));
+    admin.delete_freeze(Some("shop"), "night").await.unwrap();
+    admin.delete_entity("shop", "till").await.unwrap();
+    admin.delete_namespace("shop").await.unwrap();
+    assert_eq!(names(&admin).await, ["default"]);
+    assert_eq!(problem(admin.delete_namespace("shop").await).0, Code::NotFound);
+    assert_eq!(problem(admin.delete_namespace("default").await).0, Code::Refused);
+    installation.restart().await;
+    let admin = installation.admin();
+    assert_eq!(names(&admin).await, ["default"]);
+    admin.set_entity("shop", "till", &spec).await.unwrap();
+    assert_eq!(names(&admin).await, ["default", "shop"]);
+}
