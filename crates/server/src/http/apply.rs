@@ -16,7 +16,7 @@ pub(crate) async fn apply(
     NamespacePath(namespace): NamespacePath,
     JsonBody(request): JsonBody<ApplyRequest>,
 ) -> Result<JsonAnswer<Applied>, Failure> {
-    Ok(JsonAnswer(ops::apply::apply(&app.transactor, &namespace, &identity, &request).await?))
+    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &request).await?))
 }
 
 pub(crate) async fn documents(

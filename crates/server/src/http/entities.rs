@@ -43,7 +43,7 @@ pub(crate) async fn put(
     Entity(name): Entity,
     JsonBody(spec): JsonBody<EntitySpec>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::entity::set(&app.transactor, &namespace, &caller.actor(), &name, &spec).await?;
+    ops::entity::set(&app.records.transactor, &namespace, &caller.actor(), &name, &spec).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn patch(
 ) -> Result<JsonAnswer<PatchedEntity>, Failure> {
     let actor = caller.actor();
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &actor };
-    Ok(JsonAnswer(ops::entity::patch(&app.transactor, scope, &patch).await?))
+    Ok(JsonAnswer(ops::entity::patch(&app.records.transactor, scope, &patch).await?))
 }
 
 pub(crate) async fn delete(
@@ -64,7 +64,7 @@ pub(crate) async fn delete(
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::entity::delete(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    ops::entity::delete(&app.records.transactor, &namespace, &caller.actor(), &name).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -95,7 +95,7 @@ pub(crate) async fn label(
     Node(name): Node,
     JsonBody(change): JsonBody<LabelChange>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::label(&app.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
+    ops::node::label(&app.records.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -106,7 +106,8 @@ pub(crate) async fn pause(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::pause(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
+    ops::node::pause(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -116,7 +117,9 @@ pub(crate) async fn resume(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
 ) -> Result<JsonAnswer<v1::pause::Resumed>, Failure> {
-    Ok(JsonAnswer(ops::node::resume(&app.transactor, scope(&namespace, &name, &caller.actor())).await?))
+    Ok(JsonAnswer(
+        ops::node::resume(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?,
+    ))
 }
 
 pub(crate) async fn cordon(
@@ -126,8 +129,13 @@ pub(crate) async fn cordon(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, false)
-        .await?;
+    ops::node::cordon(
+        &app.records.transactor,
+        scope(&namespace, &name, &caller.actor()),
+        &because.reason,
+        false,
+    )
+    .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -138,8 +146,13 @@ pub(crate) async fn drain(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, true)
-        .await?;
+    ops::node::cordon(
+        &app.records.transactor,
+        scope(&namespace, &name, &caller.actor()),
+        &because.reason,
+        true,
+    )
+    .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -149,7 +162,7 @@ pub(crate) async fn uncordon(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::uncordon(&app.transactor, scope(&namespace, &name, &caller.actor())).await?;
+    ops::node::uncordon(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -160,8 +173,12 @@ pub(crate) async fn decommission(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
-        .await?;
+    ops::node::decommission(
+        &app.records.transactor,
+        scope(&namespace, &name, &caller.actor()),
+        &because.reason,
+    )
+    .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -172,7 +189,8 @@ pub(crate) async fn set_status(
     JsonBody(status): JsonBody<v1::status::Status>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let actor = caller.actor();
-    ops::report::set_status(&app.transactor, scope(&namespace, &name, &actor), &category, status).await?;
+    ops::report::set_status(&app.records.transactor, scope(&namespace, &name, &actor), &category, status)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
