@@ -25,7 +25,9 @@ impl From<TransferError> for Failure {
             | TransferError::Newer { .. } => Exit::Refused,
             TransferError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             TransferError::File { action: "read", .. } => LocalFault::Input.exit(),
-            TransferError::File { .. } => LocalFault::Output.exit(),
+            TransferError::File { action: "write", .. } => LocalFault::Output.exit(),
+            // The store of a data directory that has none.
+            TransferError::File { .. } => LocalFault::Missing.exit(),
             TransferError::Store(_)
             | TransferError::Open(_)
             | TransferError::Disturbed
