@@ -53,7 +53,7 @@ pub struct AgentStatus {
     /// When it last answered, milliseconds since the Unix epoch.
     pub last_contact_ms: Option<u64>,
     /// Why the last call failed.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     /// Why the last catalogue update cannot be understood; the copy before it stays in use.
     #[serde(default)]
     pub misread: Option<String>,
@@ -124,12 +124,12 @@ pub struct EntityStatus {
     /// The last version that validation passed on.
     pub running: Option<String>,
     /// The assigned version.
-    pub wanted: Option<String>,
+    pub assigned: Option<String>,
     /// `no_checks`, `healthy` or `failing`.
     pub health: String,
     /// What failed or waits in its configuration or validation: `failed: …` or `pending: …`.
     #[serde(default)]
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     /// Since when `running` is healthy without interruption, milliseconds since the Unix epoch.
     pub healthy_since_ms: Option<u64>,
     /// One line: the running version, the assigned one, and what prevents it.
@@ -218,9 +218,9 @@ impl StatusSources {
             let health: bellwether_api::v1::report::TargetHealth = (&account.health).into();
             let entity = EntityStatus {
                 running: account.running.as_ref().map(ToString::to_string),
-                wanted: account.wanted.as_ref().map(ToString::to_string),
+                assigned: account.wanted.as_ref().map(ToString::to_string),
                 health: word(&health).to_owned(),
-                trouble: trouble(account),
+                problem: problem(account),
                 healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
                 line: account.line.clone(),
             };
@@ -237,7 +237,7 @@ impl StatusSources {
             server: contact.server,
             connected_since_ms: contact.connected_since.map(Timestamp::as_millis),
             last_contact_ms: contact.last_contact.map(Timestamp::as_millis),
-            trouble: contact.trouble,
+            problem: contact.trouble,
             misread: contact.misread,
             refused: contact.refused,
             configuration: ConfigurationStatus {
@@ -272,7 +272,7 @@ impl From<&FileState> for FileStatus {
 }
 
 /// What failed or waits in an entity's configuration, else in its validation. What is in progress does not count.
-fn trouble(account: &EntityAccount) -> Option<String> {
+fn problem(account: &EntityAccount) -> Option<String> {
     let bad = |state| match state {
         StatusState::Failed | StatusState::Pending => true,
         StatusState::Success | StatusState::Running => false,

@@ -10,7 +10,7 @@ use bellwether_api::client::{Access, Client, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Global, token_in_environment};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
 use crate::show::Show;
 
@@ -113,7 +113,7 @@ pub(crate) fn load(global: &Global) -> Result<File, Failure> {
             Failure::usage(format!("read {}: {}", path.display(), improved(&error.to_string())))
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
-        Err(error) => Err(Failure::usage(format!("read {}: {error}", path.display()))),
+        Err(error) => Err(Failure::local(LocalFault::Input, format!("read {}: {error}", path.display()))),
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
         out.sync_all()?;
         std::fs::rename(&temporary, &path)
     };
-    write().map_err(|error| Failure::new(Exit::No, format!("write {}: {error}", path.display())))
+    write().map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", path.display())))
 }
 
 /// Reads a file given by a flag; `-` is stdin.
@@ -148,5 +148,7 @@ pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure
     } else {
         std::fs::read_to_string(path)
     };
-    text.map_err(|error| Failure::usage(format!("read {what} from {}: {error}", path.display())))
+    text.map_err(|error| {
+        Failure::local(LocalFault::Input, format!("read {what} from {}: {error}", path.display()))
+    })
 }

@@ -79,6 +79,49 @@ pub(crate) fn meanings() -> impl Iterator<Item = (u8, &'static str)> {
     TABLE.iter().map(|(exit, meaning)| (exit.number(), *meaning))
 }
 
+/// What failed on this machine, apart from an answer of the server. Each fault has one exit code, whichever command meets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocalFault {
+    /// A file that a person named cannot be read.
+    Input,
+    /// A file or directory cannot be written.
+    Output,
+    /// What was named is not there, such as the status of an agent that never ran.
+    Missing,
+    /// A data directory cannot be used: damaged, in use, of another installation, or not readable.
+    DataDirectory,
+    /// An address cannot be listened on.
+    Listen,
+    /// The agent's socket or the store cannot be reached.
+    Contact,
+}
+
+/// Every local fault with its exit code and meaning, as the guide lists them.
+const LOCAL: [(LocalFault, Exit, &str); 6] = [
+    (LocalFault::Input, Exit::Usage, "a file that the command names cannot be read or is not valid"),
+    (LocalFault::Output, Exit::No, "a file or directory cannot be written"),
+    (
+        LocalFault::Missing,
+        Exit::No,
+        "there is nothing of that name, such as the status of an agent that never ran",
+    ),
+    (
+        LocalFault::DataDirectory,
+        Exit::Refused,
+        "a data directory is damaged, in use, not readable, or of another installation",
+    ),
+    (LocalFault::Listen, Exit::Unavailable, "an address cannot be listened on"),
+    (LocalFault::Contact, Exit::Unavailable, "the agent's socket or the store cannot be reached"),
+];
+
+impl LocalFault {
+    /// Its exit code.
+    pub(crate) fn exit(self) -> Exit {
+        let found = LOCAL.iter().find(|(fault, ..)| *fault == self);
+        found.map_or(Exit::Internal, |(_, exit, _)| *exit)
+    }
+}
+
 /// A command that did not do what it was asked: what, why, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -93,7 +136,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure to do something: `what` follows "cannot", like `read the file: permission denied`.
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
-        let what = what.into();
+        let what = without_numbers(&what.into());
         let message = format!("cannot {}", bare(&what));
         Self { exit, message, hint: None, not_found: false }
     }
@@ -101,6 +144,11 @@ impl Failure {
     /// A command line that is wrong.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new(Exit::Usage, what)
+    }
+
+    /// A failure on this machine.
+    pub(crate) fn local(fault: LocalFault, what: impl Into<String>) -> Self {
+        Self::new(fault.exit(), what)
     }
 
     /// A fault of this program.
@@ -122,6 +170,17 @@ impl Failure {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// A message without the numbers that Rust appends to the system's errors: `(os error 2)`.
+fn without_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        out.push_str(rest.strip_prefix(')').unwrap_or(rest));
+    }
+    out
 }
 
 /// What follows "cannot" in a message that may begin with it.
@@ -238,9 +297,27 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_lists_every_local_fault_with_its_exit_code() {
+        let page = include_str!("../../../docs/guide/commands.md");
+        let rows: Vec<String> =
+            LOCAL.iter().map(|(_, exit, meaning)| format!("| {meaning} | {} |", exit.number())).collect();
+        let table = rows.join("\n");
+        assert!(page.contains(&table), "the guide does not contain this table:\n{table}");
+        for (fault, exit, _) in LOCAL {
+            assert_eq!(fault.exit(), exit);
+        }
+    }
+
+    #[test]
     fn a_field_that_a_flag_sets_is_named_by_the_flag() {
         assert_eq!(by_flag("filter: missing '='".to_owned()), "--selector: missing '='");
         assert_eq!(by_flag("filters: none".to_owned()), "filters: none");
+    }
+
+    #[test]
+    fn a_message_has_no_numbers_of_the_system() {
+        let failure = Failure::local(LocalFault::Input, "read a: No such file (os error 2); b (os error 13)");
+        assert_eq!(failure.message, "cannot read a: No such file; b");
     }
 
     #[test]

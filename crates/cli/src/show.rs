@@ -14,7 +14,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::args::{Global, Output};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, LocalFault};
 use paint::Paint;
 
 /// How to print.
@@ -113,7 +113,7 @@ pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
         if error.kind() == ErrorKind::BrokenPipe {
             Failure::reader_gone()
         } else {
-            Failure::new(Exit::No, format!("write to standard output: {error}"))
+            Failure::local(LocalFault::Output, format!("write to standard output: {error}"))
         }
     })
 }

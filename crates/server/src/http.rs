@@ -52,7 +52,7 @@ use limits::MAX_BODY_BYTES;
 pub use limits::{ConcurrencyLimit, ConcurrencyLimits};
 pub use listen::to_peer;
 pub(crate) use listen::{Transport, serve};
-pub use state::{AppParts, AppState};
+pub use state::{AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext};
 pub use table::{ListedRoute, openapi, table};
 
 /// Longest time for a request body to arrive: a slower client occupies a connection for nothing.
@@ -71,7 +71,7 @@ pub fn router(app: &AppState) -> Router {
             problem::unknown_method.layer(from_fn(fleet_lock::error::as_fleet_lock_error)),
         )
         .layer((
-            MapResponseLayer::new(move |response| probes::count(&counting.metrics, response)),
+            MapResponseLayer::new(move |response| probes::count(&counting.traffic.metrics, response)),
             RequestBodyTimeoutLayer::new(BODY_DEADLINE),
             DefaultBodyLimit::max(MAX_BODY_BYTES),
         ))

@@ -18,7 +18,9 @@ pub use self::error::RunError;
 use self::store::open_store;
 use crate::config::Config;
 use crate::hooks::HookCaller;
-use crate::http::{self, Admission, AppParts, AppState};
+use crate::http::{
+    self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
+};
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::{Installation, InstallationError};
 use crate::leadership::Leadership;
@@ -165,7 +167,7 @@ impl Server {
     /// # Errors
     /// [`RunError::Listen`] when no port is free.
     pub fn serve_beside(&self, router: axum::Router, tasks: &Tasks) -> Result<SocketAddr, RunError> {
-        let acceptor = TlsAcceptor::from(Arc::new(self.app.pki.server_tls()?));
+        let acceptor = TlsAcceptor::from(Arc::new(self.app.identity.pki.server_tls()?));
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
@@ -189,7 +191,7 @@ impl Server {
     /// [`StopError`] when a task did not end in time or had panicked.
     pub fn stop(self) -> BoxFuture<'static, Result<(), StopError>> {
         Box::pin(async move {
-            self.app.leadership.hand_over(self.app.transactor.follow()).await;
+            self.app.cluster.leadership.hand_over(self.app.records.transactor.follow()).await;
             let stopped = self.tasks.stop(GRACE).await;
             let settled = self.inner_tasks.stop(GRACE).await;
             self.store.close().await;
@@ -245,19 +247,20 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     if let Some(names) = config.dns.clone() {
         names::start(names, published.follow(), &sessions, tasks).await?;
     }
-    let app = AppState::new(AppParts {
-        transactor: Transactor::new(published, committer, clock.clone()),
-        relist,
-        sessions,
-        pki,
-        store: store.clone(),
-        admission: Admission::new(config.classes, metrics.refused.clone()),
+    let transactor = Transactor::new(published, committer, clock.clone());
+    let app = AppState::new(AppContext {
+        records: RecordContext { transactor, relist, store: store.clone() },
+        cluster: ClusterContext {
+            membership: membership::start(config, store, listens, &clock, inner_tasks),
+            leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
+        },
+        identity: ServerIdentity { name: config.name.clone(), installation, pki },
+        traffic: TrafficContext {
+            admission: Admission::new(config.classes, metrics.refused.clone()),
+            metrics,
+            sessions,
+        },
         hooks: Arc::new(config.hooks.clone()),
-        metrics,
-        name: config.name.clone(),
-        membership: membership::start(config, store, listens, &clock, inner_tasks),
-        leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
-        installation,
         clock,
         stop: tasks.token(),
     });
@@ -268,28 +271,28 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
 /// Starts the tasks that decide: presences, the reconcile loop, hooks.
 fn start_deciding(config: &Config, app: &AppState, tasks: &Tasks) {
     let presences = Presences {
-        transactor: app.transactor.clone(),
-        sessions: app.sessions.clone(),
-        name: app.name.clone(),
-        membership: app.membership.clone(),
-        leadership: app.leadership.clone(),
+        transactor: app.records.transactor.clone(),
+        sessions: app.traffic.sessions.clone(),
+        name: app.identity.name.clone(),
+        membership: app.cluster.membership.clone(),
+        leadership: app.cluster.leadership.clone(),
         limits: config.settings.limits,
     };
     tasks.spawn("presences", presences.run(tasks.token()));
     let reconciler = Reconciler {
-        transactor: app.transactor.clone(),
-        relist: app.relist.clone(),
-        leadership: app.leadership.clone(),
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+        leadership: app.cluster.leadership.clone(),
         settings: config.settings,
-        metrics: app.metrics.clone(),
+        metrics: app.traffic.metrics.clone(),
     };
     tasks.spawn("reconcile", reconciler.run(tasks.token()));
     let hooks = HookCaller {
-        transactor: app.transactor.clone(),
-        leadership: app.leadership.clone(),
+        transactor: app.records.transactor.clone(),
+        leadership: app.cluster.leadership.clone(),
         tasks: tasks.clone(),
         settings: app.hooks.clone(),
-        metrics: app.metrics.clone(),
+        metrics: app.traffic.metrics.clone(),
     };
     tasks.spawn("hooks", hooks.run(tasks.token()));
 }

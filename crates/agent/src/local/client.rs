@@ -31,9 +31,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
     /// No agent listens.
-    #[error(
-        "reach the agent of this node at {path}: {source}; check that it is running and that this is its data directory"
-    )]
+    #[error("reach the agent of this node at {path}: {source}")]
     Away {
         /// The socket.
         path: PathBuf,

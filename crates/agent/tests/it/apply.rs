@@ -113,7 +113,7 @@ async fn a_node_that_left_the_selector_drops_the_assignment_and_keeps_what_it_ru
     bench.runs("v1").await;
     let select = |selector: &str| EntitySpec { selector: selector.into(), ..EntitySpec::default() };
     bench.client.set_entity(NS, "web", &select("role=other")).await.unwrap();
-    let status = bench.says("no assignment", |status| status.entities["web"].wanted.is_none()).await;
+    let status = bench.says("no assignment", |status| status.entities["web"].assigned.is_none()).await;
     assert_eq!(status.entities["web"].line, "runs v1, no version assigned");
     let node = bench.sees("no status", |node| !node.statuses.contains_key("configure")).await;
     assert!(!node.statuses.contains_key("validate"), "{:?}", node.statuses);
@@ -122,7 +122,7 @@ async fn a_node_that_left_the_selector_drops_the_assignment_and_keeps_what_it_ru
     assert!(entry.contains("\"pid\""), "{entry}");
     // When it is selected again, the running version needs no other apply.
     bench.client.set_entity(NS, "web", &select("all")).await.unwrap();
-    bench.says("an assignment", |status| status.entities["web"].wanted.as_deref() == Some("v1")).await;
+    bench.says("an assignment", |status| status.entities["web"].assigned.as_deref() == Some("v1")).await;
     agent.stop().await;
 }
 

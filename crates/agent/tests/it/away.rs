@@ -18,7 +18,7 @@ async fn the_agent_works_without_the_control_plane_and_catches_up() {
     bench.roll("v1").await;
     bench.runs("v1").await;
     bench.stop_server().await;
-    let status = bench.says("the break", |status| status.trouble.is_some()).await;
+    let status = bench.says("the break", |status| status.problem.is_some()).await;
     assert!(status.connected_since_ms.is_none() && status.last_contact_ms.is_some());
     let first = started(&bench)[0].0;
     assert!(alive(first));
@@ -33,7 +33,7 @@ async fn the_agent_works_without_the_control_plane_and_catches_up() {
     let second = started(&bench)[1].0;
     let agent = bench.agent_again(&format!("services_on_exit = \"stop\"\n{whole}"));
     let fits = |status: &bellwether_agent::status::AgentStatus| {
-        status.trouble.is_some() && status.entities.contains_key("web")
+        status.problem.is_some() && status.entities.contains_key("web")
     };
     bench.says("the next agent", fits).await;
     assert!(alive(second) && bench.trace().len() <= runs + 3);

@@ -53,6 +53,10 @@ pub struct Plan {
     pub touched_at_worst: u64,
     /// Longest time that a target runs a bad version whose failure shows as late as possible, in ms.
     pub longest_at_worst_ms: u64,
+    /// Number of present targets that must succeed.
+    pub needed: u64,
+    /// Number of failures tolerated among the present targets: never more than `needed` leaves room for.
+    pub tolerated: u64,
     /// Pass this as `plan` to start the rollout; the start is refused if the plan no longer applies.
     pub token: String,
 }
@@ -119,6 +123,8 @@ impl Plan {
             touched_at_best: touched(&plan.best),
             touched_at_worst: touched(&plan.worst),
             longest_at_worst_ms: plan.worst.blast.map_or(0, |blast| blast.longest.as_millis()),
+            needed: plan.thresholds.needed,
+            tolerated: plan.thresholds.tolerated,
             token: token(plan.fingerprint),
         }
     }

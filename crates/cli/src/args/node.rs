@@ -151,6 +151,6 @@ pub(crate) struct NodeLogs {
     #[arg(short, long)]
     pub(crate) entity: Option<String>,
     /// Category: configure or validate; both if absent
-    #[arg(long)]
+    #[arg(long, value_parser = ["configure", "validate"], hide_possible_values = true)]
     pub(crate) category: Option<String>,
 }

@@ -191,4 +191,13 @@ fn the_guide_shows_the_short_help() {
     let page = include_str!("../../../../docs/guide/commands.md");
     let help = super::command().term_width(80).render_help().to_string();
     assert!(page.contains(help.trim_end()), "the guide does not show:\n{help}");
+    let mut whole = super::command().term_width(80);
+    whole.build();
+    let rollout = whole.find_subcommand_mut("rollout").unwrap();
+    let noun = rollout.render_help().to_string();
+    let verb = rollout.find_subcommand_mut("approve").unwrap().render_help().to_string();
+    for (command, help) in [("rollout", noun), ("rollout approve", verb)] {
+        let shown = format!("$ bellwether {command} -h\n{}", help.trim_end());
+        assert!(page.contains(&shown), "the guide does not show:\n{shown}");
+    }
 }

@@ -9,7 +9,7 @@ use bellwether_agent::join::{JoinError, JoinRequest, join};
 use bellwether_agent::local::client::{self, LocalError};
 use bellwether_agent::reload::ConfigSource;
 use bellwether_agent::run::RunError;
-use bellwether_agent::status::AgentStatus;
+use bellwether_agent::status::{AgentStatus, StatusError};
 use bellwether_api::client::secret::Secret;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -19,7 +19,7 @@ use bellwether_rt::tasks::Tasks;
 use super::service::unreachable;
 use crate::args::{AgentVerb, Global};
 use crate::context::read;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, table};
@@ -58,7 +58,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
             if let Some(reason) = config.refused_definitions.values().next() {
                 return Err(Failure::usage(improved(reason)));
             }
-            let refused = |error: RunError| Failure::new(Exit::Refused, error.to_string());
+            let refused = |error: RunError| Failure::local(LocalFault::DataDirectory, error.to_string());
             let joined = bellwether_agent::run::has_joined(&config).map_err(refused)?;
             let show = Show::new(global);
             show.note("the configuration is valid");
@@ -117,7 +117,7 @@ async fn live(path: PathBuf) -> CommandResult {
             | RunError::Directory { .. }
             | RunError::Lock(_)
             | RunError::Identity(_)
-            | RunError::Ledger(_) => Exit::Refused,
+            | RunError::Ledger(_) => LocalFault::DataDirectory.exit(),
         };
         Failure::new(exit, error.to_string())
     })?;
@@ -155,11 +155,12 @@ pub(super) fn not_joined(error: JoinError) -> Failure {
     let exit = match error {
         JoinError::Call { source, .. } => Failure::from(source).exit,
         JoinError::Token(_) | JoinError::Server(_) | JoinError::Name(_) => Exit::Usage,
-        JoinError::Another { .. } | JoinError::Lock(_) => Exit::Refused,
-        JoinError::Identity(_)
+        JoinError::Another { .. }
+        | JoinError::Lock(_)
+        | JoinError::Identity(_)
         | JoinError::Directory { .. }
-        | JoinError::Forget { .. }
-        | JoinError::Key(_) => Exit::No,
+        | JoinError::Forget { .. } => LocalFault::DataDirectory.exit(),
+        JoinError::Key(_) => Exit::Internal,
     };
     Failure::new(exit, what)
 }
@@ -173,8 +174,13 @@ fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 }
 
 fn status(global: &Global, data_dir: &Path) -> CommandResult {
-    let status = bellwether_agent::status::read(data_dir)
-        .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
+    let status = bellwether_agent::status::read(data_dir).map_err(|error| {
+        let fault = match error {
+            StatusError::None { .. } => LocalFault::Missing,
+            StatusError::File { .. } => LocalFault::DataDirectory,
+        };
+        Failure::local(fault, error.to_string())
+    })?;
     let show = Show::new(global);
     show.data(&status, || vec![status.node.clone()], |_| sheet(&status))?;
     Ok(if status.alive { Exit::Yes } else { Exit::No })
@@ -182,10 +188,10 @@ fn status(global: &Global, data_dir: &Path) -> CommandResult {
 
 fn sheet(status: &AgentStatus) -> String {
     let alive = if status.alive { "running" } else { "not running" };
-    let contact = match (&status.trouble, status.connected_since_ms, status.last_contact_ms) {
+    let contact = match (&status.problem, status.connected_since_ms, status.last_contact_ms) {
         (None, Some(since), _) => format!("connected since {}", date(since)),
-        (Some(trouble), _, Some(last)) => format!("last contact {}; {trouble}", date(last)),
-        (Some(trouble), _, None) => trouble.clone(),
+        (Some(problem), _, Some(last)) => format!("last contact {}; {problem}", date(last)),
+        (Some(problem), _, None) => problem.clone(),
         (None, None, _) => "not connected yet".to_owned(),
     };
     let mut lines = vec![
@@ -216,7 +222,7 @@ fn sheet(status: &AgentStatus) -> String {
         vec![
             name.clone(),
             dash(&entity.running),
-            dash(&entity.wanted),
+            dash(&entity.assigned),
             entity.health.clone(),
             entity.line.clone(),
         ]

@@ -16,7 +16,7 @@ use bellwether_server::config::Config;
 use bellwether_server::run::{Server, init};
 
 use crate::args::Dev;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::{print, tell};
 
 /// The name of the one node.
@@ -46,7 +46,7 @@ pub(super) async fn run(args: &Dev) -> CommandResult {
     if temporary {
         // The directory must be new: an existing one belongs to someone else.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
-        made.map_err(|error| Failure::new(Exit::Refused, format!("make {}: {error}", dir.display())))?;
+        made.map_err(|error| Failure::local(LocalFault::Output, format!("make {}: {error}", dir.display())))?;
     }
     let ended = live(args, &dir).await;
     if temporary && let Err(error) = std::fs::remove_dir_all(&dir) {
@@ -144,13 +144,14 @@ fn agent(dns: SocketAddr) -> String {
 fn admin_token(data_dir: &Path) -> Result<Secret, Failure> {
     let path = data_dir.join("admin-token");
     let text = std::fs::read_to_string(&path);
-    text.map(|text| Secret::new(text.trim()))
-        .map_err(|error| Failure::new(Exit::No, format!("read {}: {error}", path.display())))
+    text.map(|text| Secret::new(text.trim())).map_err(|error| {
+        Failure::local(LocalFault::DataDirectory, format!("read {}: {error}", path.display()))
+    })
 }
 
 fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
-        .map_err(|error| Failure::new(Exit::No, format!("write {}: {error}", path.display())))
+        .map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", path.display())))
 }
 
 fn greeting(server: &Server, config: &Config, dir: &Path) -> Result<String, Failure> {

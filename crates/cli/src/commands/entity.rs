@@ -219,7 +219,7 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
     let mut lines = fields.map(|(name, value)| format!("{name:<12} {}", text(value.as_deref()))).to_vec();
     let further = [
         ("stages", &stages),
-        ("unavailable", &policy.max_unavailable),
+        ("max-unavailable", &policy.max_unavailable),
         ("progress", &policy.progress),
         ("domain", &policy.domain),
         ("order", &policy.order),

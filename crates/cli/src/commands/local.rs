@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::service::{self, unreachable};
 use crate::args::{AgentDir, CacheServices, CheckFlags, Global, PublishService, Register, ServiceVerb};
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::{Show, print, table};
 
 /// Writes the service catalogue, as this node's agent knows it now.
@@ -35,8 +35,9 @@ pub(super) async fn cache_services(global: &Global, cache: CacheServices) -> Com
         return Ok(Exit::Yes);
     };
     let whole = std::path::absolute(&file);
-    let whole = whole.map_err(|error| Failure::usage(format!("write {}: {error}", file.display())))?;
-    let changed = put(&whole, &text).map_err(|reason| Failure::new(Exit::No, reason))?;
+    let whole = whole
+        .map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", file.display())))?;
+    let changed = put(&whole, &text).map_err(|reason| Failure::local(LocalFault::Output, reason))?;
     let state = if changed { "written" } else { "unchanged" };
     Show::new(global).changed(&format!("{}: {state}", file.display()));
     Ok(Exit::Yes)
@@ -110,7 +111,7 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<Unhealthy> {
     let provision = provision.map(|provision| unhealthy("machine", &status.node, provision.reason.clone()));
     let entities = status.entities.iter().filter_map(|(name, entity)| {
         let failing = (entity.health == "failing").then(|| entity.line.clone());
-        Some(unhealthy("entity", name, failing.or_else(|| entity.trouble.clone())?))
+        Some(unhealthy("entity", name, failing.or_else(|| entity.problem.clone())?))
     });
     let services =
         services.iter().filter(|service| !matches!(service.status.as_str(), "passing" | "warning"));

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::builder::Resettable;
 
 use crate::args::{self, ENVIRONMENT, Global};
-use crate::exit::{self, CommandResult, Exit, Failure};
+use crate::exit::{self, CommandResult, Exit, Failure, LocalFault};
 use crate::show::{Show, print};
 
 pub(super) fn completions(shell: &str) -> CommandResult {
@@ -21,7 +21,7 @@ pub(super) fn pages(global: &Global, directory: &Path) -> CommandResult {
         write_pages(command, directory, &end())
     };
     write().map_err(|error| {
-        Failure::new(Exit::No, format!("write manual pages to {}: {error}", directory.display()))
+        Failure::local(LocalFault::Output, format!("write manual pages to {}: {error}", directory.display()))
     })?;
     let text = format!("manual pages written to {}; read one with: man -l FILE", directory.display());
     Show::new(global).note(&text);

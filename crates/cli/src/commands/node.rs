@@ -187,7 +187,8 @@ pub(super) fn sheet(view: &NodeView) -> String {
         let log = status.log.as_ref().map_or(String::new(), |log| {
             format!(" (log: bellwether node logs {} --entity {})", view.node.name, log.entity)
         });
-        lines.push(format!("status    {category} {} since {since} {}{log}", status.state, status.reason));
+        let line = format!("status    {category} {} since {since} {}{log}", status.state, status.reason);
+        lines.push(line.trim_end().to_owned());
     }
     lines.join("\n")
 }

@@ -4,7 +4,7 @@ use bellwether_api::v1::policy::Policy;
 use serde_json::{Map, Value};
 
 use crate::args::PolicyFlags;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// What policy flags change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl PolicyChange {
             if text.is_empty() {
                 unset.push(name.to_owned());
             } else {
-                fields.insert(name.to_owned(), value(name, text));
+                fields.insert(name.to_owned(), value(name, text)?);
             }
         }
         for (name, list) in [("stages", flags.stages), ("windows", flags.windows), ("needs", flags.needs)] {
@@ -102,13 +102,19 @@ impl PolicyChange {
 }
 
 /// The value of a field: a truth or a number where the field is one, else text.
-fn value(name: &str, text: String) -> Value {
-    let typed = match name {
-        "fail_fast" => text.parse().ok().map(Value::Bool),
-        "retries" => text.parse().ok().map(|count: u32| Value::from(count)),
-        _ => None,
+///
+/// # Errors
+/// Wrong usage, naming the flag.
+fn value(name: &str, text: String) -> Result<Value, Failure> {
+    let wrong = |wanted: &str| {
+        let flag = name.replace('_', "-");
+        Failure::stated(Exit::Usage, format!("--{flag}: {text:?} is not {wanted}"))
     };
-    typed.unwrap_or(Value::String(text))
+    match name {
+        "fail_fast" => text.parse().map(Value::Bool).map_err(|_| wrong("true or false")),
+        "retries" => text.parse().map(|count: u32| Value::from(count)).map_err(|_| wrong("a whole number")),
+        _ => Ok(Value::String(text)),
+    }
 }
 
 /// A word as a shell reads it back.

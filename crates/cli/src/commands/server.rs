@@ -14,7 +14,7 @@ use super::overview::store_line;
 use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, print, table};
@@ -28,21 +28,18 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match &error {
-            RunError::Open(_) if error.is_in_use() => Exit::Refused,
+            RunError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             RunError::NotInitialised { .. }
             | RunError::StoreAlone { .. }
             | RunError::NotAllowed { .. }
             | RunError::NoAuthority { .. }
-            | RunError::Installation(_)
-            | RunError::Plain { .. } => Exit::Refused,
-            RunError::Open(_)
-            | RunError::World(_)
             | RunError::Pki(_)
-            | RunError::Random(_)
-            | RunError::Commit(_)
-            | RunError::Listen { .. }
-            | RunError::Dns(_)
-            | RunError::File { .. } => Exit::Unavailable,
+            | RunError::Installation(_) => LocalFault::DataDirectory.exit(),
+            RunError::Plain { .. } => Exit::Refused,
+            RunError::File { .. } => LocalFault::Output.exit(),
+            RunError::Random(_) => Exit::Internal,
+            RunError::Listen { .. } | RunError::Dns(_) => LocalFault::Listen.exit(),
+            RunError::Open(_) | RunError::World(_) | RunError::Commit(_) => LocalFault::Contact.exit(),
         };
         let text = error.to_string();
         if matches!(error, RunError::StoreAlone { .. }) {

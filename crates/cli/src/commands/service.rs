@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::args::{CheckFlags, Global, Register, ServiceCheck, ServiceVerb};
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::time::date;
 use crate::show::{Show, table};
 
@@ -171,9 +171,10 @@ async fn ask<B: serde::Serialize>(
 pub(super) fn unreachable(error: LocalError) -> Failure {
     match error {
         LocalError::Problem(problem) => CallError::Problem(problem).into(),
-        LocalError::Away { .. } | LocalError::Broken(_) => Failure::new(Exit::Unavailable, error.to_string())
-            .hint(
+        LocalError::Away { .. } | LocalError::Broken(_) => {
+            Failure::local(LocalFault::Contact, error.to_string()).hint(
                 "check with `bellwether agent status`; give --data-dir if the agent keeps its data elsewhere",
-            ),
+            )
+        }
     }
 }

@@ -5,7 +5,7 @@ mod report;
 mod trial;
 
 use crate::args::{Global, Simulate};
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::Show;
 
 pub(super) fn run(global: &Global, args: &Simulate) -> CommandResult {
@@ -28,6 +28,6 @@ pub(super) fn run(global: &Global, args: &Simulate) -> CommandResult {
 }
 
 fn unwritable(path: &std::path::Path, error: &dyn std::error::Error) -> Failure {
-    Failure::new(Exit::No, format!("write the plot to --svg {}: {error}", path.display()))
+    Failure::local(LocalFault::Output, format!("write the plot to --svg {}: {error}", path.display()))
         .hint("name a file in a directory that exists and can be written, like --svg plot.svg")
 }

@@ -1,6 +1,5 @@
 //! `server migrate`, `backup`, `inspect` and `restore`: copy the whole store.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use bellwether_core::words::plural::Plural;
@@ -10,7 +9,7 @@ use bellwether_server::transfer::backup::BackupContents;
 use bellwether_server::transfer::{TransferError, backup, location};
 
 use crate::args::Global;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::time::date;
 use crate::show::{Show, table};
 
@@ -24,17 +23,16 @@ impl From<TransferError> for Failure {
             | TransferError::InUse { .. }
             | TransferError::Damaged(_)
             | TransferError::Newer { .. } => Exit::Refused,
-            TransferError::Open(_) if error.is_in_use() => Exit::Refused,
-            // A file that is named and is not there is a wrong command line, as everywhere.
-            TransferError::File { action: "read", source, .. } if source.kind() == ErrorKind::NotFound => {
-                Exit::Usage
-            }
+            TransferError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
+            TransferError::File { action: "read", .. } => LocalFault::Input.exit(),
+            TransferError::File { action: "write", .. } => LocalFault::Output.exit(),
+            // The store of a data directory that has none.
+            TransferError::File { .. } => LocalFault::Missing.exit(),
             TransferError::Store(_)
             | TransferError::Open(_)
             | TransferError::Disturbed
             | TransferError::Lost { .. }
-            | TransferError::File { .. }
-            | TransferError::Shape(_) => Exit::Unavailable,
+            | TransferError::Shape(_) => LocalFault::Contact.exit(),
         };
         Self::new(exit, error.to_string())
     }

@@ -49,7 +49,7 @@ fn section_of(line: &str) -> Option<&str> {
 fn of_row(section: &str, page: &str, cells: &[String]) -> Vec<Field> {
     let [keys, default, rest @ ..] = cells else { return Vec::new() };
     let Some((meaning, range)) = rest.split_last() else { return Vec::new() };
-    let range = range.first().map_or(String::new(), |range| format!(" ({range})"));
+    let range = range.first().map_or(String::new(), |range| format!(" ({})", plain(page, range)));
     let keys: Vec<&str> = keys.split(", ").collect();
     // A row about several keys has either one default for all or one for each.
     let each: Vec<&str> = default.split(", ").collect();

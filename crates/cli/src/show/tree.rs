@@ -315,7 +315,7 @@ fn word(leaf: &TargetView, idle: &'static str) -> &'static str {
 
 /// Whether a pause or a cordon keeps the target from its update, by the reason that it reports.
 fn is_paused(leaf: &TargetView) -> bool {
-    ["paused", "cordoned", "drained", "held:"].iter().any(|word| leaf.reason.contains(word))
+    ["paused", "cordoned", "drained"].iter().any(|word| leaf.reason.contains(word))
 }
 
 /// A target as this rollout counts it: the outcome of an earlier rollout is not a success of this one.

@@ -106,7 +106,7 @@ async fn statuses_and_failures() {
     place.kill_agent("web-1");
     let away = place.run(&["update-status", "scrub", "success", "--data-dir", &dir]);
     assert_eq!(code(&away), 69);
-    assert!(text(&away.stderr).contains("check that it is running"), "{}", text(&away.stderr));
+    assert!(text(&away.stderr).contains("bellwether agent status"), "{}", text(&away.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,6 +40,20 @@ fn the_demo_ends_by_itself_with_every_expectation_held() {
     for line in ["last known good  v2", "last known bad   v3", "node lost        web-0"] {
         assert!(said.contains(line), "{line} is not in:\n{said}");
     }
+    for line in [
+        "rollout 2 to v2 succeeded on 5 of 6 targets; v2 is last known good",
+        "rollout 3 to v3 was rolled back to v2: 1 of 6 failed, 0 tolerated; web-0",
+        "\nWhat happened\n",
+        "✓ only the first batch ever saw v3",
+        "✓ every living service serves v2",
+        "\nTry next\n",
+    ] {
+        assert!(said.contains(line), "{line} is not in:\n{said}");
+    }
+    assert!(
+        !said.contains(" 0 waiting") && !said.contains(" 0 skipped"),
+        "a count of none is shown:\n{said}"
+    );
     assert_eq!(left(&dir), Vec::<String>::new());
     assert_eq!(files(&dir), Vec::<PathBuf>::new());
 }

@@ -20,6 +20,7 @@ mod laws;
 mod output;
 mod place;
 mod services;
+mod shapes;
 mod simulate;
 
 mod profiles;

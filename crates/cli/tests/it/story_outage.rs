@@ -59,7 +59,7 @@ async fn a_good_version_survives_a_server_that_is_away_for_longer_than_its_deadl
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_version_is_found_bad_after_the_server_was_away() {
+async fn a_bad_version_is_known_bad_after_the_server_was_away() {
     let (mut place, ports) = fleet().await;
     done(&place, &["rollout", "start", "web", "v3"]);
     place.until("a target is in flight", |view| view.counts.in_flight == 1).await;

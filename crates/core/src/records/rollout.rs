@@ -122,7 +122,7 @@ pub enum RolloutWait {
     NoTargets,
     /// The policy's batch is zero.
     BatchIsZero,
-    /// Every target that is left is held by an operator.
+    /// Every target that is left is paused or cordoned by an operator.
     OnlyHeld,
     /// Every target that is left has recently stopped reporting.
     OnlyQuiet,
@@ -165,6 +165,8 @@ pub enum RolloutWait {
     Need {
         /// The service and number of instances needed.
         need: ServiceNeed,
+        /// Number of functional instances when the rollout began to wait, or last looked.
+        functional: u64,
     },
     /// The policy's limit of unavailable targets is reached.
     Unavailable {

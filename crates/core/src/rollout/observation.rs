@@ -104,7 +104,7 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
     }
     let Some(observation) = observation else { return TargetStage::Assigned };
     if let Some(reason) = &observation.held {
-        return TargetStage::Blocked { reason: alloc::format!("held: {reason}") };
+        return TargetStage::Blocked { reason: String::from(&**reason) };
     }
     if observation.answering != state.assignment {
         return TargetStage::Assigned;

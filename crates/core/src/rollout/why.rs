@@ -59,7 +59,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         }
         TargetPhase::Quiet => "skipped: stopped reporting; updated when it reports again".into(),
         TargetPhase::Silent => "skipped: unreachable; updated when it reports again".into(),
-        TargetPhase::Held => format!("skipped: held: {}", held()),
+        TargetPhase::Held => format!("skipped: {}", held()),
     }
 }
 
@@ -140,10 +140,12 @@ fn why_waiting(board: &Board, what: &str) -> String {
     if let Some(hold) = &board.entity().hold {
         return format!("{what}: paused by {}", hold.by);
     }
-    if let Some(Rollout { number, state, .. }) = board.rollout()
-        && matches!(state, RolloutState::Paused(_) | RolloutState::Waiting(_))
-    {
-        return format!("{what}: rollout {number} is {state}");
+    match board.rollout() {
+        Some(Rollout { state: RolloutState::Waiting(wait), .. }) => return format!("{what}: {wait}"),
+        Some(Rollout { number, state: RolloutState::Paused(pause), .. }) => {
+            return format!("{what}: rollout {number} is paused {pause}");
+        }
+        Some(_) | None => {}
     }
     let tally = board.tree().tally();
     let in_flight = tally.in_flight;
@@ -218,15 +220,20 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
         }
         Some(_) | None => String::new(),
     };
-    format!(
-        "rollout {number} to {version} is {state}: {} of {} succeeded, {} in flight, {can} waiting, {skipped} skipped, \
-         {} failed ({} tolerated){next}",
+    let some = [(counts.in_flight, "in flight"), (can, "waiting"), (skipped, "skipped")];
+    let some = some.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    let tally = format!(
+        "{} of {} succeeded{}, {} failed, {} tolerated",
         counts.succeeded,
         counts.targets,
-        counts.in_flight,
+        some.collect::<String>(),
         counts.failed,
         board.thresholds().tolerated
-    )
+    );
+    match state.details() {
+        Some(_) => format!("rollout {number} to {version} is {state} ({tally}){next}"),
+        None => format!("rollout {number} to {version} is {state}: {tally}{next}"),
+    }
 }
 
 fn held_text(observation: Option<&Observation>) -> &str {

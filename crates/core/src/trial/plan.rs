@@ -6,8 +6,10 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 
 use crate::records::entity::Entity;
+use crate::records::rollout::WaivedPauses;
 use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
+use crate::rollout::thresholds::{RolloutSize, Thresholds};
 use crate::trial::simulation::behaviour::{
     AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
 };
@@ -27,6 +29,8 @@ pub const HORIZON: Span = Span::from_secs(30 * 86_400);
 pub struct RolloutPlan {
     /// Number of targets per version that they run now.
     pub running: BTreeMap<Option<Version>, u64>,
+    /// The policy's limits as numbers of the present targets.
+    pub thresholds: Thresholds,
     /// If every target succeeds: the earliest end.
     pub smooth: Timeline,
     /// If every target fails as early as it can: the least damage of a bad version.
@@ -62,8 +66,11 @@ impl RolloutPlan {
             *running.entry(observation.running.clone()).or_insert(0) += 1;
         }
         let (apply, policy) = (case.apply, &case.asked.policy);
+        let targets = case.board.counts().targets;
+        let size = RolloutSize { targets, enrolled: targets };
         Self {
             running,
+            thresholds: Thresholds::of(policy, size, WaivedPauses::default()),
             smooth: rehearse(case, UniformBehaviour::succeeds(apply)),
             best: rehearse(case, UniformBehaviour::fails_at_once(apply)),
             worst: rehearse(case, UniformBehaviour::fails_at_last(apply, policy)),

@@ -35,7 +35,7 @@ pub(crate) async fn create_token(
     caller: Authenticated,
     JsonBody(request): JsonBody<NewToken>,
 ) -> Result<JsonAnswer<Secret>, Failure> {
-    let secret = ops::token::create(&app.transactor, &caller.actor(), &request).await?;
+    let secret = ops::token::create(&app.records.transactor, &caller.actor(), &request).await?;
     Ok(JsonAnswer(Secret { secret: secret.expose().to_owned() }))
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn delete_token(
     caller: Authenticated,
     TokenText(name): TokenText,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::token::delete(&app.transactor, &caller.actor(), &name).await?;
+    ops::token::delete(&app.records.transactor, &caller.actor(), &name).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -59,7 +59,9 @@ pub(crate) async fn create_join_token(
     caller: Authenticated,
     JsonBody(request): JsonBody<NewJoinToken>,
 ) -> Result<JsonAnswer<Secret>, Failure> {
-    let secret = ops::token::create_join(&app.transactor, &app.pki, &caller.actor(), &request).await?;
+    let secret =
+        ops::token::create_join(&app.records.transactor, &app.identity.pki, &caller.actor(), &request)
+            .await?;
     Ok(JsonAnswer(Secret { secret: secret.expose().to_owned() }))
 }
 
@@ -68,7 +70,7 @@ pub(crate) async fn delete_join_token(
     caller: Authenticated,
     TokenText(id): TokenText,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::token::delete_join(&app.transactor, &caller.actor(), &id).await?;
+    ops::token::delete_join(&app.records.transactor, &caller.actor(), &id).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -76,7 +78,7 @@ pub(crate) async fn join(
     State(app): State<AppState>,
     JsonBody(request): JsonBody<Join>,
 ) -> Result<JsonAnswer<Joined>, Failure> {
-    let issued = ops::node::join(&app.transactor, &app.pki, request).await?;
+    let issued = ops::node::join(&app.records.transactor, &app.identity.pki, request).await?;
     Ok(JsonAnswer(joined(&app, issued)))
 }
 
@@ -85,11 +87,11 @@ pub(crate) async fn renew(
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
     JsonBody(request): JsonBody<Renew>,
 ) -> Result<JsonAnswer<Joined>, Failure> {
-    let issued = ops::node::renew(&app.transactor, &app.pki, &namespace, &name, &request)?;
+    let issued = ops::node::renew(&app.records.transactor, &app.identity.pki, &namespace, &name, &request)?;
     Ok(JsonAnswer(joined(&app, issued)))
 }
 
 fn joined(app: &AppState, issued: IssuedCertificate) -> Joined {
     let expires_at_ms = issued.expires_at.as_millis();
-    Joined { certificate: issued.pem, ca: app.pki.ca_pem().to_owned(), expires_at_ms }
+    Joined { certificate: issued.pem, ca: app.identity.pki.ca_pem().to_owned(), expires_at_ms }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn apply(
             app.hooks.knows_tokens(&entity.policy).map_err(at)?;
         }
     }
-    Ok(JsonAnswer(ops::apply::apply(&app.transactor, &namespace, &identity, &request).await?))
+    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &request).await?))
 }
 
 pub(crate) async fn documents(

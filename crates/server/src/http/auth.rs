@@ -62,7 +62,7 @@ pub(crate) fn guard(
     async move {
         let _place = match RequestClass::of((path, need), &request) {
             None => None,
-            Some(class) => match app.admission.enter(class).await {
+            Some(class) => match app.traffic.admission.enter(class).await {
                 Ok(place) => Some(place),
                 Err(full) => return full.into_response(),
             },

@@ -53,14 +53,14 @@ pub(super) async fn wait_until_current(app: &AppState) -> Result<(), Failure> {
 }
 
 async fn reached(app: &AppState) -> Result<(), Failure> {
-    let now = app.store.now().await.map_err(|error| refused(format!("cannot {error}")))?;
+    let now = app.records.store.now().await.map_err(|error| refused(format!("cannot {error}")))?;
     let now = Revision::new(now.0);
-    if tokio::time::timeout(UNDER_WAY, app.transactor.reaches(now)).await == Ok(true) {
+    if tokio::time::timeout(UNDER_WAY, app.records.transactor.reaches(now)).await == Ok(true) {
         return Ok(());
     }
     // Either the watch is delayed, or the newer commits are of other programs in a shared etcd, which this watch never
     // delivers: the world is compared with the store, and listed again if it differs. Then it is known to be up to date.
-    if !app.relist.bring_up_to_date(&app.stop).await {
+    if !app.records.relist.bring_up_to_date(&app.stop).await {
         return Err(refused("this server is stopping"));
     }
     if app.world().revision >= now { Ok(()) } else { Err(refused("the store is at an earlier revision")) }

@@ -44,7 +44,7 @@ pub(crate) async fn put(
     JsonBody(spec): JsonBody<EntitySpec>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     app.hooks.knows_tokens(&spec.policy)?;
-    ops::entity::set(&app.transactor, &namespace, &caller.actor(), &name, &spec).await?;
+    ops::entity::set(&app.records.transactor, &namespace, &caller.actor(), &name, &spec).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn patch(
     app.hooks.knows_tokens(&patch.policy)?;
     let actor = caller.actor();
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &actor };
-    let mut patched = ops::entity::patch(&app.transactor, scope, &patch, only_at).await?;
+    let mut patched = ops::entity::patch(&app.records.transactor, scope, &patch, only_at).await?;
     let world = app.world();
     let now = world.fleets.get(&namespace).and_then(|fleet| fleet.entities.get(&name));
     // Another change may have followed; its revision is not that of this answer.
@@ -73,7 +73,7 @@ pub(crate) async fn delete(
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::entity::delete(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    ops::entity::delete(&app.records.transactor, &namespace, &caller.actor(), &name).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -102,7 +102,7 @@ fn last(app: &AppState, namespace: &Namespace) -> Sequence {
 }
 
 async fn wait_for_more(app: &AppState, namespace: &Namespace, after: Sequence, wait: Duration) {
-    let mut worlds = app.transactor.follow();
+    let mut worlds = app.records.transactor.follow();
     let more =
         worlds.wait_for(|world| world.fleets.get(namespace).is_some_and(|fleet| fleet.last_event() > after));
     // All arms only wait.
@@ -127,7 +127,7 @@ async fn read(
         let newer = fleet.events.range(after.next()..).take(limit);
         return Ok(newer.map(|(_, event)| (&**event).into()).collect());
     }
-    let page = app.store.list(key_text::events_after(namespace, after), None, limit).await;
+    let page = app.records.store.list(key_text::events_after(namespace, after), None, limit).await;
     let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
     let mut events = Vec::with_capacity(page.entries.len());
     for entry in page.entries {

@@ -20,7 +20,7 @@ pub(crate) async fn put(
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::expect::expect(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
+    ops::expect::expect(&app.records.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -29,7 +29,7 @@ pub(crate) async fn delete(
     caller: Authenticated,
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::expect::unexpect(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    ops::expect::unexpect(&app.records.transactor, &namespace, &caller.actor(), &name).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -20,8 +20,8 @@ pub(crate) async fn orchestrate(
 ) -> Result<JsonAnswer<ExpectedVersions>, Failure> {
     let actor = caller.actor();
     let of = EntityScope { namespace: &namespace, entity: &entity, actor: &actor };
-    let names = absorb(&app.transactor, of, &reports).await?;
-    Ok(JsonAnswer(expected(&app.transactor, of, &names).await?))
+    let names = absorb(&app.records.transactor, of, &reports).await?;
+    Ok(JsonAnswer(expected(&app.records.transactor, of, &names).await?))
 }
 
 /// Takes reports, without waiting for the decisions that follow.
@@ -33,6 +33,6 @@ pub(crate) async fn report(
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let actor = caller.actor();
     let of = EntityScope { namespace: &namespace, entity: &entity, actor: &actor };
-    absorb(&app.transactor, of, &reports).await?;
+    absorb(&app.records.transactor, of, &reports).await?;
     Ok(JsonAnswer(Empty {}))
 }

@@ -88,7 +88,7 @@ async fn lock(
     let request =
         SlotRequest { holder: client.holder, by: caller.actor(), reason, lease: None, capacity: None };
     let scope = SlotScope { namespace, slot: &client.slot, actor: &request.by };
-    ops::slot::acquire(&app.transactor, scope, &request).await?;
+    ops::slot::acquire(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -99,7 +99,7 @@ async fn unlock(
     client: FleetLockClient,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let scope = SlotScope { namespace, slot: &client.slot, actor: &caller.actor() };
-    ops::slot::release(&app.transactor, scope, &client.holder, None).await?;
+    ops::slot::release(&app.records.transactor, scope, &client.holder, None).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -92,7 +92,8 @@ pub(crate) async fn put(
     JsonBody(spec): JsonBody<FreezeSpec>,
 ) -> Result<SetResponse<FreezeView>, Failure> {
     let place = FreezeNamespace::In(namespace);
-    let (value, is_new) = ops::freeze::put(&app.transactor, &place, &caller.actor(), &name, &spec).await?;
+    let (value, is_new) =
+        ops::freeze::put(&app.records.transactor, &place, &caller.actor(), &name, &spec).await?;
     Ok(SetResponse { is_new, value })
 }
 
@@ -103,7 +104,8 @@ pub(crate) async fn put_global(
     JsonBody(spec): JsonBody<FreezeSpec>,
 ) -> Result<SetResponse<FreezeView>, Failure> {
     let place = FreezeNamespace::Everywhere;
-    let (value, is_new) = ops::freeze::put(&app.transactor, &place, &caller.actor(), &name, &spec).await?;
+    let (value, is_new) =
+        ops::freeze::put(&app.records.transactor, &place, &caller.actor(), &name, &spec).await?;
     Ok(SetResponse { is_new, value })
 }
 
@@ -112,7 +114,8 @@ pub(crate) async fn delete(
     caller: Authenticated,
     (NamespacePath(namespace), Freeze(name)): (NamespacePath, Freeze),
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::freeze::delete(&app.transactor, &FreezeNamespace::In(namespace), &caller.actor(), &name).await?;
+    ops::freeze::delete(&app.records.transactor, &FreezeNamespace::In(namespace), &caller.actor(), &name)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -121,6 +124,7 @@ pub(crate) async fn delete_global(
     caller: Authenticated,
     Freeze(name): Freeze,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::freeze::delete(&app.transactor, &FreezeNamespace::Everywhere, &caller.actor(), &name).await?;
+    ops::freeze::delete(&app.records.transactor, &FreezeNamespace::Everywhere, &caller.actor(), &name)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }

@@ -26,7 +26,7 @@ pub(crate) async fn put(
     JsonBody(new): JsonBody<NewLog>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let source = LogSource { node: &node, category: &category, entity: &entity };
-    ops::log::keep(&app.transactor, &namespace, source, new).await?;
+    ops::log::keep(&app.records.transactor, &namespace, source, new).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn get(
 ) -> Result<JsonAnswer<NodeLog>, Failure> {
     let missing = format!("cannot find a log of {category} of {entity} on {node}");
     let key = Key::Log(node, category, entity);
-    let page = app.store.list(Range::one(key_text::of(&namespace, &key)), None, 1).await;
+    let page = app.records.store.list(Range::one(key_text::of(&namespace, &key)), None, 1).await;
     let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
     let mut found = None;
     for entry in page.entries {

@@ -26,6 +26,6 @@ pub(crate) async fn delete(
     caller: Authenticated,
     NamespacePath(namespace): NamespacePath,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::namespace::delete(&app.transactor, &namespace, &caller.actor()).await?;
+    ops::namespace::delete(&app.records.transactor, &namespace, &caller.actor()).await?;
     Ok(JsonAnswer(Empty {}))
 }

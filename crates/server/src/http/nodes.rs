@@ -101,7 +101,7 @@ pub(crate) async fn label(
     Node(name): Node,
     JsonBody(change): JsonBody<LabelChange>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::label(&app.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
+    ops::node::label(&app.records.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -112,7 +112,8 @@ pub(crate) async fn pause(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::pause(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
+    ops::node::pause(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -122,7 +123,9 @@ pub(crate) async fn resume(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
 ) -> Result<JsonAnswer<v1::pause::Resumed>, Failure> {
-    Ok(JsonAnswer(ops::node::resume(&app.transactor, scope(&namespace, &name, &caller.actor())).await?))
+    Ok(JsonAnswer(
+        ops::node::resume(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?,
+    ))
 }
 
 pub(crate) async fn cordon(
@@ -132,7 +135,8 @@ pub(crate) async fn cordon(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
+    ops::node::cordon(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -143,7 +147,7 @@ pub(crate) async fn drain(
     Node(name): Node,
     OptionalBody(request): OptionalBody<DrainRequest>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::drain::request(&app.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
+    ops::drain::request(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -153,7 +157,7 @@ pub(crate) async fn uncordon(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::uncordon(&app.transactor, scope(&namespace, &name, &caller.actor())).await?;
+    ops::node::uncordon(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -164,8 +168,12 @@ pub(crate) async fn decommission(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
-        .await?;
+    ops::node::decommission(
+        &app.records.transactor,
+        scope(&namespace, &name, &caller.actor()),
+        &because.reason,
+    )
+    .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -176,7 +184,8 @@ pub(crate) async fn set_status(
     JsonBody(status): JsonBody<v1::status::Status>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let actor = caller.actor();
-    ops::report::set_status(&app.transactor, scope(&namespace, &name, &actor), &category, status).await?;
+    ops::report::set_status(&app.records.transactor, scope(&namespace, &name, &actor), &category, status)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 

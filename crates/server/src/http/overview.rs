@@ -26,7 +26,7 @@ pub(crate) async fn get(
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
         has_leader: world.leader.is_some(),
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
-        term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
+        term: world.leader.as_ref().map(|kept| app.identity.installation.term(kept.revision).get()),
         servers: world.servers.size() as u64,
         nodes: tally.contacts().map(|(contact, count)| (contact.into(), count)).collect(),
         paused: tally.paused,
@@ -42,7 +42,7 @@ pub(crate) async fn get(
             .collect(),
         entities: fleet.boards.iter().map(|(name, board)| line(fleet, name, board)).collect(),
         last_event: fleet.last_event().get(),
-        store: Some(store(&app.store.health().borrow())),
+        store: Some(store(&app.records.store.health().borrow())),
     })
 }
 

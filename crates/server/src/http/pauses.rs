@@ -58,7 +58,7 @@ pub(crate) async fn put(
     (NamespacePath(namespace), Pause(name)): (NamespacePath, Pause),
     JsonBody(spec): JsonBody<PauseSpec>,
 ) -> Result<SetResponse<PauseView>, Failure> {
-    let is_new = ops::pause::put(&app.transactor, &namespace, &caller.actor(), &name, &spec).await?;
+    let is_new = ops::pause::put(&app.records.transactor, &namespace, &caller.actor(), &name, &spec).await?;
     Ok(SetResponse { is_new, value: one(&app, &namespace, &name)? })
 }
 
@@ -67,6 +67,6 @@ pub(crate) async fn delete(
     caller: Authenticated,
     (NamespacePath(namespace), Pause(name)): (NamespacePath, Pause),
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::pause::delete(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    ops::pause::delete(&app.records.transactor, &namespace, &caller.actor(), &name).await?;
     Ok(JsonAnswer(Empty {}))
 }

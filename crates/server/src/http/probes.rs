@@ -17,7 +17,7 @@ pub(crate) async fn healthz() -> &'static str {
 
 /// Ready when the store answers; otherwise its error.
 pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
-    match app.store.list(Range::one(key_text::META), None, 1).await {
+    match app.records.store.list(Range::one(key_text::META), None, 1).await {
         Ok(_) => Ok("ready\n"),
         Err(error) => Err(Failure::new(Code::Store, format!("cannot {error}"))),
     }
@@ -28,11 +28,11 @@ pub(crate) async fn metrics_page(
 ) -> ([(header::HeaderName, &'static str); 1], String) {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let now = metrics::ServerGauges {
-        sessions: app.sessions.count(),
-        leading: app.leadership.term().is_some(),
-        store: app.store.health().borrow().clone(),
+        sessions: app.traffic.sessions.count(),
+        leading: app.cluster.leadership.term().is_some(),
+        store: app.records.store.health().borrow().clone(),
     };
-    ([(header::CONTENT_TYPE, kind)], metrics::page(&app.metrics, &app.world(), &now))
+    ([(header::CONTENT_TYPE, kind)], metrics::page(&app.traffic.metrics, &app.world(), &now))
 }
 
 /// Counts a response.

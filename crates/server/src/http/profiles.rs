@@ -93,7 +93,7 @@ pub(crate) async fn patch(
     JsonBody(patch): JsonBody<ProfilePatch>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let profile_revision =
-        ops::profile::patch(&app.transactor, &namespace, &caller.actor(), &name, patch).await?;
+        ops::profile::patch(&app.records.transactor, &namespace, &caller.actor(), &name, patch).await?;
     Ok(JsonAnswer(Shape::try_from(&profile_revision)?))
 }
 
@@ -105,7 +105,7 @@ pub(crate) async fn put(
     JsonBody(spec): JsonBody<ProfileSpec>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let profile_revision =
-        ops::profile::set(&app.transactor, &namespace, &caller.actor(), &name, spec).await?;
+        ops::profile::set(&app.records.transactor, &namespace, &caller.actor(), &name, spec).await?;
     Ok(JsonAnswer(Shape::try_from(&profile_revision)?))
 }
 
@@ -115,7 +115,7 @@ pub(crate) async fn delete(
     NamespacePath(namespace): NamespacePath,
     Profile(name): Profile,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::profile::delete(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    ops::profile::delete(&app.records.transactor, &namespace, &caller.actor(), &name).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -15,7 +15,7 @@ pub(crate) async fn put(
     Node(name): Node,
     JsonBody(report): JsonBody<v1::report::Report>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::report::absorb_report(&app.transactor, &namespace, &name, report).await?;
-    app.metrics.reports.inc();
+    ops::report::absorb_report(&app.records.transactor, &namespace, &name, report).await?;
+    app.traffic.metrics.reports.inc();
     Ok(JsonAnswer(Empty {}))
 }

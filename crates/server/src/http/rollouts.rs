@@ -37,7 +37,8 @@ pub(crate) async fn start(
 ) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
     app.hooks.knows_tokens(&request.policy)?;
-    let started = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
+    let started =
+        ops::rollout::start(&app.records.transactor, &namespace, &caller.actor(), &name, request).await?;
     Ok(JsonAnswer(started))
 }
 
@@ -76,7 +77,7 @@ pub(crate) async fn act(
     }
     known(&app, &namespace, &name)?;
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
-    ops::rollout::act(&app.transactor, scope, verb, &reason).await?;
+    ops::rollout::act(&app.records.transactor, scope, verb, &reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -123,7 +124,7 @@ pub(crate) async fn current(
     query.only(&["index", "wait"])?;
     let (index, wait) = (query.index()?, query.wait()?);
     if !wait.is_zero() {
-        let mut worlds = app.transactor.follow();
+        let mut worlds = app.records.transactor.follow();
         let news = worlds.wait_for(|world| {
             let touched = world.fleets.get(&namespace).and_then(|fleet| fleet.touched.get(&name));
             touched.is_none_or(|touched| *touched > index)

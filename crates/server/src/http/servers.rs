@@ -25,12 +25,12 @@ pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> 
 pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane> {
     let world = app.world();
     JsonAnswer(ControlPlane {
-        answered_by: app.name.to_string(),
+        answered_by: app.identity.name.to_string(),
         servers: world.servers.values().map(|kept| Server::from(&*kept.value)).collect(),
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
-        term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
+        term: world.leader.as_ref().map(|kept| app.identity.installation.term(kept.revision).get()),
         revision: world.revision.get(),
-        store: store(&app.store.health().borrow()),
+        store: store(&app.records.store.health().borrow()),
         sessions: sessions(&world),
     })
 }

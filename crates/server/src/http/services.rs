@@ -26,7 +26,8 @@ pub(crate) async fn registration(
     Node(name): Node,
     JsonBody(registrations): JsonBody<ServiceRegistrations>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::registrations::absorb_registrations(&app.transactor, &namespace, &name, registrations).await?;
+    ops::registrations::absorb_registrations(&app.records.transactor, &namespace, &name, registrations)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -105,7 +106,7 @@ async fn changed(app: &AppState, namespace: &Namespace, query: &QueryParams) -> 
     if wait.is_zero() {
         return Ok(());
     }
-    let mut notify = app.sessions.catalogue(namespace);
+    let mut notify = app.traffic.sessions.catalogue(namespace);
     let news = async {
         while last(&app.world(), namespace) <= index {
             if notify.changed().await.is_err() {

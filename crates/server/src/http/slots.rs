@@ -42,7 +42,7 @@ pub(crate) async fn get(
     query.only(&["index", "wait"])?;
     let (index, wait, key) = (query.index()?, query.wait()?, AnyKey::from(Key::Slot(name.clone())));
     if !wait.is_zero() {
-        let mut worlds = app.transactor.follow();
+        let mut worlds = app.records.transactor.follow();
         let news = worlds.wait_for(|world| world.revision(&namespace, &key) != index);
         // All arms only wait; the world is read below.
         tokio::select! {
@@ -68,7 +68,8 @@ pub(crate) async fn acquire(
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
     let request = ops::slot::request(&caller.actor(), &acquire)?;
     let grant =
-        ops::slot::acquire(&app.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
+        ops::slot::acquire(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &request)
+            .await?;
     Ok(JsonAnswer((&grant).into()))
 }
 
@@ -78,7 +79,8 @@ pub(crate) async fn renew(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(renew): JsonBody<RenewSlot>,
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
-    let grant = ops::slot::renew(&app.transactor, scope(&namespace, &name, &caller.actor()), &renew).await?;
+    let grant =
+        ops::slot::renew(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &renew).await?;
     Ok(JsonAnswer((&grant).into()))
 }
 
@@ -89,8 +91,13 @@ pub(crate) async fn release(
     JsonBody(back): JsonBody<ReleaseSlot>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let (holder, fence) = (read("holder", &back.holder)?, FenceNumber::new(back.fence));
-    ops::slot::release(&app.transactor, scope(&namespace, &name, &caller.actor()), &holder, Some(fence))
-        .await?;
+    ops::slot::release(
+        &app.records.transactor,
+        scope(&namespace, &name, &caller.actor()),
+        &holder,
+        Some(fence),
+    )
+    .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -99,7 +106,7 @@ pub(crate) async fn delete(
     caller: Authenticated,
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::slot::delete(&app.transactor, scope(&namespace, &name, &caller.actor())).await?;
+    ops::slot::delete(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -109,7 +116,9 @@ pub(crate) async fn put(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(spec): JsonBody<SlotSpec>,
 ) -> Result<JsonAnswer<Slot>, Failure> {
-    Ok(JsonAnswer(ops::slot::set(&app.transactor, scope(&namespace, &name, &caller.actor()), &spec).await?))
+    Ok(JsonAnswer(
+        ops::slot::set(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &spec).await?,
+    ))
 }
 
 pub(crate) async fn force_release(
@@ -118,7 +127,7 @@ pub(crate) async fn force_release(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(force): JsonBody<ForceRelease>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::slot::force(&app.transactor, scope(&namespace, &name, &caller.actor()), &force).await?;
+    ops::slot::force(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &force).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

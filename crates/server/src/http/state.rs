@@ -22,51 +22,79 @@ use crate::world::RelistHandle;
 
 /// State that all handlers share. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct AppState(Arc<AppParts>);
+pub struct AppState(Arc<AppContext>);
 
 /// The fields of an [`AppState`].
 #[derive(Debug)]
-pub struct AppParts {
-    /// Runs operations.
-    pub transactor: Transactor,
-    /// Brings the world up to date with the store.
-    pub relist: RelistHandle,
-    /// Agents' sessions.
-    pub sessions: Sessions,
-    /// The certificate authority.
-    pub pki: Pki,
+pub struct AppContext {
+    /// The records of the installation.
+    pub records: RecordContext,
+    /// This server and its installation.
+    pub identity: ServerIdentity,
+    /// This server's part among several.
+    pub cluster: ClusterContext,
+    /// Calls in progress.
+    pub traffic: TrafficContext,
     /// The clock.
     pub clock: Clock,
-    /// The store, for events and logs that are not in the world.
-    pub store: Store,
-    /// Concurrency limits.
-    pub admission: Admission,
     /// Settings of hooks.
     pub hooks: Arc<HookSettings>,
-    /// Counters.
-    pub metrics: Metrics,
-    /// This server's name.
-    pub name: ServerName,
-    /// The installation of the store.
-    pub installation: Installation,
-    /// The revision at which this server acquired its membership, while it has it.
-    pub membership: watch::Receiver<Option<Revision>>,
-    /// Whether this server leads.
-    pub leadership: Leadership,
     /// Cancelled when the server stops: blocking requests return at once.
     pub stop: CancellationToken,
 }
 
+/// The records, and what reads and changes them.
+#[derive(Debug)]
+pub struct RecordContext {
+    /// Runs operations.
+    pub transactor: Transactor,
+    /// Brings the world up to date with the store.
+    pub relist: RelistHandle,
+    /// The store, for events and logs that are not in the world.
+    pub store: Store,
+}
+
+/// This server and the installation that it serves.
+#[derive(Debug)]
+pub struct ServerIdentity {
+    /// This server's name.
+    pub name: ServerName,
+    /// The installation of the store.
+    pub installation: Installation,
+    /// The certificate authority.
+    pub pki: Pki,
+}
+
+/// This server's membership and leadership among the servers of an installation.
+#[derive(Debug)]
+pub struct ClusterContext {
+    /// The revision at which this server acquired its membership, while it has it.
+    pub membership: watch::Receiver<Option<Revision>>,
+    /// Whether this server leads.
+    pub leadership: Leadership,
+}
+
+/// Limits and counters of the calls in progress, and the sessions of agents.
+#[derive(Debug)]
+pub struct TrafficContext {
+    /// Concurrency limits.
+    pub admission: Admission,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Agents' sessions.
+    pub sessions: Sessions,
+}
+
 impl AppState {
-    /// The state of these parts.
+    /// The state of this context.
     #[must_use]
-    pub fn new(parts: AppParts) -> Self {
-        Self(Arc::new(parts))
+    pub fn new(context: AppContext) -> Self {
+        Self(Arc::new(context))
     }
 
     /// The newest world.
     pub(crate) fn world(&self) -> Arc<World> {
-        self.0.transactor.world()
+        self.0.records.transactor.world()
     }
 
     /// Whether a namespace exists: `default`, or one with records.
@@ -76,8 +104,8 @@ impl AppState {
 }
 
 impl std::ops::Deref for AppState {
-    type Target = AppParts;
-    fn deref(&self) -> &AppParts {
+    type Target = AppContext;
+    fn deref(&self) -> &AppContext {
         &self.0
     }
 }

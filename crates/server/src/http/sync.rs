@@ -45,15 +45,15 @@ pub(crate) async fn sync(
     // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
     // Without its membership this server cannot record that the node is present; another server can.
-    let mut place = app.membership.clone();
+    let mut place = app.cluster.membership.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
     if !placed.is_ok_and(|placed| placed.is_ok()) {
         return Err(Failure::new(Code::Store, NO_PLACE));
     }
     // Opened before the world is read, so that an order in between wakes this poll.
-    let mut session = app.sessions.open(&namespace, &name);
+    let mut session = app.traffic.sessions.open(&namespace, &name);
     let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
-    let mut catalogue = app.sessions.catalogue(&namespace);
+    let mut catalogue = app.traffic.sessions.catalogue(&namespace);
     let news = async {
         loop {
             // Not kept across the await: ten thousand polls would keep old worlds alive.

@@ -62,7 +62,10 @@ async fn a_plan_that_cannot_continue_names_what_it_waits_for() {
     let policy = Policy { needs: Some(vec!["2 of db".to_owned()]), ..Policy::default() };
     let asked = NewPlan { version: Some("v2".to_owned()), policy, ..NewPlan::default() };
     let plan = admin.plan_rollout("default", "web", &asked).await.unwrap();
-    assert_eq!((plan.end.as_str(), plan.ends), ("waiting: 2 functional instances of db needed", false));
+    assert_eq!(
+        (plan.end.as_str(), plan.ends),
+        ("waiting: 2 functional instances of db needed, 0 found", false)
+    );
     let nonsense = NewPlan { apply: Some("soon".to_owned()), ..asked };
     let (code, reason) = problem(admin.plan_rollout("default", "web", &nonsense).await);
     assert!(code == Code::Invalid && reason.contains("apply"), "{reason}");

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use super::processes::{adopt_orphans, kill_all, kill_tree};
 use crate::args::{Demo, Global};
 use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, LocalFault};
 use crate::show::Show;
 
 /// The entity that the demo rolls out.
@@ -48,10 +48,9 @@ impl Fleet {
         let program =
             std::env::current_exe().map_err(|error| Failure::ours(format!("find this program: {error}")))?;
         let directory = std::env::temp_dir().join(format!("bellwether-demo-{}", std::process::id()));
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&directory)
-            .map_err(|error| Failure::new(Exit::No, format!("make {}: {error}", directory.display())))?;
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).map_err(|error| {
+            Failure::local(LocalFault::Output, format!("make {}: {error}", directory.display()))
+        })?;
         let mut free = free_ports(usize::from(args.nodes) + 1)?.into_iter();
         let server = SocketAddr::from((Ipv4Addr::LOCALHOST, free.next().unwrap_or_default()));
         let names = (1..=args.nodes).map(|number| format!("web-{number:02}"));
@@ -110,8 +109,9 @@ impl Fleet {
 
     async fn start_agent(&mut self, context: &Context, name: &str, port: u16) -> Result<(), Failure> {
         let home = self.directory.join(name);
-        std::fs::create_dir(&home)
-            .map_err(|error| Failure::new(Exit::No, format!("make {}: {error}", home.display())))?;
+        std::fs::create_dir(&home).map_err(|error| {
+            Failure::local(LocalFault::Output, format!("make {}: {error}", home.display()))
+        })?;
         let request =
             NewJoinToken { namespace: None, node: Some(name.to_owned()), expires_in: Some("5m".to_owned()) };
         let token = context.client.create_join_token(&request).await?;
@@ -278,18 +278,20 @@ fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
     let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let listeners: Result<Vec<TcpListener>, _> = (0..count).map(bind).collect();
     let ports = listeners.and_then(|all| all.iter().map(|one| Ok(one.local_addr()?.port())).collect());
-    ports
-        .map_err(|error: std::io::Error| Failure::new(Exit::Unavailable, format!("find free ports: {error}")))
+    ports.map_err(|error: std::io::Error| {
+        Failure::local(LocalFault::Listen, format!("find free ports: {error}"))
+    })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
-        .map_err(|error| Failure::new(Exit::No, format!("write {}: {error}", path.display())))
+        .map_err(|error| Failure::local(LocalFault::Output, format!("write {}: {error}", path.display())))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(Exit::No, format!("read {}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::local(LocalFault::DataDirectory, format!("read {}: {error}", path.display()))
+    })
 }
 
 /// Polls at short intervals until the condition holds or [`START`] is over.

@@ -16,7 +16,7 @@ use bellwether_rt::signal::StopSignals;
 use bellwether_rt::tasks::Tasks;
 
 use crate::args::DemoService;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 
 /// The version whose health check fails.
 pub(super) const BROKEN: &str = "v3";
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &DemoService) -> CommandResult {
     let address = SocketAddr::new(args.address, args.port);
     let listener = TcpListener::bind(address)
         .await
-        .map_err(|error| Failure::new(Exit::Unavailable, format!("listen on {address}: {error}")))?;
+        .map_err(|error| Failure::local(LocalFault::Listen, format!("listen on {address}: {error}")))?;
     let tasks = Tasks::new();
     let mut stops =
         StopSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;

@@ -1,6 +1,7 @@
 //! `rollout plan`: predicts a rollout.
 
 use bellwether_api::v1::plan::{NewPlan, Plan};
+use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
 use super::super::policy::PolicyChange;
@@ -44,6 +45,8 @@ fn lines(plan: &Plan) -> String {
     let when = if plan.ends { "at the earliest after" } else { "starts waiting after" };
     lines.push(format!("end        {}, {when} {}", plan.end, after(plan.ended_ms)));
     lines.push(format!("batches    {}", plan.batches_opened));
+    let tolerated = Plural(plan.tolerated, "failure");
+    lines.push(format!("tolerates  {tolerated}; {} must succeed", Plural(plan.needed, "target")));
     let longest = Span::from_millis(plan.longest_at_worst_ms).brief();
     lines.push(format!(
         "if bad     {} before the rollout stops, each for up to {longest}",

@@ -162,7 +162,7 @@ fn draw_curve(
         .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], thick));
     let failures = curve.failures(times.longest).into_iter();
     chart.draw_series(failures.map(|point| failed(place(point), thick)))?;
-    chart.draw_series(curve.bad.map(|at| found_bad(place(curve.at(at)), colour)))?;
+    chart.draw_series(curve.bad.map(|at| known_bad(place(curve.at(at)), colour)))?;
     chart.draw_series(curve.good.map(|at| called_good(place(curve.at(at)), colour)))?;
     Ok(())
 }
@@ -171,7 +171,7 @@ fn failed<P>(at: P, style: ShapeStyle) -> Cross<P, i32> {
     Cross::new(at, 4, style)
 }
 
-fn found_bad<P>(at: P, colour: RGBColor) -> TriangleMarker<P, i32> {
+fn known_bad<P>(at: P, colour: RGBColor) -> TriangleMarker<P, i32> {
     TriangleMarker::new(at, 7, colour.filled())
 }
 
@@ -184,7 +184,7 @@ fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, corner: SeriesLabelPosition) ->
     let none = || std::iter::empty::<Circle<(f64, f64), i32>>();
     let thick = FAINT.stroke_width(2);
     chart.draw_series(none())?.label("nodes failed").legend(move |(x, y)| failed((x + 10, y), thick));
-    chart.draw_series(none())?.label("known bad").legend(|(x, y)| found_bad((x + 10, y), FAINT));
+    chart.draw_series(none())?.label("known bad").legend(|(x, y)| known_bad((x + 10, y), FAINT));
     chart.draw_series(none())?.label("called good").legend(|(x, y)| called_good((x + 10, y), FAINT));
     chart
         .configure_series_labels()

@@ -41,7 +41,7 @@ struct Outcome {
     returning_most: u64,
     /// The effects of the bad version in the runs after which it was known bad.
     #[serde(skip_serializing_if = "Option::is_none")]
-    found_bad: Option<FoundBad>,
+    known_bad: Option<KnownBad>,
     /// The batches of the run of median length.
     opened: Vec<Opened>,
     /// The counts over time of the run of median length.
@@ -59,7 +59,7 @@ struct Range {
 }
 
 #[derive(Debug, Serialize)]
-struct FoundBad {
+struct KnownBad {
     runs: u64,
     /// Nodes that were assigned the version when it became known bad.
     touched: Range,
@@ -145,7 +145,7 @@ impl Outcome {
             late: Range::of(runs.iter().map(|run| run.late)),
             in_flight_most: runs.iter().map(|run| run.most_in_flight).max().unwrap_or_default(),
             returning_most: runs.iter().map(|run| run.most_returning).max().unwrap_or_default(),
-            found_bad: FoundBad::of(runs),
+            known_bad: KnownBad::of(runs),
             opened: typical
                 .into_iter()
                 .flat_map(|run| &run.batches)
@@ -156,7 +156,7 @@ impl Outcome {
     }
 
     fn row(&self, late: bool) -> Vec<String> {
-        let bad = self.found_bad.as_ref();
+        let bad = self.known_bad.as_ref();
         let mut row = vec![
             self.name.clone(),
             self.result(),
@@ -189,7 +189,7 @@ impl Outcome {
     }
 }
 
-impl FoundBad {
+impl KnownBad {
     fn of(runs: &[Timeline]) -> Option<Self> {
         let blasts = || runs.iter().filter_map(|run| run.blast.map(|blast| (run.began, blast)));
         let found = blasts().count();

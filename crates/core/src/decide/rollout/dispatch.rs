@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::capacity::{self, NoCapacity};
 use super::dispatch_gate::DispatchGate;
 use super::pass::Pass;
-use super::{deadline, dispatch_gate, hooked, stage};
+use super::{deadline, dispatch_gate, event_text, hooked, stage};
 use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::rollout::{MAX_BATCHES, RolloutBatch, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
@@ -16,7 +16,6 @@ use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
-use crate::words::plural::plural;
 use crate::words::version::Version;
 
 /// Dispatches as many targets as the capacity allows; returns whether there were any.
@@ -184,11 +183,10 @@ fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
     let after = before + u64::try_from(names.len()).unwrap_or(u64::MAX);
     let Some(rollout) = pass.board.rollout() else { return };
     let (number, full) = rollout.batches.last().map_or((0, 0), |batch| (batch.number, batch.upto));
-    let (Some(first), Some(last)) = (names.first(), names.last()) else { return };
-    if after <= full {
+    if names.is_empty() || after <= full {
         return;
     }
-    let cause = format!("batch {}: {}, {first} to {last}", number + 1, plural(names.len(), "target"));
+    let cause = format!("batch {}: {}", number + 1, event_text::names(names));
     let counts = pass.board.counts();
     let opened = RolloutBatch { number: number + 1, opened: pass.now, upto: full.max(before) + size, counts };
     let mut draft = pass.draft();

@@ -47,7 +47,8 @@ fn in_need(pass: &Pass<'_>) -> Option<DispatchBlock> {
     let functional = |service| pass.environment.services.get(service).copied().unwrap_or_default();
     let needs = &pass.board.entity().policy.needs;
     let need = needs.iter().find(|need| functional(&need.service) < u64::from(need.count))?;
-    Some(DispatchBlock::of(RolloutWait::Need { need: need.clone() }))
+    let functional = functional(&need.service);
+    Some(DispatchBlock::of(RolloutWait::Need { need: need.clone(), functional }))
 }
 
 /// What blocks single targets: freezes by label, and windows of their own.

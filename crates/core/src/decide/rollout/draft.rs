@@ -67,7 +67,13 @@ impl RolloutDraft {
     pub(super) fn turn_to(&mut self, state: RolloutState, cause: String) {
         let Some(rollout) = self.rollout.clone().filter(|rollout| rollout.state != state) else { return };
         if let Some(kind) = event_text::kind_of_turn(&rollout.state, &state) {
-            let (before, after) = (Some(rollout.state.to_string()), Some(state.to_string()));
+            // Why it waits or is paused is the cause, and stands in the event once.
+            let after = state.details().map_or_else(|| state.to_string(), |_| state.label().to_string());
+            let (before, after) = (Some(rollout.state.label().to_string()), Some(after));
+            let cause = match state.details() {
+                Some(details) if cause == state.to_string() => details,
+                Some(_) | None => cause,
+            };
             let subject = event_text::rollout(&self.entity, rollout.number);
             self.events.push(EventDraft { kind, subject, before, after, cause });
         }

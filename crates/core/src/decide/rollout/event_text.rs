@@ -7,6 +7,7 @@ use crate::records::event::EventDraft;
 use crate::records::rollout::{RolloutState, RolloutWait};
 use crate::words::counter::RolloutNumber;
 use crate::words::name::{EntityName, TargetName};
+use crate::words::plural::plural;
 use crate::words::version::Version;
 
 /// The subject of an event about an entity.
@@ -31,14 +32,28 @@ pub(super) fn target(
     EventDraft { kind, subject, before: None, after: Some(format!("{version}")), cause }
 }
 
+/// Names of the first targets of a batch, so that an event of a large one stays one line.
+pub(super) fn names(names: &[TargetName]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => format!("{only}"),
+        [first, second] => format!("{first} and {second}"),
+        [first, .., last] => format!("{}, {first} to {last}", plural(names.len(), "target")),
+    }
+}
+
 /// The kind of event for a change of state; `None` when the rollout only continues after a short wait,
-/// or the same freeze keeps another number of targets.
+/// the same freeze keeps another number of targets, or another number of needed instances is functional.
 pub(super) fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Option<&'static str> {
     match (before, after) {
         (
             RolloutState::Waiting(RolloutWait::Shut { frozen: Some(before), .. }),
             RolloutState::Waiting(RolloutWait::Shut { frozen: Some(after), .. }),
         ) if before.freeze == after.freeze => None,
+        (
+            RolloutState::Waiting(RolloutWait::Need { need: before, .. }),
+            RolloutState::Waiting(RolloutWait::Need { need: after, .. }),
+        ) if before == after => None,
         (RolloutState::Paused(_), RolloutState::InProgress) => Some("rollout.resumed"),
         (_, RolloutState::InProgress) => None,
         (_, RolloutState::Waiting(_)) => Some("rollout.waiting"),

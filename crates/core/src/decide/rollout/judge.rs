@@ -112,7 +112,7 @@ fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollou
             draft.turn_to(state, cause);
         }
         Assessment::Go if matches!(rollout.state, RolloutState::Paused(_)) => {
-            draft.turn_to(RolloutState::InProgress, RolloutState::InProgress.to_string());
+            draft.turn_to(RolloutState::InProgress, "the reason of the pause is gone".into());
         }
         Assessment::Go => pass.going = true,
     }

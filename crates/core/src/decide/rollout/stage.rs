@@ -47,7 +47,13 @@ pub(super) fn advance(pass: &mut Pass<'_>) -> bool {
     if last || room(board) > 0 || board.tree().tally().count(IN_FLIGHT_PHASES) > 0 {
         return false;
     }
-    let cause = format!("stage {} of {} is complete: {} updated", at + 1, stage.upto, reached(board));
+    let cause = format!(
+        "stage {} of {}, up to {}, is complete: {} updated",
+        at + 1,
+        board.entity().policy.stages.len(),
+        stage.upto,
+        reached(board)
+    );
     let mut draft = pass.draft();
     draft.tell("rollout.stage", cause);
     draft.change_rollout(|rollout| rollout.stage.at = at + 1);

@@ -1,10 +1,11 @@
 //! One-line texts of a rollout's states.
 
+use alloc::string::{String, ToString};
 use core::fmt::{self, Display, Formatter};
 
 use super::frozen_targets::FrozenTargets;
 use super::{Direction, RolloutPause, RolloutState, RolloutWait};
-use crate::records::annotation::attribution;
+use crate::records::annotation::{attribution, attribution_in_brackets};
 use crate::words::name::FreezeName;
 use crate::words::plural::Plural;
 use crate::words::time::Timestamp;
@@ -45,6 +46,26 @@ impl RolloutState {
     }
 }
 
+impl RolloutState {
+    /// The details without the state: why a rollout waits or is paused.
+    #[must_use]
+    pub fn details(&self) -> Option<String> {
+        match self {
+            Self::Waiting(wait) => Some(wait.to_string()),
+            Self::Paused(pause) => Some(pause.to_string()),
+            Self::InProgress
+            | Self::RollingBack
+            | Self::Succeeded
+            | Self::PartiallySucceeded { .. }
+            | Self::Failed { .. }
+            | Self::RolledBack
+            | Self::RollbackFailed { .. }
+            | Self::Aborted { .. }
+            | Self::Superseded { .. } => None,
+        }
+    }
+}
+
 impl Display for RolloutState {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let label = self.label();
@@ -66,7 +87,7 @@ impl Display for RolloutWait {
         match self {
             Self::NoTargets => f.write_str("no target matches"),
             Self::BatchIsZero => f.write_str("batch is 0, so no target starts"),
-            Self::OnlyHeld => f.write_str("the remaining targets are held by an operator"),
+            Self::OnlyHeld => f.write_str("the remaining targets are paused by an operator"),
             Self::OnlyQuiet => f.write_str("the remaining targets stopped reporting"),
             Self::OnlyUnreachable => f.write_str("no target is reachable"),
             Self::NoDomain { key } => write!(f, "no target has the label {key}, which policy.domain names"),
@@ -81,9 +102,9 @@ impl Display for RolloutWait {
             Self::Shut { frozen: Some(frozen), .. } => frozen.fmt(f),
             Self::Shut { frozen: None, .. } => f.write_str("the remaining targets are outside their windows"),
             Self::Approval { stage } => write!(f, "stage {stage} needs approval"),
-            Self::Need { need } => write!(
+            Self::Need { need, functional } => write!(
                 f,
-                "{} of {} needed",
+                "{} of {} needed, {functional} found",
                 Plural(u64::from(need.count), "functional instance"),
                 need.service
             ),
@@ -104,7 +125,7 @@ impl Display for RolloutPause {
         match self {
             Self::Person { by, reason } => f.write_str(&attribution(by, reason)),
             Self::Stopped { freeze, by, reason } => {
-                write!(f, "by the stop {freeze}, set {}", attribution(by, reason))
+                write!(f, "by {freeze} {}", attribution_in_brackets(by, reason))
             }
             Self::MonitorSilent { reason } => {
                 write!(f, "automatically: the monitor does not answer: {reason}")
@@ -144,7 +165,7 @@ impl Display for CivilTime {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let millis = i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX);
         match jiff::Timestamp::from_millisecond(millis) {
-            Ok(time) => write!(f, "{time}"),
+            Ok(time) => write!(f, "{}", time.strftime("%Y-%m-%d %H:%M:%S UTC")),
             Err(_) => f.write_str("the end of time"),
         }
     }

@@ -20,6 +20,9 @@ pub(super) fn outcome(rollout: &Rollout, good: Option<&Version>) -> Option<Strin
         | RolloutState::Waiting(_)
         | RolloutState::Paused(_)
         | RolloutState::RollingBack => return None,
+        RolloutState::Succeeded if counts.succeeded < counts.targets => {
+            format!("{name} succeeded on {} of {all}", counts.succeeded)
+        }
         RolloutState::Succeeded => format!("{name} succeeded on {all}"),
         RolloutState::Failed { failed } => {
             format!("{name} failed on {failed} of {all}{}", first_failure(rollout))

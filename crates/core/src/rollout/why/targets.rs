@@ -18,7 +18,7 @@ const NAMED: usize = 10;
 const KINDS: [(&str, PhaseSet); 6] = [
     ("failed", PhaseSet::of(&[TargetPhase::Failed, TargetPhase::Departed])),
     ("unreachable", PhaseSet::of(&[TargetPhase::Lost, TargetPhase::Silent, TargetPhase::Quiet])),
-    ("held", PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight])),
+    ("paused", PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight])),
     ("in flight", PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::Adopting, TargetPhase::CarriedOver])),
     ("to be rolled back", MOVED),
     ("waiting", ASSIGNABLE),

@@ -63,6 +63,8 @@ pub enum RolloutWait {
     Need {
         /// The need as the policy contains it, such as `2 of db`.
         need: String,
+        /// Number of functional instances.
+        functional: u64,
     },
     /// As many targets are unavailable as the policy permits.
     Unavailable {
@@ -193,7 +195,9 @@ impl From<&core::RolloutWait> for RolloutWait {
                 frozen: frozen.as_ref().map(Into::into),
             },
             core::RolloutWait::Approval { stage } => Self::Approval { stage: *stage },
-            core::RolloutWait::Need { need } => Self::Need { need: need.to_string() },
+            core::RolloutWait::Need { need, functional } => {
+                Self::Need { need: need.to_string(), functional: *functional }
+            }
             core::RolloutWait::Unavailable { domain } => {
                 Self::Unavailable { domain: domain.as_ref().map(ToString::to_string) }
             }
@@ -226,7 +230,9 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
                 frozen: frozen.map(TryInto::try_into).transpose()?,
             },
             RolloutWait::Approval { stage } => Self::Approval { stage },
-            RolloutWait::Need { need } => Self::Need { need: read("status.waiting.need", &need)? },
+            RolloutWait::Need { need, functional } => {
+                Self::Need { need: read("status.waiting.need", &need)?, functional }
+            }
             RolloutWait::Unavailable { domain } => Self::Unavailable { domain: domain.map(Into::into) },
             RolloutWait::Hook { hook, reason } => Self::Hook { asked: hook.into(), reason },
         })
