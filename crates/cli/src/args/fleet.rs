@@ -7,7 +7,7 @@ use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Set the version that every node is to run
+    /// Roll a version out to every node, under the policy of the entity
     TriggerUpdate(TriggerUpdate),
     /// Print the version that every node is to run
     CurrentVersion {
@@ -70,6 +70,9 @@ pub(crate) struct TriggerUpdate {
     pub(crate) version: String,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
+    /// Update every node at once: without batches, stages, domains and the limit on unavailable targets
+    #[arg(long)]
+    pub(crate) all_at_once: bool,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,

@@ -7,8 +7,8 @@ use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node::NodeView;
-use bellwether_api::v1::policy::{OnFailure, Policy};
-use bellwether_api::v1::rollout::NewRollout;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 
 use serde::Serialize;
 
@@ -41,17 +41,10 @@ pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     }
 }
 
-/// The policy of an entity that `trigger-update` creates: every target at once, and none is rolled back.
-fn at_once() -> Policy {
-    let text = |text: &str| Some(text.to_owned());
-    Policy {
-        batch: text("100%"),
-        soak: text("0s"),
-        deadline: text("1h"),
-        on_failure: Some(OnFailure::Continue),
-        unreachable: text("100%"),
-        ..Policy::default()
-    }
+/// The policy fields of a rollout to every target at once, and the fields that would keep targets waiting.
+fn all_at_once() -> (Policy, Vec<String>) {
+    let policy = Policy { batch: Some("100%".to_owned()), ..Policy::default() };
+    (policy, ["stages", "max_unavailable", "domain"].map(str::to_owned).into())
 }
 
 async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandResult {
@@ -59,23 +52,44 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
     match client.entity(namespace, entity).await {
         Ok(_) => {}
         Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-            let spec = EntitySpec { selector: "all".to_owned(), policy: at_once(), ..EntitySpec::default() };
+            let spec = EntitySpec { selector: "all".to_owned(), ..EntitySpec::default() };
             client.set_entity(namespace, entity, &spec).await?;
+            let created = format!("entity {entity}: created for every node, with the default policy");
+            context.show.changed(&created);
+            context.show.note(&format!("show the policy with: bellwether entity get {entity}"));
         }
         Err(error) => return Err(error.into()),
     }
-    let new = NewRollout { version: Some(trigger.version), reason: trigger.reason, ..NewRollout::default() };
+    let (policy, unset) = if trigger.all_at_once { all_at_once() } else { Default::default() };
+    let new = NewRollout {
+        version: Some(trigger.version),
+        reason: trigger.reason,
+        policy,
+        unset,
+        ..NewRollout::default()
+    };
     let started = client.start_rollout(namespace, entity, &new).await?;
-    context.show.changed(&format!("entity {entity}: rollout of {} started", started.version));
+    context.show.changed(&format!("entity {entity}: {}", started.summary()));
     context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
 }
 
-async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Failure> {
-    match context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await {
-        Ok(view) => Ok(view.desired),
-        Err(error) => Err(found(error, entity)),
+async fn rollout(context: &Context, entity: &str) -> Result<RolloutView, Failure> {
+    let view = context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await;
+    view.map_err(|error| found(error, entity))
+}
+
+/// Why the version to run is another one than the version requested last; `None` unless that one was rolled back.
+fn rolled_back(view: &RolloutView) -> Option<String> {
+    let requested =
+        view.progress.requested.as_ref().filter(|requested| view.desired.as_ref() != Some(*requested))?;
+    let of_requested = view.rollout.as_ref().filter(|rollout| rollout.version == *requested);
+    if let Some(undone) = of_requested.and_then(|rollout| rollout.undone.as_ref()) {
+        let reason = if undone.reason.is_empty() { String::new() } else { format!(": {}", undone.reason) };
+        return Some(format!("{requested} was requested last and undone by {}{reason}", undone.by));
     }
+    let bad = view.progress.bad.iter().rfind(|bad| bad.version == *requested)?;
+    Some(format!("{requested} was requested last and rolled back: {}", bad.reason))
 }
 
 /// Refuses an entity that does not exist: no node can run a version of it.
@@ -95,9 +109,13 @@ fn found(error: CallError, entity: &str) -> Failure {
 }
 
 async fn current_version(context: &Context, entity: &str) -> CommandResult {
-    match desired(context, entity).await? {
+    let view = rollout(context, entity).await?;
+    match &view.desired {
         Some(version) => {
-            print_version(&context.show, &version)?;
+            print_version(&context.show, version)?;
+            if let Some(why) = rolled_back(&view) {
+                context.show.note(&why);
+            }
             Ok(Exit::Yes)
         }
         None => Err(Failure::stated(Exit::No, format!("no version of entity {entity} was set yet"))
@@ -165,7 +183,7 @@ impl<'a> PendingAnswer<'a> {
 async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResult {
     let running = validated(pending).ok().flatten();
     let wanted = match Context::new(global) {
-        Ok(context) => desired(&context, &pending.of.entity).await,
+        Ok(context) => rollout(&context, &pending.of.entity).await.map(|view| view.desired),
         Err(failure) => Err(failure),
     };
     let unknown = if running.is_some() { Exit::UnknownWithLocal } else { Exit::Unknown };
@@ -239,7 +257,8 @@ async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
         wanted.extend(nodes.keys().cloned());
     }
     if wanted.is_empty() {
-        return Err(Failure::new(Exit::No, "verify nodes: none is named, and none has joined"));
+        let why = if verify.hosts.is_empty() { "no node has joined" } else { "the list on stdin is empty" };
+        return Err(Failure::new(Exit::No, format!("verify nodes: {why}")));
     }
     if !nodes.values().any(|view| view.running.contains_key(&verify.of.entity)) {
         known(context, &verify.of.entity).await?;

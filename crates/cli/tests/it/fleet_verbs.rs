@@ -1,0 +1,92 @@
+//! The verbs for fleets run by version: their answers and their exit codes.
+
+use std::time::Duration;
+
+use bellwether_api::v1::policy::OnFailure;
+
+use crate::commands::one_node;
+use crate::place::{code, text, wait_for};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fleet_verbs_answer_by_exit_code() {
+    let place = one_node().await;
+    let dir = place.path("web-1/data");
+    let run = |args: &[&str]| place.run(args);
+    for verb in [
+        &["current-version"][..],
+        &["running-versions"],
+        &["hosts-at-version", "r7"],
+        &["verify-hosts", "r7"],
+        &["check-single-version", "r7"],
+        &["pending-update", "--data-dir", &dir],
+    ] {
+        let missing = run(verb);
+        let said = text(&missing.stderr);
+        assert!(
+            said.contains("cannot find entity system") && said.contains("trigger-update"),
+            "{verb:?}: {said}"
+        );
+        assert_eq!(code(&missing), if verb[0] == "pending-update" { 3 } else { 1 }, "{verb:?}");
+    }
+    assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 3, "unknown, and runs nothing");
+    assert_eq!(code(&run(&["local-version", "--data-dir", &dir])), 1);
+    let created = run(&["trigger-update", "r7"]);
+    let said = text(&created.stderr);
+    assert!(
+        code(&created) == 0 && said.contains("created for every node, with the default policy"),
+        "{said}"
+    );
+    assert_eq!(text(&run(&["current-version"]).stdout), "r7\n");
+    wait_for("r7 runs", async || code(&run(&["verify-hosts", "r7", "web-1"])) == 0).await;
+    assert_eq!(code(&run(&["verify-hosts", "r8", "web-1"])), 1);
+    let ghost = run(&["verify-hosts", "r7", "web-1", "ghost"]);
+    assert_eq!((code(&ghost), text(&ghost.stdout)), (1, "ghost not-found\n".to_owned()));
+    assert_eq!(code(&place.run_with(&["verify-hosts", "r7", "-"], "web-1\n")), 0);
+    let empty = place.run_with(&["verify-hosts", "r7", "-"], "\n");
+    assert_eq!(
+        (code(&empty), text(&empty.stderr).as_str()),
+        (1, "cannot verify nodes: the list on stdin is empty\n")
+    );
+    assert_eq!(text(&run(&["hosts-at-version", "r7"]).stdout), "web-1\n");
+    let nowhere = run(&["hosts-at-version", "r8"]);
+    assert_eq!((code(&nowhere), text(&nowhere.stderr).as_str()), (1, "no node runs r8 of entity system\n"));
+    assert_eq!(code(&run(&["check-single-version", "r7"])), 0);
+    let other = run(&["check-single-version", "r8", "-v"]);
+    assert_eq!((code(&other), text(&other.stdout)), (1, "web-1 r7\n".to_owned()));
+    assert!(text(&run(&["running-versions"]).stdout).contains("r7"));
+    wait_for("the agent says r7", async || code(&run(&["local-version", "--data-dir", &dir])) == 0).await;
+    assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 1, "up to date");
+    let mut away = place.command(&["pending-update", "--data-dir", &dir]);
+    let away = away.env("BELLWETHER_SERVER", "https://127.0.0.1:1").output().unwrap();
+    assert_eq!(code(&away), 2, "unknown, but something runs: {}", text(&away.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trigger_update_uses_the_policy_of_the_entity_unless_everybody_is_to_be_updated_at_once() {
+    let place = one_node().await;
+    let run = |args: &[&str]| place.run(args);
+    assert_eq!(
+        code(&run(&["entity", "set", "system", "-l", "all", "--batch", "0", "--stages", "1,100%"])),
+        0
+    );
+    let policy = async || {
+        let view = place.client().current_rollout("default", "system", None, Duration::ZERO).await.unwrap();
+        let policy = view.rollout.unwrap().policy;
+        (policy.batch, policy.stages.is_some())
+    };
+    assert_eq!(code(&run(&["trigger-update", "r1"])), 0);
+    wait_for("a rollout started", async || text(&run(&["rollout", "get", "system"]).stdout).contains("r1"))
+        .await;
+    assert_eq!(policy().await, (Some("0".to_owned()), true));
+    assert_eq!(code(&run(&["trigger-update", "r2", "--all-at-once"])), 0);
+    wait_for("r2 runs", async || code(&run(&["verify-hosts", "r2", "web-1"])) == 0).await;
+    assert_eq!(policy().await, (Some("100%".to_owned()), false));
+    let kept = text(&run(&["entity", "get", "system", "-o", "json"]).stdout);
+    assert!(kept.contains("\"batch\": \"0\""), "the entity keeps its policy: {kept}");
+    assert_eq!(code(&run(&["trigger-update", "v1", "-e", "shop"])), 0);
+    let made = place.client().entity("default", "shop").await.unwrap();
+    assert_eq!(
+        (made.policy.batch.as_deref(), made.policy.on_failure),
+        (Some("5%"), Some(OnFailure::Rollback))
+    );
+}
