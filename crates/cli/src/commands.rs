@@ -14,6 +14,7 @@ mod events;
 mod explain;
 mod fleet;
 mod freeze;
+mod hosts;
 mod local;
 mod lock;
 mod manual;

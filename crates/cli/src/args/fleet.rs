@@ -1,5 +1,6 @@
 //! The verbs for fleets run by version: short, scriptable, each with exit codes of its own meaning.
 
+use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
 use super::local::{CacheServices, PublishService};
@@ -23,9 +24,9 @@ pub(crate) enum FleetCommand {
         #[command(flatten)]
         of: EntityChoice,
     },
-    /// Print the nodes that run a version; exit 1 if there are none
+    /// Print the nodes that run a version; exit 1 if there are none, 2 if the only ones are silent
     HostsAtVersion(HostsAtVersion),
-    /// Verify that nodes run a version; exit 0 if all do, 1 if not
+    /// Verify that nodes run a version; exit 0 if all do, 1 if not, 2 if none is wrong and some are silent
     VerifyHosts(VerifyHosts),
     /// Check that a version is the only one running; exit 0 yes, 1 no
     CheckSingleVersion {
@@ -92,6 +93,10 @@ pub(crate) struct HostsAtVersion {
     pub(crate) version: String,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
+    /// Longest time that a node may have been suspect or unreachable for its last report to count; if absent, the report of a
+    /// suspect node counts and that of an unreachable one does not
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_age: Option<Span>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -103,6 +108,10 @@ pub(crate) struct VerifyHosts {
     pub(crate) hosts: Vec<String>,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
+    /// Longest time that a node may have been suspect or unreachable for its last report to count; if absent, the report of a
+    /// suspect node counts and that of an unreachable one does not
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_age: Option<Span>,
 }
 
 #[derive(Debug, Clone, clap::Args)]

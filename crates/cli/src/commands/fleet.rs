@@ -1,23 +1,21 @@
 //! The verbs for fleets run by version. Answers go to stdout, yes or no into the exit code; "unknown" is never "no".
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 
 use serde::Serialize;
 
-use super::selected_nodes::all;
-use super::{local, statuses};
-use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate, VerifyHosts};
+use super::hosts::found;
+use super::{hosts, local, statuses};
+use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::{Show, table};
+use crate::show::Show;
 
 pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     match verb {
@@ -25,13 +23,13 @@ pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
         FleetCommand::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
         FleetCommand::PendingUpdate(pending) => pending_update(global, &pending).await,
         FleetCommand::LocalVersion(pending) => local_version(global, &pending),
-        FleetCommand::RunningVersions { of } => running_versions(&Context::new(global)?, &of.entity).await,
-        FleetCommand::HostsAtVersion(at) => {
-            hosts_at(&Context::new(global)?, &at.of.entity, &at.version).await
+        FleetCommand::RunningVersions { of } => {
+            hosts::running_versions(&Context::new(global)?, &of.entity).await
         }
-        FleetCommand::VerifyHosts(verify) => verify_hosts(&Context::new(global)?, verify).await,
+        FleetCommand::HostsAtVersion(at) => hosts::hosts_at(&Context::new(global)?, &at).await,
+        FleetCommand::VerifyHosts(verify) => hosts::verify(&Context::new(global)?, &verify).await,
         FleetCommand::CheckSingleVersion { version, verbose, of } => {
-            check_single(&Context::new(global)?, &of.entity, &version, verbose).await
+            hosts::check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
         FleetCommand::UpdateStatus(set) => statuses::update(global, set).await,
         FleetCommand::PublishService(publish) => local::publish(global, publish).await,
@@ -90,22 +88,6 @@ fn rolled_back(view: &RolloutView) -> Option<String> {
     }
     let bad = view.progress.bad.iter().rfind(|bad| bad.version == *requested)?;
     Some(format!("{requested} was requested last and rolled back: {}", bad.reason))
-}
-
-/// Refuses an entity that does not exist: no node can run a version of it.
-async fn known(context: &Context, entity: &str) -> Result<(), Failure> {
-    let entities = context.client.entity(&context.namespace, entity).await;
-    entities.map(|_| ()).map_err(|error| found(error, entity))
-}
-
-/// The failure to find an entity, with the verb that creates it.
-fn found(error: CallError, entity: &str) -> Failure {
-    let failure = Failure::from(error);
-    if !failure.not_found {
-        return failure;
-    }
-    let flag = if entity == "system" { String::new() } else { format!(" -e {entity}") };
-    failure.hint(format!("create it and set its version: bellwether trigger-update VERSION{flag}"))
 }
 
 async fn current_version(context: &Context, entity: &str) -> CommandResult {
@@ -195,100 +177,4 @@ async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResu
             Err(Failure { hint: failure.hint, ..Failure::new(unknown, what) })
         }
     }
-}
-
-/// The nodes by the version that passed validation on them; decommissioned nodes are left out.
-///
-/// # Errors
-/// Not found, if no node runs a version and there is no such entity.
-async fn versions(context: &Context, entity: &str) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
-    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for view in all(context, None, false).await? {
-        if let Some(version) = view.running.get(entity) {
-            versions.entry(version.clone()).or_default().insert(view.node.name.clone());
-        }
-    }
-    if versions.is_empty() {
-        known(context, entity).await?;
-    }
-    Ok(versions)
-}
-
-async fn running_versions(context: &Context, entity: &str) -> CommandResult {
-    let versions = versions(context, entity).await?;
-    context.show.data(
-        &versions,
-        || versions.keys().cloned().collect(),
-        |_| {
-            let rows = versions.iter().map(|(version, hosts)| {
-                let names = hosts.iter().cloned().collect::<Vec<_>>().join(",");
-                vec![version.clone(), hosts.len().to_string(), names]
-            });
-            table(&["version", "count", "nodes"], rows)
-        },
-    )?;
-    Ok(Exit::Yes)
-}
-
-async fn hosts_at(context: &Context, entity: &str, version: &str) -> CommandResult {
-    let hosts = versions(context, entity).await?.remove(version).unwrap_or_default();
-    let lines: Vec<String> = hosts.into_iter().collect();
-    context.show.data(&lines, || lines.clone(), |_| lines.join("\n"))?;
-    if lines.is_empty() {
-        context.show.note(&format!("no node runs {version} of entity {entity}"));
-        return Ok(Exit::No);
-    }
-    Ok(Exit::Yes)
-}
-
-async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
-    let mut wanted = BTreeSet::new();
-    for host in &verify.hosts {
-        if host == "-" {
-            let text = crate::context::read(std::path::Path::new("-"), "host names")?;
-            wanted.extend(text.split_whitespace().map(str::to_owned));
-        } else {
-            wanted.insert(host.clone());
-        }
-    }
-    let nodes: BTreeMap<String, NodeView> =
-        all(context, None, false).await?.into_iter().map(|view| (view.node.name.clone(), view)).collect();
-    if verify.hosts.is_empty() {
-        wanted.extend(nodes.keys().cloned());
-    }
-    if wanted.is_empty() {
-        let why = if verify.hosts.is_empty() { "no node has joined" } else { "the list on stdin is empty" };
-        return Err(Failure::new(Exit::No, format!("verify nodes: {why}")));
-    }
-    if !nodes.values().any(|view| view.running.contains_key(&verify.of.entity)) {
-        known(context, &verify.of.entity).await?;
-    }
-    let running =
-        |host: &String| nodes.get(host).and_then(|view| view.running.get(&verify.of.entity)).cloned();
-    let wrong: Vec<(String, String)> = wanted
-        .iter()
-        .filter(|host| running(host).as_ref() != Some(&verify.version))
-        .map(|host| {
-            let known = nodes.contains_key(host.as_str());
-            let nothing = if known { "not-validated" } else { "not-found" };
-            (host.clone(), running(host).unwrap_or_else(|| nothing.to_owned()))
-        })
-        .collect();
-    let lines: Vec<String> = wrong.iter().map(|(host, version)| format!("{host} {version}")).collect();
-    let by_host: BTreeMap<_, _> = wrong.iter().cloned().collect();
-    context.show.data(&by_host, || by_host.keys().cloned().collect(), |_| lines.join("\n"))?;
-    Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
-}
-
-async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> CommandResult {
-    let versions = versions(context, entity).await?;
-    let others = versions.iter().filter(|(other, _)| *other != version);
-    let others =
-        others.flat_map(|(other, hosts)| hosts.iter().map(move |host| (host.clone(), other.clone())));
-    let others: BTreeMap<String, String> = others.collect();
-    if verbose || context.show.is_data() {
-        let lines = || others.iter().map(|(host, other)| format!("{host} {other}")).collect::<Vec<_>>();
-        context.show.data(&others, || others.keys().cloned().collect(), |_| lines().join("\n"))?;
-    }
-    Ok(if others.is_empty() && versions.contains_key(version) { Exit::Yes } else { Exit::No })
 }

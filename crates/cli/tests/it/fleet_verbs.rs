@@ -90,3 +90,37 @@ async fn trigger_update_uses_the_policy_of_the_entity_unless_everybody_is_to_be_
         (Some("5%"), Some(OnFailure::Rollback))
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_silent_node_runs_is_unknown_and_not_wrong() {
+    let mut place = one_node().await;
+    place.start_agent("web-2", "[entity.system]\nstatic = [\"/bin/true\"]\n");
+    assert_eq!(code(&place.run(&["trigger-update", "r7", "--all-at-once"])), 0);
+    wait_for("both run r7", async || {
+        text(&place.run(&["hosts-at-version", "r7"]).stdout) == "web-1\nweb-2\n"
+    })
+    .await;
+    place.kill_agent("web-2");
+    wait_for("web-2 is unreachable", async || {
+        place.client().node("default", "web-2").await.is_ok_and(|node| node.presence.state == "unreachable")
+    })
+    .await;
+    let run = |args: &[&str]| {
+        let output = place.run(args);
+        (code(&output), text(&output.stdout), text(&output.stderr))
+    };
+    let (exit, listed, said) = run(&["verify-hosts", "r7"]);
+    assert_eq!((exit, listed.as_str()), (2, "web-2 unknown\n"));
+    assert!(
+        said.starts_with("web-2: unknown, unreachable since ") && said.ends_with("; it ran r7 before\n"),
+        "{said}"
+    );
+    let (exit, listed, _) = run(&["verify-hosts", "r8"]);
+    assert_eq!((exit, listed.as_str()), (1, "web-1 r7\nweb-2 unknown\n"), "one is wrong");
+    let (exit, listed, said) = run(&["hosts-at-version", "r7"]);
+    assert_eq!((exit, listed.as_str()), (0, "web-1\n"));
+    assert!(said.starts_with("web-2: unknown"), "{said}");
+    assert_eq!(run(&["verify-hosts", "r7", "--max-age", "1h"]).0, 0, "the last report is young enough");
+    assert_eq!(run(&["hosts-at-version", "r7", "--max-age", "1h"]).1, "web-1\nweb-2\n");
+    assert_eq!(run(&["verify-hosts", "r7", "web-2", "--max-age", "0s"]).0, 2);
+}
