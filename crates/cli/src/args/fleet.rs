@@ -10,11 +10,8 @@ use super::server::AgentDir;
 pub(crate) enum FleetCommand {
     /// Roll a version out to every node, under the policy of the entity
     TriggerUpdate(TriggerUpdate),
-    /// Print the version that every node is to run
-    CurrentVersion {
-        #[command(flatten)]
-        of: EntityChoice,
-    },
+    /// Print the version that every node is to run; without a server, the one that this node is to run
+    CurrentVersion(PendingUpdate),
     /// Check whether this node needs an update; exit 0 yes, 1 no, 2 unknown with a local version, 3 unknown
     PendingUpdate(PendingUpdate),
     /// Print the version that this node runs
@@ -112,6 +109,8 @@ pub(crate) struct VerifyHosts {
     /// suspect node counts and that of an unreachable one does not
     #[arg(long, value_name = "TIME")]
     pub(crate) max_age: Option<Span>,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
 }
 
 #[derive(Debug, Clone, clap::Args)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bellwether_agent::status::AgentStatus;
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
@@ -11,7 +12,7 @@ use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 use serde::Serialize;
 
 use super::hosts::found;
-use super::{hosts, local, statuses};
+use super::{hosts, local, own_agent, statuses};
 use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -20,14 +21,14 @@ use crate::show::Show;
 pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     match verb {
         FleetCommand::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
-        FleetCommand::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
+        FleetCommand::CurrentVersion(current) => current_version(global, &current).await,
         FleetCommand::PendingUpdate(pending) => pending_update(global, &pending).await,
         FleetCommand::LocalVersion(pending) => local_version(global, &pending),
         FleetCommand::RunningVersions { of } => {
             hosts::running_versions(&Context::new(global)?, &of.entity).await
         }
         FleetCommand::HostsAtVersion(at) => hosts::hosts_at(&Context::new(global)?, &at).await,
-        FleetCommand::VerifyHosts(verify) => hosts::verify(&Context::new(global)?, &verify).await,
+        FleetCommand::VerifyHosts(verify) => hosts::verify(global, &verify).await,
         FleetCommand::CheckSingleVersion { version, verbose, of } => {
             hosts::check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
@@ -90,8 +91,22 @@ fn rolled_back(view: &RolloutView) -> Option<String> {
     Some(format!("{requested} was requested last and rolled back: {}", bad.reason))
 }
 
-async fn current_version(context: &Context, entity: &str) -> CommandResult {
-    let view = rollout(context, entity).await?;
+async fn current_version(global: &Global, current: &PendingUpdate) -> CommandResult {
+    let entity = &current.of.entity;
+    if let Some(own) = own_agent::status(global, &current.agent.data_dir).await? {
+        let show = Show::new(global);
+        let Some(version) = assigned(&own, entity) else {
+            return Err(Failure::stated(
+                Exit::No,
+                format!("no version of entity {entity} is assigned to this node"),
+            ));
+        };
+        print_version(&show, version)?;
+        own_agent::note_age(&show, &own);
+        return Ok(Exit::Yes);
+    }
+    let context = Context::new(global)?;
+    let view = rollout(&context, entity).await?;
     match &view.desired {
         Some(version) => {
             print_version(&context.show, version)?;
@@ -103,6 +118,11 @@ async fn current_version(context: &Context, entity: &str) -> CommandResult {
         None => Err(Failure::stated(Exit::No, format!("no version of entity {entity} was set yet"))
             .hint("bellwether trigger-update VERSION")),
     }
+}
+
+/// The version that this machine's agent was assigned last.
+fn assigned<'a>(own: &'a AgentStatus, entity: &str) -> Option<&'a str> {
+    own.entities.get(entity)?.wanted.as_deref()
 }
 
 /// The version that this node's agent reports.
@@ -162,15 +182,31 @@ impl<'a> PendingAnswer<'a> {
     }
 }
 
+/// The version that this node is to run, as its own agent knows it, or the server.
+async fn to_run(global: &Global, entity: &str, own: Option<&AgentStatus>) -> Result<Option<String>, Failure> {
+    match own {
+        Some(own) => {
+            own_agent::note_age(&Show::new(global), own);
+            Ok(assigned(own, entity).map(str::to_owned))
+        }
+        None => Ok(rollout(&Context::new(global)?, entity).await?.desired),
+    }
+}
+
 async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResult {
-    let running = validated(pending).ok().flatten();
-    let wanted = match Context::new(global) {
-        Ok(context) => rollout(&context, &pending.of.entity).await.map(|view| view.desired),
-        Err(failure) => Err(failure),
+    let entity = &pending.of.entity;
+    let own = own_agent::status(global, &pending.agent.data_dir).await;
+    let running = match &own {
+        Ok(Some(own)) => own.entities.get(entity).and_then(|entity| entity.running.clone()),
+        Ok(None) | Err(_) => validated(pending).ok().flatten(),
     };
     let unknown = if running.is_some() { Exit::UnknownWithLocal } else { Exit::Unknown };
+    let wanted = match own {
+        Ok(own) => to_run(global, entity, own.as_ref()).await,
+        Err(failure) => Err(failure),
+    };
     match wanted {
-        Ok(Some(assigned)) => PendingAnswer::new(&pending.of.entity, running, assigned).print(global),
+        Ok(Some(assigned)) => PendingAnswer::new(entity, running, assigned).print(global),
         Ok(None) => Err(Failure::new(unknown, "decide whether an update is pending: no version was set yet")),
         Err(failure) => {
             let what = format!("decide whether an update is pending: {}", failure.message);

@@ -1,11 +1,12 @@
 //! The verbs for fleets run by version: their answers and their exit codes.
 
+use std::process::Output;
 use std::time::Duration;
 
 use bellwether_api::v1::policy::OnFailure;
 
 use crate::commands::one_node;
-use crate::place::{code, text, wait_for};
+use crate::place::{Setup, code, text, wait_for};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fleet_verbs_answer_by_exit_code() {
@@ -123,4 +124,73 @@ async fn what_a_silent_node_runs_is_unknown_and_not_wrong() {
     assert_eq!(run(&["verify-hosts", "r7", "--max-age", "1h"]).0, 0, "the last report is young enough");
     assert_eq!(run(&["hosts-at-version", "r7", "--max-age", "1h"]).1, "web-1\nweb-2\n");
     assert_eq!(run(&["verify-hosts", "r7", "web-2", "--max-age", "0s"]).0, 2);
+}
+
+/// Runs a command on a node, without a server, a context or a token.
+fn on_node(place: &Setup, node: &str, args: &[&str]) -> Output {
+    let mut command = place.command(args);
+    for name in ["BELLWETHER_SERVER", "BELLWETHER_CA", "BELLWETHER_TOKEN"] {
+        command.env_remove(name);
+    }
+    command.env("BELLWETHER_AGENT_DIR", place.path(&format!("{node}/data"))).output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_a_token_asks_its_own_agent_also_while_cut_off() {
+    let mut place = one_node().await;
+    let own = |place: &Setup, args: &[&str]| {
+        let output = on_node(place, "web-1", args);
+        (code(&output), text(&output.stdout), text(&output.stderr))
+    };
+    let (exit, _, said) = own(&place, &["current-version"]);
+    assert_eq!((exit, said.as_str()), (1, "no version of entity system is assigned to this node\n"));
+    assert_eq!(own(&place, &["pending-update"]).0, 3, "unknown");
+    assert_eq!(code(&place.run(&["trigger-update", "r7"])), 0);
+    wait_for("r7 runs", async || own(&place, &["verify-hosts", "r7", "web-1"]).0 == 0).await;
+    assert_eq!(own(&place, &["verify-hosts", "r8", "web-1"]), (1, "web-1 r7\n".to_owned(), String::new()));
+    assert_eq!(own(&place, &["current-version"]), (0, "r7\n".to_owned(), String::new()));
+    assert_eq!(own(&place, &["pending-update"]), (1, String::new(), "up to date: r7\n".to_owned()));
+    for args in [
+        &["verify-hosts", "r7"][..],
+        &["verify-hosts", "r7", "web-1", "web-2"],
+        &["current-version", "--consistent"],
+    ] {
+        let (exit, _, said) = own(&place, args);
+        assert!(exit == 64 && said.contains("no server is given"), "{args:?}: {said}");
+    }
+    let (exit, _, said) = own(&place, &["current-version", "-n", "other"]);
+    assert!(exit == 64 && said.contains("its namespace is default"), "{said}");
+
+    let (exit, _, said) = own(&place, &["wait", "--service", "shop", "--timeout", "200ms"]);
+    assert!(
+        exit == 3 && said.contains("waiting: 1 functional of shop: no node ever registered it"),
+        "{said}"
+    );
+    assert_eq!(own(&place, &["service", "register", "shop", "--ttl", "1h"]).0, 0);
+    assert_eq!(own(&place, &["wait", "--service", "shop", "--addressable", "1", "--timeout", "60s"]).0, 0);
+    let (exit, _, said) = own(&place, &["wait", "--service", "shop", "--timeout", "200ms"]);
+    assert!(
+        exit == 3 && said.contains("0 of 1 registered are functional; shop on web-1 is failing"),
+        "{said}"
+    );
+    assert_eq!(own(&place, &["service", "check", "pass", "shop"]).0, 0);
+    let opened = ["wait", "--service", "shop", "--timeout", "60s", "--", "echo", "open"];
+    assert_eq!(own(&place, &opened).1, "open\n");
+
+    place.kill_server();
+    let old = "this machine's agent cannot reach the control plane: its answer is as of ";
+    wait_for("the agent is cut off", async || own(&place, &["current-version"]).2.starts_with(old)).await;
+    assert_eq!(own(&place, &["current-version"]).1, "r7\n");
+    let (exit, _, said) = own(&place, &["pending-update"]);
+    assert!(exit == 1 && said.starts_with(old) && said.ends_with("up to date: r7\n"), "{said}");
+    let (exit, open, said) = own(&place, &opened);
+    assert!(exit == 0 && open == "open\n" && said.starts_with(old), "{said}");
+
+    place.kill_agent("web-1");
+    let (exit, _, said) = own(&place, &["current-version"]);
+    assert!(exit == 69 && said.contains("cannot reach the agent of this node at"), "{said}");
+    let (exit, _, said) = own(&place, &["pending-update"]);
+    assert!(exit == 2 && said.contains("cannot reach the agent of this node at"), "{said}");
+    let nowhere = on_node(&place, "web-9", &["current-version"]);
+    assert!(code(&nowhere) == 64 && text(&nowhere.stderr).contains("no server is given"), "no agent here");
 }
