@@ -29,7 +29,9 @@ pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
 pub(crate) use apply::{Apply, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
-pub(crate) use fleet::{FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
+pub(crate) use fleet::{
+    FleetCommand, HostsAtVersion, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts,
+};
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
 pub(crate) use local::{CacheServices, PublishService};

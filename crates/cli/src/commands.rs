@@ -14,12 +14,14 @@ mod events;
 mod explain;
 mod fleet;
 mod freeze;
+mod hosts;
 mod local;
 mod lock;
 mod manual;
 mod namespace;
 mod node;
 mod overview;
+mod own_agent;
 mod pause;
 mod policy;
 mod profile;
@@ -62,7 +64,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Profile(verb) => profile::run(&Context::new(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),
         Command::Service(verb) => service::run(&global, verb).await,
-        Command::Wait(wait) => wait::run(&Context::new(&global)?, wait).await,
+        Command::Wait(wait) => wait::run(&global, &wait).await,
         Command::Rollout(verb) => rollout::run(&Context::new(&global)?, verb).await,
         Command::Freeze(verb) => freeze::run(&Context::new(&global)?, verb).await,
         Command::Lock(verb) => lock::run(&Context::new(&global)?, verb).await,

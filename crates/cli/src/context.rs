@@ -93,6 +93,16 @@ impl Context {
     }
 }
 
+/// Whether flags, the environment or the contexts file name a connection to a server, or the command needs one.
+///
+/// # Errors
+/// The contexts file cannot be read.
+pub(crate) fn is_given(global: &Global) -> Result<bool, Failure> {
+    let Global { server, context, token_file, ca, consistent, .. } = global;
+    let flags = server.is_some() || context.is_some() || token_file.is_some() || ca.is_some();
+    Ok(flags || *consistent || token_in_environment().is_some() || load(global)?.current.is_some())
+}
+
 fn chosen(global: &Global) -> Result<Option<Entry>, Failure> {
     let file = load(global)?;
     let Some(name) = global.context.clone().or_else(|| file.current.clone()) else { return Ok(None) };

@@ -33,6 +33,8 @@ pub(crate) enum Exit {
     ReaderGone,
     /// The exit code of the command that was run; 128 and the signal's number if a signal ended it.
     Child(u8),
+    /// `verify-hosts` and `hosts-at-version`: unknown, because nodes are silent.
+    UnknownNodes,
     /// `pending-update`: unknown, but a local version exists.
     UnknownWithLocal,
     /// `pending-update`: unknown, and there is no local version.
@@ -44,7 +46,7 @@ impl Exit {
         match self {
             Self::Yes => 0,
             Self::No => 1,
-            Self::UnknownWithLocal => 2,
+            Self::UnknownNodes | Self::UnknownWithLocal => 2,
             Self::Timeout | Self::Unknown => 3,
             Self::NeedsPerson => 4,
             Self::Partial => 5,
@@ -60,9 +62,10 @@ impl Exit {
 }
 
 /// Every exit code with its meaning, as the guide lists them.
-const TABLE: [(Exit, &str); 11] = [
+const TABLE: [(Exit, &str); 12] = [
     (Exit::Yes, "yes, or done"),
     (Exit::No, "no, failed, or not found"),
+    (Exit::UnknownNodes, "unknown: the nodes that decide it are silent; for `pending-update` see there"),
     (Exit::Timeout, "not within the time given"),
     (Exit::NeedsPerson, "the rollout is paused or needs approval: a person may have to act"),
     (Exit::Partial, "done in part: some targets failed"),

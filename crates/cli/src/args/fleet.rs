@@ -1,5 +1,6 @@
 //! The verbs for fleets run by version: short, scriptable, each with exit codes of its own meaning.
 
+use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
 use super::local::{CacheServices, PublishService};
@@ -7,13 +8,10 @@ use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Set the version that every node is to run
+    /// Roll a version out to every node, under the policy of the entity
     TriggerUpdate(TriggerUpdate),
-    /// Print the version that every node is to run
-    CurrentVersion {
-        #[command(flatten)]
-        of: EntityChoice,
-    },
+    /// Print the version that every node is to run; without a server, the one that this node is to run
+    CurrentVersion(PendingUpdate),
     /// Check whether this node needs an update; exit 0 yes, 1 no, 2 unknown with a local version, 3 unknown
     PendingUpdate(PendingUpdate),
     /// Print the version that this node runs
@@ -23,9 +21,9 @@ pub(crate) enum FleetCommand {
         #[command(flatten)]
         of: EntityChoice,
     },
-    /// Print the nodes that run a version; exit 1 if there are none
+    /// Print the nodes that run a version; exit 1 if there are none, 2 if the only ones are silent
     HostsAtVersion(HostsAtVersion),
-    /// Verify that nodes run a version; exit 0 if all do, 1 if not
+    /// Verify that nodes run a version; exit 0 if all do, 1 if not, 2 if none is wrong and some are silent
     VerifyHosts(VerifyHosts),
     /// Check that a version is the only one running; exit 0 yes, 1 no
     CheckSingleVersion {
@@ -70,6 +68,9 @@ pub(crate) struct TriggerUpdate {
     pub(crate) version: String,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
+    /// Update every node at once: without batches, stages, domains and the limit on unavailable targets
+    #[arg(long)]
+    pub(crate) all_at_once: bool,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
@@ -89,6 +90,10 @@ pub(crate) struct HostsAtVersion {
     pub(crate) version: String,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
+    /// Longest time that a node may have been suspect or unreachable for its last report to count; if absent, the report of a
+    /// suspect node counts and that of an unreachable one does not
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_age: Option<Span>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -100,6 +105,12 @@ pub(crate) struct VerifyHosts {
     pub(crate) hosts: Vec<String>,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
+    /// Longest time that a node may have been suspect or unreachable for its last report to count; if absent, the report of a
+    /// suspect node counts and that of an unreachable one does not
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_age: Option<Span>,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
 }
 
 #[derive(Debug, Clone, clap::Args)]

@@ -116,6 +116,8 @@ pub(crate) struct WaitFor {
     /// Longest time to wait; unlimited if absent
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Span>,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
     /// Command to run afterwards in place of this one, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

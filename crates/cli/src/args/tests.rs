@@ -163,10 +163,11 @@ fn global_options_are_listed_once() {
 }
 
 #[test]
-fn every_command_that_deletes_asks_by_one_rule() {
+fn every_command_that_deletes_or_drains_asks_by_one_rule() {
     for (name, command) in all() {
-        let deletes =
-            [" delete", " decommission", " stop-everything", " apply"].iter().any(|end| name.ends_with(end));
+        let deletes = [" delete", " decommission", " stop-everything", " apply", " drain"]
+            .iter()
+            .any(|end| name.ends_with(end));
         let asks = command.get_arguments().any(|arg| arg.get_long() == Some("yes"));
         assert_eq!(deletes, asks, "{name}");
     }

@@ -1,37 +1,36 @@
 //! The verbs for fleets run by version. Answers go to stdout, yes or no into the exit code; "unknown" is never "no".
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use bellwether_agent::status::AgentStatus;
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::node::NodeView;
-use bellwether_api::v1::policy::{OnFailure, Policy};
-use bellwether_api::v1::rollout::NewRollout;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 
 use serde::Serialize;
 
-use super::selected_nodes::all;
-use super::{local, statuses};
-use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate, VerifyHosts};
+use super::hosts::found;
+use super::{hosts, local, own_agent, statuses};
+use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::{Show, table};
+use crate::show::Show;
 
 pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     match verb {
         FleetCommand::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
-        FleetCommand::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
+        FleetCommand::CurrentVersion(current) => current_version(global, &current).await,
         FleetCommand::PendingUpdate(pending) => pending_update(global, &pending).await,
         FleetCommand::LocalVersion(pending) => local_version(global, &pending),
-        FleetCommand::RunningVersions { of } => running_versions(&Context::new(global)?, &of.entity).await,
-        FleetCommand::HostsAtVersion(at) => {
-            hosts_at(&Context::new(global)?, &at.of.entity, &at.version).await
+        FleetCommand::RunningVersions { of } => {
+            hosts::running_versions(&Context::new(global)?, &of.entity).await
         }
-        FleetCommand::VerifyHosts(verify) => verify_hosts(&Context::new(global)?, verify).await,
+        FleetCommand::HostsAtVersion(at) => hosts::hosts_at(&Context::new(global)?, &at).await,
+        FleetCommand::VerifyHosts(verify) => hosts::verify(global, &verify).await,
         FleetCommand::CheckSingleVersion { version, verbose, of } => {
-            check_single(&Context::new(global)?, &of.entity, &version, verbose).await
+            hosts::check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
         FleetCommand::UpdateStatus(set) => statuses::update(global, set).await,
         FleetCommand::PublishService(publish) => local::publish(global, publish).await,
@@ -41,17 +40,10 @@ pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     }
 }
 
-/// The policy of an entity that `trigger-update` creates: every target at once, and none is rolled back.
-fn at_once() -> Policy {
-    let text = |text: &str| Some(text.to_owned());
-    Policy {
-        batch: text("100%"),
-        soak: text("0s"),
-        deadline: text("1h"),
-        on_failure: Some(OnFailure::Continue),
-        unreachable: text("100%"),
-        ..Policy::default()
-    }
+/// The policy fields of a rollout to every target at once, and the fields that would keep targets waiting.
+fn all_at_once() -> (Policy, Vec<String>) {
+    let policy = Policy { batch: Some("100%".to_owned()), ..Policy::default() };
+    (policy, ["stages", "max_unavailable", "domain"].map(str::to_owned).into())
 }
 
 async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandResult {
@@ -59,50 +51,78 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
     match client.entity(namespace, entity).await {
         Ok(_) => {}
         Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-            let spec = EntitySpec { selector: "all".to_owned(), policy: at_once(), ..EntitySpec::default() };
+            let spec = EntitySpec { selector: "all".to_owned(), ..EntitySpec::default() };
             client.set_entity(namespace, entity, &spec).await?;
+            let created = format!("entity {entity}: created for every node, with the default policy");
+            context.show.changed(&created);
+            context.show.note(&format!("show the policy with: bellwether entity get {entity}"));
         }
         Err(error) => return Err(error.into()),
     }
-    let new = NewRollout { version: Some(trigger.version), reason: trigger.reason, ..NewRollout::default() };
+    let (policy, unset) = if trigger.all_at_once { all_at_once() } else { Default::default() };
+    let new = NewRollout {
+        version: Some(trigger.version),
+        reason: trigger.reason,
+        policy,
+        unset,
+        ..NewRollout::default()
+    };
     let started = client.start_rollout(namespace, entity, &new).await?;
-    context.show.changed(&format!("entity {entity}: rollout of {} started", started.version));
+    context.show.changed(&format!("entity {entity}: {}", started.summary()));
     context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
 }
 
-async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Failure> {
-    match context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await {
-        Ok(view) => Ok(view.desired),
-        Err(error) => Err(found(error, entity)),
+async fn rollout(context: &Context, entity: &str) -> Result<RolloutView, Failure> {
+    let view = context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await;
+    view.map_err(|error| found(error, entity))
+}
+
+/// Why the version to run is another one than the version requested last; `None` unless that one was rolled back.
+fn rolled_back(view: &RolloutView) -> Option<String> {
+    let requested =
+        view.progress.requested.as_ref().filter(|requested| view.desired.as_ref() != Some(*requested))?;
+    let of_requested = view.rollout.as_ref().filter(|rollout| rollout.version == *requested);
+    if let Some(undone) = of_requested.and_then(|rollout| rollout.undone.as_ref()) {
+        let reason = if undone.reason.is_empty() { String::new() } else { format!(": {}", undone.reason) };
+        return Some(format!("{requested} was requested last and undone by {}{reason}", undone.by));
     }
+    let bad = view.progress.bad.iter().rfind(|bad| bad.version == *requested)?;
+    Some(format!("{requested} was requested last and rolled back: {}", bad.reason))
 }
 
-/// Refuses an entity that does not exist: no node can run a version of it.
-async fn known(context: &Context, entity: &str) -> Result<(), Failure> {
-    let entities = context.client.entity(&context.namespace, entity).await;
-    entities.map(|_| ()).map_err(|error| found(error, entity))
-}
-
-/// The failure to find an entity, with the verb that creates it.
-fn found(error: CallError, entity: &str) -> Failure {
-    let failure = Failure::from(error);
-    if !failure.not_found {
-        return failure;
+async fn current_version(global: &Global, current: &PendingUpdate) -> CommandResult {
+    let entity = &current.of.entity;
+    if let Some(own) = own_agent::status(global, &current.agent.data_dir).await? {
+        let show = Show::new(global);
+        let Some(version) = assigned(&own, entity) else {
+            return Err(Failure::stated(
+                Exit::No,
+                format!("no version of entity {entity} is assigned to this node"),
+            ));
+        };
+        print_version(&show, version)?;
+        own_agent::note_age(&show, &own);
+        return Ok(Exit::Yes);
     }
-    let flag = if entity == "system" { String::new() } else { format!(" -e {entity}") };
-    failure.hint(format!("create it and set its version: bellwether trigger-update VERSION{flag}"))
-}
-
-async fn current_version(context: &Context, entity: &str) -> CommandResult {
-    match desired(context, entity).await? {
+    let context = Context::new(global)?;
+    let view = rollout(&context, entity).await?;
+    match &view.desired {
         Some(version) => {
-            print_version(&context.show, &version)?;
+            print_version(&context.show, version)?;
+            if let Some(why) = rolled_back(&view) {
+                context.show.note(&why);
+            }
             Ok(Exit::Yes)
         }
         None => Err(Failure::stated(Exit::No, format!("no version of entity {entity} was set yet"))
             .hint("bellwether trigger-update VERSION")),
     }
+}
+
+/// The version that this machine's agent was assigned last.
+fn assigned<'a>(own: &'a AgentStatus, entity: &str) -> Option<&'a str> {
+    own.entities.get(entity)?.wanted.as_deref()
 }
 
 /// The version that this node's agent reports.
@@ -162,114 +182,35 @@ impl<'a> PendingAnswer<'a> {
     }
 }
 
+/// The version that this node is to run, as its own agent knows it, or the server.
+async fn to_run(global: &Global, entity: &str, own: Option<&AgentStatus>) -> Result<Option<String>, Failure> {
+    match own {
+        Some(own) => {
+            own_agent::note_age(&Show::new(global), own);
+            Ok(assigned(own, entity).map(str::to_owned))
+        }
+        None => Ok(rollout(&Context::new(global)?, entity).await?.desired),
+    }
+}
+
 async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResult {
-    let running = validated(pending).ok().flatten();
-    let wanted = match Context::new(global) {
-        Ok(context) => desired(&context, &pending.of.entity).await,
-        Err(failure) => Err(failure),
+    let entity = &pending.of.entity;
+    let own = own_agent::status(global, &pending.agent.data_dir).await;
+    let running = match &own {
+        Ok(Some(own)) => own.entities.get(entity).and_then(|entity| entity.running.clone()),
+        Ok(None) | Err(_) => validated(pending).ok().flatten(),
     };
     let unknown = if running.is_some() { Exit::UnknownWithLocal } else { Exit::Unknown };
+    let wanted = match own {
+        Ok(own) => to_run(global, entity, own.as_ref()).await,
+        Err(failure) => Err(failure),
+    };
     match wanted {
-        Ok(Some(assigned)) => PendingAnswer::new(&pending.of.entity, running, assigned).print(global),
+        Ok(Some(assigned)) => PendingAnswer::new(entity, running, assigned).print(global),
         Ok(None) => Err(Failure::new(unknown, "decide whether an update is pending: no version was set yet")),
         Err(failure) => {
             let what = format!("decide whether an update is pending: {}", failure.message);
             Err(Failure { hint: failure.hint, ..Failure::new(unknown, what) })
         }
     }
-}
-
-/// The nodes by the version that passed validation on them; decommissioned nodes are left out.
-///
-/// # Errors
-/// Not found, if no node runs a version and there is no such entity.
-async fn versions(context: &Context, entity: &str) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
-    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for view in all(context, None, false).await? {
-        if let Some(version) = view.running.get(entity) {
-            versions.entry(version.clone()).or_default().insert(view.node.name.clone());
-        }
-    }
-    if versions.is_empty() {
-        known(context, entity).await?;
-    }
-    Ok(versions)
-}
-
-async fn running_versions(context: &Context, entity: &str) -> CommandResult {
-    let versions = versions(context, entity).await?;
-    context.show.data(
-        &versions,
-        || versions.keys().cloned().collect(),
-        |_| {
-            let rows = versions.iter().map(|(version, hosts)| {
-                let names = hosts.iter().cloned().collect::<Vec<_>>().join(",");
-                vec![version.clone(), hosts.len().to_string(), names]
-            });
-            table(&["version", "count", "nodes"], rows)
-        },
-    )?;
-    Ok(Exit::Yes)
-}
-
-async fn hosts_at(context: &Context, entity: &str, version: &str) -> CommandResult {
-    let hosts = versions(context, entity).await?.remove(version).unwrap_or_default();
-    let lines: Vec<String> = hosts.into_iter().collect();
-    context.show.data(&lines, || lines.clone(), |_| lines.join("\n"))?;
-    if lines.is_empty() {
-        context.show.note(&format!("no node runs {version} of entity {entity}"));
-        return Ok(Exit::No);
-    }
-    Ok(Exit::Yes)
-}
-
-async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
-    let mut wanted = BTreeSet::new();
-    for host in &verify.hosts {
-        if host == "-" {
-            let text = crate::context::read(std::path::Path::new("-"), "host names")?;
-            wanted.extend(text.split_whitespace().map(str::to_owned));
-        } else {
-            wanted.insert(host.clone());
-        }
-    }
-    let nodes: BTreeMap<String, NodeView> =
-        all(context, None, false).await?.into_iter().map(|view| (view.node.name.clone(), view)).collect();
-    if verify.hosts.is_empty() {
-        wanted.extend(nodes.keys().cloned());
-    }
-    if wanted.is_empty() {
-        return Err(Failure::new(Exit::No, "verify nodes: none is named, and none has joined"));
-    }
-    if !nodes.values().any(|view| view.running.contains_key(&verify.of.entity)) {
-        known(context, &verify.of.entity).await?;
-    }
-    let running =
-        |host: &String| nodes.get(host).and_then(|view| view.running.get(&verify.of.entity)).cloned();
-    let wrong: Vec<(String, String)> = wanted
-        .iter()
-        .filter(|host| running(host).as_ref() != Some(&verify.version))
-        .map(|host| {
-            let known = nodes.contains_key(host.as_str());
-            let nothing = if known { "not-validated" } else { "not-found" };
-            (host.clone(), running(host).unwrap_or_else(|| nothing.to_owned()))
-        })
-        .collect();
-    let lines: Vec<String> = wrong.iter().map(|(host, version)| format!("{host} {version}")).collect();
-    let by_host: BTreeMap<_, _> = wrong.iter().cloned().collect();
-    context.show.data(&by_host, || by_host.keys().cloned().collect(), |_| lines.join("\n"))?;
-    Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
-}
-
-async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> CommandResult {
-    let versions = versions(context, entity).await?;
-    let others = versions.iter().filter(|(other, _)| *other != version);
-    let others =
-        others.flat_map(|(other, hosts)| hosts.iter().map(move |host| (host.clone(), other.clone())));
-    let others: BTreeMap<String, String> = others.collect();
-    if verbose || context.show.is_data() {
-        let lines = || others.iter().map(|(host, other)| format!("{host} {other}")).collect::<Vec<_>>();
-        context.show.data(&others, || others.keys().cloned().collect(), |_| lines().join("\n"))?;
-    }
-    Ok(if others.is_empty() && versions.contains_key(version) { Exit::Yes } else { Exit::No })
 }

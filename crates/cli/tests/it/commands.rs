@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::place::{Setup, code, text, wait_for};
 
-async fn one_node() -> Setup {
+pub(crate) async fn one_node() -> Setup {
     let mut place = Setup::new().await;
     place.start_agent("web-1", "[entity.system]\nstatic = [\"/bin/true\"]\n");
     wait_for("the node is up", async || {
@@ -12,50 +12,6 @@ async fn one_node() -> Setup {
     })
     .await;
     place
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_fleet_verbs_answer_by_exit_code() {
-    let place = one_node().await;
-    let dir = place.path("web-1/data");
-    let run = |args: &[&str]| place.run(args);
-    for verb in [
-        &["current-version"][..],
-        &["running-versions"],
-        &["hosts-at-version", "r7"],
-        &["verify-hosts", "r7"],
-        &["check-single-version", "r7"],
-        &["pending-update", "--data-dir", &dir],
-    ] {
-        let missing = run(verb);
-        let said = text(&missing.stderr);
-        assert!(
-            said.contains("cannot find entity system") && said.contains("trigger-update"),
-            "{verb:?}: {said}"
-        );
-        assert_eq!(code(&missing), if verb[0] == "pending-update" { 3 } else { 1 }, "{verb:?}");
-    }
-    assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 3, "unknown, and runs nothing");
-    assert_eq!(code(&run(&["local-version", "--data-dir", &dir])), 1);
-    assert_eq!(code(&run(&["trigger-update", "r7"])), 0);
-    assert_eq!(text(&run(&["current-version"]).stdout), "r7\n");
-    wait_for("r7 runs", async || code(&run(&["verify-hosts", "r7", "web-1"])) == 0).await;
-    assert_eq!(code(&run(&["verify-hosts", "r8", "web-1"])), 1);
-    let ghost = run(&["verify-hosts", "r7", "web-1", "ghost"]);
-    assert_eq!((code(&ghost), text(&ghost.stdout)), (1, "ghost not-found\n".to_owned()));
-    assert_eq!(code(&place.run_with(&["verify-hosts", "r7", "-"], "web-1\n")), 0);
-    assert_eq!(text(&run(&["hosts-at-version", "r7"]).stdout), "web-1\n");
-    let nowhere = run(&["hosts-at-version", "r8"]);
-    assert_eq!((code(&nowhere), text(&nowhere.stderr).as_str()), (1, "no node runs r8 of entity system\n"));
-    assert_eq!(code(&run(&["check-single-version", "r7"])), 0);
-    let other = run(&["check-single-version", "r8", "-v"]);
-    assert_eq!((code(&other), text(&other.stdout)), (1, "web-1 r7\n".to_owned()));
-    assert!(text(&run(&["running-versions"]).stdout).contains("r7"));
-    wait_for("the agent says r7", async || code(&run(&["local-version", "--data-dir", &dir])) == 0).await;
-    assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 1, "up to date");
-    let mut away = place.command(&["pending-update", "--data-dir", &dir]);
-    let away = away.env("BELLWETHER_SERVER", "https://127.0.0.1:1").output().unwrap();
-    assert_eq!(code(&away), 2, "unknown, but something runs: {}", text(&away.stderr));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +117,11 @@ async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_goo
     }
     let history = text(&run(&["rollout", "history", "system"]).stdout);
     assert!(history.contains("1 of 1 failed, 0 tolerated"), "{history}");
-    assert_eq!(text(&run(&["current-version", "-e", "system"]).stdout), "r1\n");
+    let current = run(&["current-version", "-e", "system"]);
+    let why =
+        "r2 was requested last and rolled back: 1 of 1 failed, 0 tolerated; web-1: static: exit code 1\n";
+    assert_eq!((text(&current.stdout).as_str(), text(&current.stderr).as_str()), ("r1\n", why));
+    assert_eq!(text(&run(&["current-version", "-o", "json"]).stdout), "\"r1\"\n");
     wait_for("the agent runs r1", async || {
         code(&run(&["pending-update", "-e", "system", "--data-dir", &dir])) == 1
     })

@@ -14,6 +14,7 @@ mod bed;
 mod commands;
 mod demo;
 mod fleet;
+mod fleet_verbs;
 mod freezes;
 mod guide;
 mod laws;
