@@ -39,7 +39,7 @@ pub(crate) enum FleetCommand {
     },
     /// Set a status of this node, or of another one
     UpdateStatus(UpdateStatus),
-    /// List failed statuses of all nodes; exit 0 if there are none, 1 if there are some
+    /// List failed statuses and failing service instances of all nodes; exit 0 if there are none, 1 if there are some
     GetFailures {
         /// Print only the names of the nodes that failed
         #[arg(long)]

@@ -1,5 +1,7 @@
 //! Statuses: of this node or another, those that failed across the fleet, and the output of failing runs.
 
+use std::collections::BTreeSet;
+
 use bellwether_agent::local::client;
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::local::NewStatus;
@@ -50,20 +52,22 @@ fn millis(text: &str) -> Result<u64, Failure> {
     span.map(Span::as_millis).map_err(|error| Failure::usage(format!("read --ttl: {error}")))
 }
 
-/// Lists failed statuses; unreachable nodes are listed beside them and are not failures.
+/// Lists failed statuses and failing service instances; unreachable nodes are listed beside them and are not failures.
 pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
     let failures = context.client.failures(&context.namespace).await?;
     let names = || {
-        let mut names: Vec<String> = failures.failed.iter().map(|each| each.node.clone()).collect();
-        names.dedup();
-        names
+        let statuses = failures.failed.iter().map(|each| &each.node);
+        let nodes: BTreeSet<&String> =
+            statuses.chain(failures.services.iter().map(|each| &each.node)).collect();
+        nodes.into_iter().cloned().collect::<Vec<String>>()
     };
     if hosts {
         context.show.data(&names(), names, |_| names().join("\n"))?;
     } else {
         context.show.data(&failures, names, |_| lines(&failures))?;
     }
-    Ok(if failures.failed.is_empty() { Exit::Yes } else { Exit::No })
+    let none = failures.failed.is_empty() && failures.services.is_empty();
+    Ok(if none { Exit::Yes } else { Exit::No })
 }
 
 fn lines(failures: &Failures) -> String {
@@ -86,7 +90,12 @@ fn lines(failures: &Failures) -> String {
         let reason = "the last report may be out of date".to_owned();
         vec![each.node.clone(), "-".to_owned(), "unreachable".to_owned(), date(each.since_ms), reason]
     });
-    let rows: Vec<Vec<String>> = statuses.chain(nodes).collect();
+    let services = failures.services.iter().map(|each| {
+        let reason = format!("{}: {}", each.instance, each.reason);
+        let category = format!("service/{}", each.service);
+        vec![each.node.clone(), category, "failing".to_owned(), date(each.since_ms), reason]
+    });
+    let rows: Vec<Vec<String>> = statuses.chain(services).chain(nodes).collect();
     if rows.is_empty() {
         return "nothing failed".to_owned();
     }
