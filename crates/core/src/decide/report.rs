@@ -93,13 +93,20 @@ fn fold(
     Some(Changeset { writes: vec![Write::put(Record::Report(new))], events })
 }
 
-/// Variation of travel time that makes a healthy start differ by some milliseconds; a smaller difference is
-/// ignored.
+/// Variation of travel time that makes a healthy start, or the start of a step, differ by some milliseconds; a
+/// smaller difference is ignored.
 const JITTER_MS: u64 = 1_000;
 
 fn steady(last: &Report, new: &mut Report) {
     for (name, entity) in &mut new.entities {
-        let before = last.entities.get(name).filter(|before| before.running == entity.running);
+        let before = last.entities.get(name);
+        if let (Some(before), Some(after)) =
+            (before.and_then(|before| before.step.as_ref()), &mut entity.step)
+            && before.since.as_millis().abs_diff(after.since.as_millis()) < JITTER_MS
+        {
+            after.since = before.since;
+        }
+        let before = before.filter(|before| before.running == entity.running);
         let before = before.and_then(|before| before.healthy_since);
         if let (Some(before), Some(after)) = (before, entity.healthy_since)
             && before.as_millis().abs_diff(after.as_millis()) < JITTER_MS

@@ -99,6 +99,10 @@ fn with_times(shape: v1::report::Report, now: Timestamp) -> Result<Report, Shape
     for entity in shape.entities.values_mut() {
         let since = entity.healthy_for_ms.take().map(|age| now.minus(Span::from_millis(age)));
         entity.healthy_since_ms = since.map(Timestamp::as_millis);
+        if let Some(step) = &mut entity.step {
+            let age = Span::from_millis(step.for_ms.take().unwrap_or_default());
+            step.since_ms = Some(now.minus(age).as_millis());
+        }
     }
     shape.try_into()
 }

@@ -71,6 +71,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
             health: TargetHealth::NoChecks,
             healthy_since: None,
             waits_for: names(waits_for),
+            step: None,
         };
         (name.parse().unwrap(), report)
     };
