@@ -101,6 +101,7 @@ impl ReportBoard {
             generation: self.generation.get(),
             entities: entities.collect(),
             statuses: self.statuses(now),
+            deleted: BTreeMap::new(),
             received_at_ms: 0,
         }
     }

@@ -28,7 +28,7 @@ pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
 pub(crate) use apply::{Apply, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
-pub(crate) use fleet::{FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
+pub(crate) use fleet::{DeleteStatus, FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
 pub(crate) use local::{CacheServices, PublishService};

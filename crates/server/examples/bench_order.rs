@@ -221,6 +221,7 @@ fn report(name: &str, order: &Order) -> Report {
         generation: order.generation,
         entities: done.collect(),
         statuses: BTreeMap::new(),
+        deleted: BTreeMap::new(),
         received_at_ms: 0,
     }
 }

@@ -150,6 +150,7 @@ async fn report(
             generation: 0,
             entities: BTreeMap::new(),
             statuses: BTreeMap::from([("configure".to_owned(), status)]),
+            deleted: BTreeMap::new(),
             received_at_ms: 0,
         };
         client.report("default", &report).await?;

@@ -185,6 +185,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         generation: board.generation,
         entities: entities.collect(),
         statuses: BTreeMap::new(),
+        deleted: BTreeMap::new(),
         received_at_ms: 0,
     }
 }

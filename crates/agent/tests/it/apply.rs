@@ -5,7 +5,7 @@ use std::fs;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::rollout::RolloutOperation;
 
-use crate::bench::{Bench, NS, tracing_entity};
+use crate::bench::{Bench, NODE, NS, tracing_entity};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_go_through_their_parts_in_order_with_the_previous_version_as_a_fact() {

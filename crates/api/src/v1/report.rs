@@ -30,6 +30,9 @@ pub struct Report {
     /// The state in each category, by category, at most 64.
     #[serde(default)]
     pub statuses: BTreeMap<String, Status>,
+    /// Statuses that were deleted at the control plane, with the update that is not to return. Ignored in requests.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deleted: BTreeMap<String, u64>,
     /// Time at which the report arrived, in milliseconds since the Unix epoch, by the server's clock. Ignored
     /// in requests.
     #[serde(default)]
@@ -137,6 +140,7 @@ impl From<&core::Report> for Report {
             generation: from.generation.get(),
             entities: map_from(entities),
             statuses: map_from(statuses),
+            deleted: from.deleted.iter().map(|(category, update)| (category.to_string(), *update)).collect(),
             received_at_ms: from.received_at.as_millis(),
         }
     }
@@ -159,6 +163,7 @@ impl TryFrom<Report> for core::Report {
             let at = |error: ShapeError| error.within(&format!("statuses.{name}"));
             Ok((read("name", &name).map_err(at)?, status.try_into().map_err(at)?))
         });
+        let deleted = from.deleted.iter().map(|(name, update)| Ok((read("deleted", name)?, *update)));
         Ok(Self {
             node: read("node", &from.node)?,
             received_at: Timestamp::from_millis(from.received_at_ms),
@@ -166,6 +171,7 @@ impl TryFrom<Report> for core::Report {
             generation: Generation::new(from.generation),
             entities: try_map_from(entities)?,
             statuses: try_map_from(statuses)?,
+            deleted: try_map_from(deleted)?,
         })
     }
 }

@@ -203,6 +203,7 @@ impl Agent {
             generation: order.map_or(0, |order| order.generation),
             entities: done.collect(),
             statuses: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             received_at_ms: 0,
         }
     }

@@ -10,7 +10,7 @@ use bellwether_api::v1::status::{Status, StatusState};
 use bellwether_core::records::status::BUILT_IN;
 use bellwether_core::words::time::Span;
 
-use crate::args::{Global, NodeLogs, UpdateStatus};
+use crate::args::{DeleteStatus, Global, NodeLogs, UpdateStatus};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::time::date;
@@ -44,6 +44,25 @@ pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult 
         }
     }
     Show::new(global).changed(&changed);
+    Ok(Exit::Yes)
+}
+
+/// Deletes a status: of this node at its own agent, of another at the control plane.
+pub(super) async fn delete(global: &Global, which: DeleteStatus) -> CommandResult {
+    let DeleteStatus { category, node, agent } = which;
+    let place = match &node {
+        Some(node) => {
+            let context = Context::new(global)?;
+            context.client.delete_status(&context.namespace, node, &category).await?;
+            format!("node {node}")
+        }
+        None => {
+            let deleted = client::delete_status(&agent.data_dir, &category).await;
+            deleted.map_err(super::service::unreachable)?;
+            "this node".to_owned()
+        }
+    };
+    Show::new(global).changed(&format!("{place}: status {category} deleted"));
     Ok(Exit::Yes)
 }
 

@@ -32,6 +32,9 @@ pub struct Report {
     pub entities: BTreeMap<EntityName, EntityReport>,
     /// One status per category.
     pub statuses: BTreeMap<Category, Status>,
+    /// Statuses that were deleted at the control plane, with the update of the node's own program that is not to return.
+    /// An entry lasts until the node reports another update, or none.
+    pub deleted: BTreeMap<Category, u64>,
 }
 
 /// What a node reports about one entity.

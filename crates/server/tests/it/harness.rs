@@ -173,6 +173,7 @@ impl Node {
             generation: 0,
             entities: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             received_at_ms: 0,
         }
     }

@@ -16,6 +16,7 @@ fn report(state: StatusState) -> Report {
         agent_version: "1".into(),
         generation: Generation::ZERO,
         entities: BTreeMap::new(),
+        deleted: BTreeMap::new(),
         statuses: BTreeMap::from([(Category::parse("configure").unwrap(), status)]),
     }
 }

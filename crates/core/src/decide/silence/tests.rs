@@ -77,6 +77,7 @@ impl Setup {
             agent_version: String::new(),
             generation: Default::default(),
             entities: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             statuses: BTreeMap::from([(Category::parse(category).unwrap(), status)]),
         };
         let last = self.fleet().reports.get(&node(index)).map(|kept| (*kept.value).clone());

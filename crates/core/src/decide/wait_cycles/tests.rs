@@ -81,6 +81,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         agent_version: Default::default(),
         generation: Generation::ZERO,
         entities: entities.iter().map(entity).collect(),
+        deleted: BTreeMap::new(),
         statuses: BTreeMap::new(),
     })
 }

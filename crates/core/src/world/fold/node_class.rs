@@ -82,6 +82,26 @@ mod tests {
         Annotation { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, reason: "disk".into() }
     }
 
+    fn registrations(node: NodeName, passing: bool) -> ServiceRegistrations {
+        let key = ("web".parse().unwrap(), "one".parse().unwrap());
+        let serving = if passing { CheckStatus::Passing } else { CheckStatus::Failing { reason: "".into() } };
+        let registration = ServiceRegistration {
+            addresses: None,
+            port: None,
+            tags: BTreeSet::new(),
+            meta: BTreeMap::new(),
+            entity: None,
+            waits_for: BTreeSet::new(),
+            serving,
+            since: Timestamp::EPOCH,
+        };
+        ServiceRegistrations {
+            node,
+            addresses: Addresses::default(),
+            instances: BTreeMap::from([(key, registration)]),
+        }
+    }
+
     /// A change of one kind; `how` says which of its forms.
     fn change(kind: usize, which: usize, how: usize) -> (Key, Option<Record>) {
         let name = name(which);
@@ -122,30 +142,12 @@ mod tests {
                     agent_version: "1".into(),
                     generation: Generation::ZERO,
                     entities: BTreeMap::new(),
+                    deleted: BTreeMap::new(),
                     statuses: BTreeMap::from([(Category::parse("disk").unwrap(), status)]),
                 }))
             }
             3 if gone => (Key::Registrations(name), None),
-            3 => {
-                let key = ("web".parse().unwrap(), "one".parse().unwrap());
-                let serving =
-                    if is(1) { CheckStatus::Failing { reason: "".into() } } else { CheckStatus::Passing };
-                let registration = ServiceRegistration {
-                    addresses: None,
-                    port: None,
-                    tags: BTreeSet::new(),
-                    meta: BTreeMap::new(),
-                    entity: None,
-                    waits_for: BTreeSet::new(),
-                    serving,
-                    since: Timestamp::EPOCH,
-                };
-                put(Record::Registrations(ServiceRegistrations {
-                    node: name,
-                    addresses: Addresses::default(),
-                    instances: BTreeMap::from([(key, registration)]),
-                }))
-            }
+            3 => put(Record::Registrations(registrations(name, is(1)))),
             _ => {
                 let name = PauseName::parse(["all", "some"][which % 2]).unwrap();
                 let nodes = Selector::parse(["all", "name in (web-1,web-2)"][which % 2]).unwrap();
