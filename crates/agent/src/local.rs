@@ -39,7 +39,7 @@ fn routes(local: LocalApi) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
         .route(paths::AGENT_RELOAD, put(reload::put))
-        .route(paths::AGENT_STATUSES, put(statuses::put))
+        .route(paths::AGENT_STATUSES, put(statuses::put).delete(statuses::delete))
         .route(paths::AGENT_CATALOGUE, get(catalogue::get))
         .route(paths::AGENT_SERVICES, get(services::list).put(services::register))
         .route(paths::AGENT_SERVICE, delete(services::deregister))

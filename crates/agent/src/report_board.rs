@@ -87,6 +87,13 @@ impl ReportBoard {
                 healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
                 healthy_since_ms: None,
                 waits_for: account.waits_for.iter().map(ToString::to_string).collect(),
+                step: account.step.as_ref().map(|step| v1::report::RunningStep {
+                    part: step.part.clone(),
+                    command: step.command.clone(),
+                    for_ms: Some(now.since(step.since).as_millis()),
+                    since_ms: None,
+                    limit_ms: step.limit.as_millis(),
+                }),
             };
             (name.to_string(), shape)
         });
@@ -97,6 +104,7 @@ impl ReportBoard {
             ledger: self.ledger.as_ref().map(ToString::to_string),
             entities: entities.collect(),
             statuses: self.statuses(now),
+            deleted: BTreeMap::new(),
             received_at_ms: 0,
         }
     }

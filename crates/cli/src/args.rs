@@ -30,7 +30,7 @@ pub(crate) use apply::{Apply, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use fleet::{
-    FleetCommand, HostsAtVersion, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts,
+    DeleteStatus, FleetCommand, HostsAtVersion, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts,
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;

@@ -151,6 +151,7 @@ async fn report(
             ledger: None,
             entities: BTreeMap::new(),
             statuses: BTreeMap::from([("configure".to_owned(), status)]),
+            deleted: BTreeMap::new(),
             received_at_ms: 0,
         };
         client.report("default", &report).await?;

@@ -5,6 +5,7 @@ use bellwether_core::local::action::{ActionStep, next};
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::local::plan::IdleReason;
 use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::name::ActionName;
 use bellwether_core::words::version::Version;
 
@@ -59,6 +60,8 @@ impl EntityTask {
             return self.hold(error.to_string()).await;
         }
         tracing::info!(entity = %self.name, %version, action = %name, "runs");
+        let command = action.command.argv.join(" ");
+        self.running_step = Some(RunningStep::new("action", &command, self.now(), action.timeout));
         self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
         self.recent.clear();
         let (facts, mut log) = (self.facts(version, run_name.clone()), self.log());
@@ -81,7 +84,7 @@ impl EntityTask {
                 StepOutcome::Failed(evidence)
             }
         };
-        self.entry.run = None;
+        (self.entry.run, self.running_step) = (None, None);
         self.log_outcome(version, ApplyProgress::Dynamic, &outcome);
         self.keep_log(ApplyProgress::Dynamic, version, &run_name, &outcome).await;
         let (now, seed) = (self.now(), self.seed());

@@ -31,6 +31,7 @@ impl EntityTask {
 
     /// Waits for anything that may change the plan.
     pub(super) async fn rest(&mut self, until: Option<Timestamp>) -> NextStep {
+        self.running_step = None;
         let token = self.context.tasks.token();
         let wait = until.map(|until| until.since(self.now()).to_duration() + Duration::from_millis(1));
         let follows = self.recipe.as_ref().is_some_and(|recipe| !recipe.follows.is_empty());
@@ -58,6 +59,7 @@ impl EntityTask {
             tracing::error!(entity = %self.name, "cannot {reason}; no step begins until that succeeds");
         }
         self.ledger_failed = true;
+        self.running_step = None;
         self.report(&AgentActivity::Held(format!("cannot {reason}")));
         let token = self.context.tasks.token();
         tokio::select! {

@@ -40,6 +40,7 @@ impl EntityTask {
         }
         tracing::info!(entity = %self.name, %version, step = word(aim), "step starting");
         self.recent.clear();
+        self.describe(recipe, aim);
         let facts = self.facts(version, run.clone());
         let did = match aim {
             ApplyProgress::Begun | ApplyProgress::Static => {
@@ -56,6 +57,9 @@ impl EntityTask {
             }
             ApplyProgress::Validated => self.validation(recipe, version, &facts).await,
         };
+        if aim > ApplyProgress::Static || !matches!(did, StepEnd::This(StepOutcome::Done)) {
+            self.running_step = None;
+        }
         let outcome = match did {
             StepEnd::This(outcome) => outcome,
             StepEnd::Superseded => return NextStep::Observe,

@@ -8,6 +8,7 @@ use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, FailureReason};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{ApplyMethod, Order};
+use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
@@ -77,6 +78,8 @@ pub(crate) struct EntityTask {
     pub(super) follow_at: Option<Timestamp>,
     /// Since when the entity waits for needs.
     pub(super) needs_since: Option<Timestamp>,
+    /// The step that runs, or that the next one continues without a report.
+    pub(super) running_step: Option<RunningStep>,
     pub(super) paused: Option<String>,
     /// Counts runs, for their names.
     pub(super) runs: u64,
@@ -108,6 +111,7 @@ impl EntityTask {
             validate_at: None,
             follow_at: None,
             needs_since: None,
+            running_step: None,
             paused: None,
             runs: 0,
             ledger_failed: false,
@@ -135,7 +139,8 @@ impl EntityTask {
     /// Reports the state of this entity.
     pub(super) fn report(&self, busy: &AgentActivity) {
         let account = EntityAccount::of(&self.entry.memory, busy, &self.check_summary, self.health.since());
-        self.put(account.with_runs(&self.failed));
+        let step = self.running_step.clone().filter(|_| matches!(busy, AgentActivity::Step(_)));
+        self.put(account.with_runs(&self.failed).during(step));
     }
 
     pub(super) fn report_missing_recipe(&self) {

@@ -55,6 +55,15 @@ pub async fn set_status(data_dir: &Path, category: &str, status: &NewStatus) -> 
     call::<_, serde_json::Value>(data_dir, Method::PUT, &path, Some(status)).await.map(|_| ())
 }
 
+/// Deletes a status that a program of this node has set.
+///
+/// # Errors
+/// [`LocalError`].
+pub async fn delete_status(data_dir: &Path, category: &str) -> Result<(), LocalError> {
+    let path = fill(paths::AGENT_STATUSES, &[category]);
+    call::<(), serde_json::Value>(data_dir, Method::DELETE, &path, None).await.map(|_| ())
+}
+
 /// The status of this node's agent.
 ///
 /// # Errors

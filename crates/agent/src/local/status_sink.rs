@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_api::problem::Code;
-use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
+use bellwether_core::local::statuses::{LocalStatuses, StatusRefusal, StatusUpdate};
 use bellwether_core::words::name::Category;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -25,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 struct StatusCommand {
     category: Category,
-    update: StatusUpdate,
+    /// The new status; `None` deletes it.
+    update: Option<StatusUpdate>,
     answer: oneshot::Sender<Result<(), (Code, String)>>,
 }
 
@@ -47,7 +48,12 @@ impl StatusSink {
         Self(sender)
     }
 
-    pub(super) async fn say(&self, category: Category, update: StatusUpdate) -> Result<(), LocalFailure> {
+    /// Sets the status of a category, or deletes it if `update` is `None`.
+    pub(super) async fn say(
+        &self,
+        category: Category,
+        update: Option<StatusUpdate>,
+    ) -> Result<(), LocalFailure> {
         let (answer, answered) = oneshot::channel();
         let ending = || LocalFailure::new(Code::Store, "cannot store the status: the agent is stopping");
         let saying = StatusCommand { category, update, answer };
@@ -81,9 +87,18 @@ async fn work(
         let mut next = statuses.clone();
         let mut taken = Vec::new();
         for StatusCommand { category, update, answer } in sayings {
-            match next.say(category, update) {
+            let changed = match update {
+                Some(update) => next.say(category, update),
+                None => next.delete(&category),
+            };
+            match changed {
                 Ok(()) => taken.push(answer),
-                Err(refusal) => reply(answer, Err((Code::Refused, refusal.to_string()))),
+                Err(refusal @ StatusRefusal::Unknown(_)) => {
+                    reply(answer, Err((Code::NotFound, refusal.to_string())));
+                }
+                Err(refusal @ (StatusRefusal::BuiltIn(_) | StatusRefusal::Full(_))) => {
+                    reply(answer, Err((Code::Refused, refusal.to_string())));
+                }
             }
         }
         if taken.is_empty() {

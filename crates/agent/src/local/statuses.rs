@@ -1,4 +1,4 @@
-//! Statuses over the socket: a program sets one of this machine.
+//! Statuses over the socket: a program sets or deletes one of this machine.
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
@@ -23,6 +23,14 @@ pub(super) async fn put(
     let Status { state, reason, lifetime, .. } = shape.try_into()?;
     let lifetime = lifetime.map(|lifetime| lifetime.lasts);
     let update = StatusUpdate { state, reason, lifetime, at: local.clock.now(), update: 0 };
-    local.statuses.say(category, update).await?;
+    local.statuses.say(category, Some(update)).await?;
+    Ok(Json(Empty {}))
+}
+
+pub(super) async fn delete(
+    State(local): State<LocalApi>,
+    Path(category): Path<String>,
+) -> Result<Json<Empty>, LocalFailure> {
+    local.statuses.say(read("category", &category)?, None).await?;
     Ok(Json(Empty {}))
 }

@@ -5,7 +5,7 @@ use std::fs;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::rollout::RolloutOperation;
 
-use crate::bench::{Bench, NS, tracing_entity};
+use crate::bench::{Bench, NODE, NS, tracing_entity};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_go_through_their_parts_in_order_with_the_previous_version_as_a_fact() {
@@ -198,5 +198,21 @@ async fn a_part_of_a_version_that_is_not_wanted_any_more_is_stopped_with_its_chi
             (!runs).then_some(())
         })
         .await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_of_a_target_names_the_command_that_runs_its_part_and_its_limit() {
+    let bench = Bench::new().await;
+    let agent = bench.agent("[entity.web]\nstatic = [\"/bin/sleep\", \"300\"]\ntimeout = \"2m\"\n").await;
+    bench.roll("v1").await;
+    let why = bench
+        .until("the command", async || {
+            let why = bench.client.why(NS, &format!("target/web/{NODE}")).await.ok()?;
+            why.lines.into_iter().find(|line| line.contains("; static: `/bin/sleep 300` for "))
+        })
+        .await;
+    assert!(why.contains("applying v1, attempt 1"), "{why}");
+    assert!(why.ends_with(", limit 2m"), "{why}");
     agent.stop().await;
 }

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use bellwether_agent::local::client::{LocalError, set_status, status};
+use bellwether_agent::local::client::{LocalError, delete_status, set_status, status};
 use bellwether_agent::local::socket;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::local::NewStatus;
@@ -194,5 +194,37 @@ async fn concurrent_updates_and_restarts_lead_to_one_state_everywhere() {
         }
         assert_eq!(before.as_deref(), Some("success"));
     }
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_status_stays_deleted_wherever_it_was_deleted() {
+    let bench = Bench::new().await;
+    let agent = bench.agent("").await;
+    let dir = bench.data_dir();
+    bench.until("the socket", async || status(&dir).await.ok()).await;
+    set_status(&dir, "backup", &new("failed", "disk full")).await.unwrap();
+    set_status(&dir, "scrub", &new("failed", "")).await.unwrap();
+    let has =
+        |node: &bellwether_api::v1::node::NodeView, category: &str| node.statuses.contains_key(category);
+    bench.sees("both", |node| has(node, "backup") && has(node, "scrub")).await;
+    delete_status(&dir, "backup").await.unwrap();
+    bench.sees("no backup", |node| !has(node, "backup") && has(node, "scrub")).await;
+    bench.client.delete_status(NS, NODE, "scrub").await.unwrap();
+    // The agent still has it, and repeats it with the next report.
+    set_status(&dir, "tidy", &new("success", "")).await.unwrap();
+    bench.sees("the next report", |node| has(node, "tidy") && !has(node, "scrub")).await;
+    assert!(bench.client.failures(NS).await.unwrap().failed.is_empty());
+    agent.stop().await;
+    let agent = bench.agent_again("");
+    bench.until("the socket", async || status(&dir).await.ok()).await;
+    let LocalError::Problem(problem) = delete_status(&dir, "backup").await.unwrap_err() else { panic!() };
+    assert_eq!(problem.code, Code::NotFound);
+    set_status(&dir, "scrub", &new("running", "again")).await.unwrap();
+    bench.sees("a new status", |node| has(node, "scrub") && !has(node, "backup")).await;
+    let events = bench.client.events(NS, Some(0), 1_000, std::time::Duration::ZERO).await.unwrap().items;
+    let deleted = events.iter().filter(|event| event.kind == "status.deleted");
+    let deleted: Vec<&str> = deleted.filter_map(|event| event.before.as_deref()).collect();
+    assert_eq!(deleted, ["backup=failed", "scrub=failed"]);
     agent.stop().await;
 }

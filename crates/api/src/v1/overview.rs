@@ -36,6 +36,9 @@ pub struct Overview {
     pub first_waiting_drain: Option<String>,
     /// Number of nodes with a failed status.
     pub failing: u64,
+    /// Number of service instances with a failing check, without those of drained and of unreachable nodes.
+    #[serde(default)]
+    pub failing_instances: u64,
     /// The freezes and stops in force, those of all namespaces too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freezes: Vec<super::freeze::FreezeView>,

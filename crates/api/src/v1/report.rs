@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bellwether_core::records::report as core;
 use bellwether_core::words::counter::{AssignmentNumber, Generation};
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
@@ -33,6 +33,9 @@ pub struct Report {
     /// The state in each category, by category, at most 64.
     #[serde(default)]
     pub statuses: BTreeMap<String, Status>,
+    /// Statuses that were deleted at the control plane, with the update that is not to return. Ignored in requests.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deleted: BTreeMap<String, u64>,
     /// Time at which the report arrived, in milliseconds since the Unix epoch, by the server's clock. Ignored
     /// in requests.
     #[serde(default)]
@@ -65,6 +68,27 @@ pub struct EntityReport {
     /// Services that the entity waits for before it continues, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waits_for: BTreeSet<String>,
+    /// The step that runs; absent if none runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<RunningStep>,
+}
+
+/// A step that runs on a node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunningStep {
+    /// The part: `static`, `dynamic`, `static, then dynamic`, `validate` or `action`.
+    pub part: String,
+    /// The command lines of the part, in order, at most 120 characters.
+    pub command: String,
+    /// How long it has run, in milliseconds, measured on the machine. Only in requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    /// Its start, in milliseconds since the Unix epoch, by the server's clock. Ignored in requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
+    /// How long each part may take, in milliseconds.
+    pub limit_ms: u64,
 }
 
 /// What a node is doing about an assignment.
@@ -120,6 +144,7 @@ impl From<&core::Report> for Report {
             ledger: from.ledger.as_ref().map(ToString::to_string),
             entities: map_from(entities),
             statuses: map_from(statuses),
+            deleted: from.deleted.iter().map(|(category, update)| (category.to_string(), *update)).collect(),
             received_at_ms: from.received_at.as_millis(),
         }
     }
@@ -142,6 +167,7 @@ impl TryFrom<Report> for core::Report {
             let at = |error: ShapeError| error.within(&format!("statuses.{name}"));
             Ok((read("name", &name).map_err(at)?, status.try_into().map_err(at)?))
         });
+        let deleted = from.deleted.iter().map(|(name, update)| Ok((read("deleted", name)?, *update)));
         Ok(Self {
             node: read("node", &from.node)?,
             received_at: Timestamp::from_millis(from.received_at_ms),
@@ -150,6 +176,7 @@ impl TryFrom<Report> for core::Report {
             ledger: read_some("ledger", from.ledger.as_deref())?,
             entities: try_map_from(entities)?,
             statuses: try_map_from(statuses)?,
+            deleted: try_map_from(deleted)?,
         })
     }
 }
@@ -164,6 +191,13 @@ impl From<&core::EntityReport> for EntityReport {
             healthy_for_ms: None,
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
             waits_for: from.waits_for.iter().map(ToString::to_string).collect(),
+            step: from.step.as_ref().map(|step| RunningStep {
+                part: step.part.clone(),
+                command: step.command.clone(),
+                for_ms: None,
+                since_ms: Some(step.since.as_millis()),
+                limit_ms: step.limit.as_millis(),
+            }),
         }
     }
 }
@@ -178,6 +212,11 @@ impl TryFrom<EntityReport> for core::EntityReport {
             activity: from.activity.into(),
             health: from.health.into(),
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
+            step: from.step.map(|step| {
+                let part: String = step.part.chars().take(64).collect();
+                let since = Timestamp::from_millis(step.since_ms.unwrap_or_default());
+                core::RunningStep::new(&part, &step.command, since, Span::from_millis(step.limit_ms))
+            }),
         })
     }
 }

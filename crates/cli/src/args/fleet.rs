@@ -37,7 +37,9 @@ pub(crate) enum FleetCommand {
     },
     /// Set a status of this node, or of another one
     UpdateStatus(UpdateStatus),
-    /// List failed statuses of all nodes; exit 0 if there are none, 1 if there are some
+    /// Delete a status of this node, or of another one
+    DeleteStatus(DeleteStatus),
+    /// List failed statuses and failing service instances of all nodes; exit 0 if there are none, 1 if there are some
     GetFailures {
         /// Print only the names of the nodes that failed
         #[arg(long)]
@@ -128,6 +130,17 @@ pub(crate) struct UpdateStatus {
     /// Time that the status holds without being set again, like 10m; unlimited if absent
     #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct DeleteStatus {
+    /// Status category; the agent alone sets provision, configure, validate and files
+    pub(crate) category: String,
+    /// Node name, deleted at the control plane; this node, through its agent, if absent
+    #[arg(long)]
+    pub(crate) node: Option<String>,
     #[command(flatten)]
     pub(crate) agent: AgentDir,
 }

@@ -25,6 +25,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "verify-hosts",
             "check-single-version",
             "update-status",
+            "delete-status",
             "get-failures",
             "publish-service",
             "cache-services",

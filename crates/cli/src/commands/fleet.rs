@@ -33,6 +33,7 @@ pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
             hosts::check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
         FleetCommand::UpdateStatus(set) => statuses::update(global, set).await,
+        FleetCommand::DeleteStatus(which) => statuses::delete(global, which).await,
         FleetCommand::PublishService(publish) => local::publish(global, publish).await,
         FleetCommand::CacheServices(cache) => local::cache_services(global, cache).await,
         FleetCommand::LocalHealth { here } => local::health(global, &here).await,

@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::node::PresenceState;
+use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::server::StoreStatus;
 
 use super::freeze::scope;
@@ -44,11 +45,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         if overview.paused > 0 {
             lines.push(format!("paused     {}", overview.paused));
         }
-        if overview.failing > 0 {
-            let nodes = if overview.failing == 1 { "node" } else { "nodes" };
-            let count = paint.text(Tone::Bad, &format!("{} {nodes}", overview.failing));
-            lines.push(format!("failing    {count}: bellwether get-failures"));
-        }
+        lines.extend(failing_line(&overview, paint));
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));
         lines.push(String::new());
@@ -63,6 +60,16 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         lines.join("\n")
     })?;
     Ok(Exit::Yes)
+}
+
+/// The numbers of nodes with failed statuses and of failing service instances; `None` if there are none.
+fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
+    let counts = [(overview.failing, "node"), (overview.failing_instances, "service instance")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts = counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let line = || format!("failing    {}: bellwether get-failures", paint.text(Tone::Bad, &counts));
+    (!counts.is_empty()).then(line)
 }
 
 /// The connection state of a node, for people.

@@ -1,5 +1,7 @@
 //! Statuses: of this node or another, those that failed across the fleet, and the output of failing runs.
 
+use std::collections::BTreeSet;
+
 use bellwether_agent::local::client;
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::local::NewStatus;
@@ -8,7 +10,7 @@ use bellwether_api::v1::status::{Status, StatusState};
 use bellwether_core::records::status::BUILT_IN;
 use bellwether_core::words::time::Span;
 
-use crate::args::{Global, NodeLogs, UpdateStatus};
+use crate::args::{DeleteStatus, Global, NodeLogs, UpdateStatus};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::time::date;
@@ -45,25 +47,46 @@ pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult 
     Ok(Exit::Yes)
 }
 
+/// Deletes a status: of this node at its own agent, of another at the control plane.
+pub(super) async fn delete(global: &Global, which: DeleteStatus) -> CommandResult {
+    let DeleteStatus { category, node, agent } = which;
+    let place = match &node {
+        Some(node) => {
+            let context = Context::new(global)?;
+            context.client.delete_status(&context.namespace, node, &category).await?;
+            format!("node {node}")
+        }
+        None => {
+            let deleted = client::delete_status(&agent.data_dir, &category).await;
+            deleted.map_err(super::service::unreachable)?;
+            "this node".to_owned()
+        }
+    };
+    Show::new(global).changed(&format!("{place}: status {category} deleted"));
+    Ok(Exit::Yes)
+}
+
 fn millis(text: &str) -> Result<u64, Failure> {
     let span: Result<Span, _> = text.parse();
     span.map(Span::as_millis).map_err(|error| Failure::usage(format!("read --ttl: {error}")))
 }
 
-/// Lists failed statuses; unreachable nodes are listed beside them and are not failures.
+/// Lists failed statuses and failing service instances; unreachable nodes are listed beside them and are not failures.
 pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
     let failures = context.client.failures(&context.namespace).await?;
     let names = || {
-        let mut names: Vec<String> = failures.failed.iter().map(|each| each.node.clone()).collect();
-        names.dedup();
-        names
+        let statuses = failures.failed.iter().map(|each| &each.node);
+        let nodes: BTreeSet<&String> =
+            statuses.chain(failures.services.iter().map(|each| &each.node)).collect();
+        nodes.into_iter().cloned().collect::<Vec<String>>()
     };
     if hosts {
         context.show.data(&names(), names, |_| names().join("\n"))?;
     } else {
         context.show.data(&failures, names, |_| lines(&failures))?;
     }
-    Ok(if failures.failed.is_empty() { Exit::Yes } else { Exit::No })
+    let none = failures.failed.is_empty() && failures.services.is_empty();
+    Ok(if none { Exit::Yes } else { Exit::No })
 }
 
 fn lines(failures: &Failures) -> String {
@@ -86,7 +109,12 @@ fn lines(failures: &Failures) -> String {
         let reason = "the last report may be out of date".to_owned();
         vec![each.node.clone(), "-".to_owned(), "unreachable".to_owned(), date(each.since_ms), reason]
     });
-    let rows: Vec<Vec<String>> = statuses.chain(nodes).collect();
+    let services = failures.services.iter().map(|each| {
+        let reason = format!("{}: {}", each.instance, each.reason);
+        let category = format!("service/{}", each.service);
+        vec![each.node.clone(), category, "failing".to_owned(), date(each.since_ms), reason]
+    });
+    let rows: Vec<Vec<String>> = statuses.chain(services).chain(nodes).collect();
     if rows.is_empty() {
         return "nothing failed".to_owned();
     }

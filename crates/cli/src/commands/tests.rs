@@ -38,8 +38,15 @@ const OFFLINE: [&str; 28] = [
 ];
 
 /// Commands that wait until they have an answer, or whose exit codes have a meaning of their own.
-const OWN_CODES: [&str; 6] =
-    ["wait", "lock run", "pending-update", "publish-service", "local-health", "update-status"];
+const OWN_CODES: [&str; 7] = [
+    "wait",
+    "lock run",
+    "pending-update",
+    "publish-service",
+    "local-health",
+    "update-status",
+    "delete-status",
+];
 
 /// Commands that read a file before they connect.
 const READS_A_FILE: [&str; 3] = ["apply", "diff", "profile replace"];

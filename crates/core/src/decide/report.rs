@@ -16,8 +16,8 @@ use crate::words::time::Timestamp;
 ///
 /// The caller has turned ages into times; `since` of a status is kept while the state is the same, and
 /// becomes `now` when it changes: node clocks are not trusted. A category that is missing in this report is
-/// kept, and so is one that repeats an update already reported: it may have been set by hand since, or have
-/// become silent.
+/// kept if it was set by hand, and so is one that repeats an update already reported: it may have been set by
+/// hand since, or have become silent.
 #[must_use]
 pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Changeset> {
     fold(last, new, ReportSource::Node, now)
@@ -51,8 +51,14 @@ enum ReportSource<'a> {
 impl ReportSource<'_> {
     /// Whether a status that the new report lacks stays. One that was set by hand must survive an agent's report;
     /// one of files that a node no longer renders must not.
-    fn keeps(self, category: &Category) -> bool {
-        let gone = self == Self::UnassignedNode && OF_ASSIGNMENTS.contains(&category.as_str());
+    ///
+    /// Neither must one that a program on the node had set: the node reports all of those that exist.
+    fn keeps(self, category: &Category, status: &Status) -> bool {
+        let gone = match self {
+            Self::Hand(_) => false,
+            Self::Node => status.update != 0,
+            Self::UnassignedNode => status.update != 0 || OF_ASSIGNMENTS.contains(&category.as_str()),
+        };
         category.as_str() != FILES && !gone
     }
 }
@@ -64,6 +70,9 @@ fn fold(
     now: Timestamp,
 ) -> Option<Changeset> {
     new.received_at = now;
+    if !matches!(source, ReportSource::Hand(_)) {
+        leave_out_deleted(last, &mut new);
+    }
     for (category, status) in &mut new.statuses {
         let before = last.and_then(|last| last.statuses.get(category));
         let repeated = |before: &&Status| {
@@ -78,7 +87,9 @@ fn fold(
         status.since = same.map_or(now, |before| before.since);
     }
     if let Some(last) = last {
-        for (category, status) in last.statuses.iter().filter(|(category, _)| source.keeps(category)) {
+        for (category, status) in
+            last.statuses.iter().filter(|(category, status)| source.keeps(category, status))
+        {
             if new.statuses.len() < MAX_CATEGORIES {
                 new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
             }
@@ -93,13 +104,53 @@ fn fold(
     Some(Changeset { writes: vec![Write::put(Record::Report(new))], events })
 }
 
-/// Variation of travel time that makes a healthy start differ by some milliseconds; a smaller difference is
-/// ignored.
+/// Leaves out the statuses that were deleted at the control plane, as long as the node repeats the same update.
+fn leave_out_deleted(last: Option<&Report>, new: &mut Report) {
+    let deleted = last.into_iter().flat_map(|last| &last.deleted);
+    let repeated = deleted.filter(|(category, update)| {
+        new.statuses.get(*category).is_some_and(|status| status.update == **update)
+    });
+    new.deleted = repeated.map(|(category, update)| (category.clone(), *update)).collect();
+    new.statuses.retain(|category, _| !new.deleted.contains_key(category));
+}
+
+/// The changes to write when a person or program deletes a status at the control plane; `None` if there is none in
+/// `category`. It stays deleted although the node repeats it, until a program on the node sets it again.
+#[must_use]
+pub fn delete(last: &Report, category: &Category, cause: &str) -> Option<Changeset> {
+    let mut new = last.clone();
+    let status = new.statuses.remove(category)?;
+    if status.update != 0 {
+        new.deleted.insert(category.clone(), status.update);
+    }
+    let events = vec![deleted(&new, category, &status, cause)];
+    Some(Changeset { writes: vec![Write::put(Record::Report(new))], events })
+}
+
+fn deleted(report: &Report, category: &Category, status: &Status, cause: &str) -> EventDraft {
+    EventDraft {
+        kind: "status.deleted",
+        subject: alloc::format!("node/{}", report.node),
+        before: Some(alloc::format!("{category}={}", status.shown())),
+        after: None,
+        cause: cause.to_string(),
+    }
+}
+
+/// Variation of travel time that makes a healthy start, or the start of a step, differ by some milliseconds; a
+/// smaller difference is ignored.
 const JITTER_MS: u64 = 1_000;
 
 fn steady(last: &Report, new: &mut Report) {
     for (name, entity) in &mut new.entities {
-        let before = last.entities.get(name).filter(|before| before.running == entity.running);
+        let before = last.entities.get(name);
+        if let (Some(before), Some(after)) =
+            (before.and_then(|before| before.step.as_ref()), &mut entity.step)
+            && before.since.as_millis().abs_diff(after.since.as_millis()) < JITTER_MS
+        {
+            after.since = before.since;
+        }
+        let before = before.filter(|before| before.running == entity.running);
         let before = before.and_then(|before| before.healthy_since);
         if let (Some(before), Some(after)) = (before, entity.healthy_since)
             && before.as_millis().abs_diff(after.as_millis()) < JITTER_MS
@@ -124,6 +175,11 @@ fn events(last: Option<&Report>, new: &Report) -> Vec<EventDraft> {
             });
         }
     }
+    let gone = last.into_iter().flat_map(|last| &last.statuses);
+    let gone = gone.filter(|(category, status)| status.update != 0 && !new.statuses.contains_key(*category));
+    events.extend(
+        gone.map(|(category, status)| deleted(new, category, status, "the node no longer reports it")),
+    );
     for (name, entity) in &new.entities {
         let before = last.and_then(|last| last.entities.get(name)).and_then(|entity| entity.running.as_ref());
         if let Some(running) = entity.running.as_ref().filter(|running| before != Some(*running)) {

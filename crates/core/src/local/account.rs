@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 
 use super::health_tracker::CheckSummary;
 use super::memory::{ApplyProgress, EntityMemory, FailureReason};
-use crate::records::report::{TargetActivity, TargetHealth};
+use crate::records::report::{RunningStep, TargetActivity, TargetHealth};
 use crate::records::status::StatusState;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::{EntityName, ServiceName};
@@ -35,6 +35,8 @@ pub struct EntityAccount {
     pub addressable: bool,
     /// Services that it waits for.
     pub waits_for: BTreeSet<ServiceName>,
+    /// The step that runs while it applies the version.
+    pub step: Option<RunningStep>,
     /// The assigned version.
     pub wanted: Option<Version>,
     /// The assignment this answers.
@@ -88,6 +90,7 @@ impl EntityAccount {
         Self {
             running: memory.running.clone(),
             waits_for: BTreeSet::new(),
+            step: None,
             addressable: memory.running.is_some() || memory.progress >= ApplyProgress::Static,
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
@@ -104,6 +107,14 @@ impl EntityAccount {
     #[must_use]
     pub fn waiting_for(mut self, waits_for: BTreeSet<ServiceName>) -> Self {
         self.waits_for = waits_for;
+        self
+    }
+
+    /// The same report, with the step that runs. Dropped unless the version is being applied: an attempt after a
+    /// "not yet" is reported as the wait that it was before, and needs no report of its own.
+    #[must_use]
+    pub fn during(mut self, step: Option<RunningStep>) -> Self {
+        self.step = step.filter(|_| matches!(self.activity, TargetActivity::Applying { .. }));
         self
     }
 

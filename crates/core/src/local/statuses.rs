@@ -10,7 +10,7 @@ use crate::words::time::{Span, Timestamp};
 /// Most categories set by users: the built-in ones count separately.
 pub const MAX_OWN: usize = MAX_CATEGORIES - BUILT_IN.len();
 
-/// Every category that was ever set here, with its last update.
+/// Every category that was set here and not deleted, with its last update.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalStatuses(BTreeMap<Category, StatusUpdate>);
 
@@ -38,6 +38,9 @@ pub enum StatusRefusal {
     /// The machine has [`MAX_OWN`] categories already.
     #[error("set {0}: there are {MAX_OWN} categories already; reuse one of them")]
     Full(Category),
+    /// No program of this machine has set the category.
+    #[error("delete the status {0}: no program of this machine has set it")]
+    Unknown(Category),
 }
 
 impl LocalStatuses {
@@ -68,6 +71,20 @@ impl LocalStatuses {
         let update = last.saturating_add(1).max(said.at.as_millis());
         self.0.insert(category, StatusUpdate { update, ..said });
         Ok(())
+    }
+
+    /// Deletes the status of a category.
+    ///
+    /// # Errors
+    /// [`StatusRefusal`]; the statuses are unchanged then.
+    pub fn delete(&mut self, category: &Category) -> Result<(), StatusRefusal> {
+        if is_built_in(category) {
+            return Err(StatusRefusal::BuiltIn(category.clone()));
+        }
+        match self.0.remove(category) {
+            Some(_) => Ok(()),
+            None => Err(StatusRefusal::Unknown(category.clone())),
+        }
     }
 }
 

@@ -90,6 +90,12 @@ impl CheckStatus {
         }
     }
 
+    /// Whether at least one check fails or has no result yet.
+    #[must_use]
+    pub const fn is_failing(&self) -> bool {
+        matches!(self, Self::Failing { .. })
+    }
+
     /// Why it warns or fails; empty while passing.
     #[must_use]
     pub fn reason(&self) -> &str {

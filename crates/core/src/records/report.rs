@@ -8,7 +8,7 @@ use super::status::Status;
 use crate::records::evidence::Evidence;
 use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::name::{Category, EntityName, LedgerId, NodeName, ServiceName};
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// Most entities in one report.
@@ -34,6 +34,9 @@ pub struct Report {
     pub entities: BTreeMap<EntityName, EntityReport>,
     /// One status per category.
     pub statuses: BTreeMap<Category, Status>,
+    /// Statuses that were deleted at the control plane, with the update of the node's own program that is not to return.
+    /// An entry lasts until the node reports another update, or none.
+    pub deleted: BTreeMap<Category, u64>,
 }
 
 /// What a node reports about one entity.
@@ -51,6 +54,44 @@ pub struct EntityReport {
     pub healthy_since: Option<Timestamp>,
     /// Services that the node waits for before it applies the version.
     pub waits_for: BTreeSet<ServiceName>,
+    /// The step that runs, as of the last report; `None` if none runs, or the agent is of a build that does not
+    /// report it.
+    pub step: Option<RunningStep>,
+}
+
+/// Longest command line in the report of a step, in characters.
+pub const MAX_STEP_COMMAND: usize = 120;
+
+/// A step that runs on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningStep {
+    /// The part, or the two that follow one another without a report in between: `static, then dynamic`.
+    pub part: String,
+    /// The command lines of the part, in order, at most [`MAX_STEP_COMMAND`] characters.
+    pub command: String,
+    /// Its start: by the agent's clock on a node, by the server's clock in a stored report.
+    pub since: Timestamp,
+    /// How long each part may take.
+    pub limit: Span,
+}
+
+impl RunningStep {
+    /// A step, with its command line shortened to what a report may contain.
+    #[must_use]
+    pub fn new(part: &str, command: &str, since: Timestamp, limit: Span) -> Self {
+        let command: String = match command.char_indices().nth(MAX_STEP_COMMAND) {
+            None => command.into(),
+            Some(_) => command.chars().take(MAX_STEP_COMMAND - 1).chain(['…']).collect(),
+        };
+        Self { part: part.into(), command, since, limit }
+    }
+
+    /// Part, command, duration and limit, in one line.
+    #[must_use]
+    pub fn line(&self, now: Timestamp) -> String {
+        let (lasts, limit) = (now.since(self.since).brief(), self.limit);
+        alloc::format!("{}: `{}` for {lasts}, limit {limit}", self.part, self.command)
+    }
 }
 
 impl Report {

@@ -13,6 +13,8 @@ pub struct NodeTally {
     pub paused: u64,
     /// Nodes with at least one failed status.
     pub failing: u64,
+    /// Service instances with a failing check, on nodes that report and are not drained.
+    pub failing_instances: u64,
 }
 
 /// The states of one node that are counted.
@@ -21,6 +23,7 @@ pub(super) struct NodeClass {
     pub(super) contact: PresenceState,
     pub(super) is_paused: bool,
     pub(super) is_failing: bool,
+    pub(super) failing_instances: u64,
 }
 
 impl NodeTally {
@@ -42,9 +45,11 @@ impl NodeTally {
         }
         if let Some(before) = before {
             self.change(&before, |count| *count = count.saturating_sub(1));
+            self.failing_instances = self.failing_instances.saturating_sub(before.failing_instances);
         }
         if let Some(after) = after {
             self.change(&after, |count| *count += 1);
+            self.failing_instances += after.failing_instances;
         }
     }
 

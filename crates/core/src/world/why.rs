@@ -7,10 +7,11 @@ use super::World;
 use super::fleet::Fleet;
 use crate::records::annotation::attribution_in_brackets;
 use crate::records::freeze::{Freeze, FreezeKind, lift_command};
+use crate::records::report::RunningStep;
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
 use crate::rollout::why::{why, why_rollout};
-use crate::words::name::{FreezeName, TargetName};
+use crate::words::name::{FreezeName, NodeName, TargetName};
 use crate::words::time::Timestamp;
 
 impl World {
@@ -26,12 +27,23 @@ impl World {
                 let lift = lift_command(name, is_global);
                 format!("{target}: frozen by {name} {who}; end it: {lift}")
             }
-            None => why(board, target, now),
+            None => {
+                let step = fleet.running_step(board, target).map(|step| format!("; {}", step.line(now)));
+                format!("{}{}", why(board, target, now), step.unwrap_or_default())
+            }
         }
     }
 }
 
 impl Fleet {
+    /// The step that a target runs for its present assignment, as of its node's last report.
+    fn running_step(&self, board: &Board, target: &TargetName) -> Option<&RunningStep> {
+        let report = self.reports.get(&NodeName::parse(target.as_str()).ok()?)?;
+        let state = board.member(target)?.state.as_ref()?;
+        let entity = report.value.entities.get(&board.entity().name)?;
+        entity.step.as_ref().filter(|_| entity.answering == state.assignment)
+    }
+
     /// Why the entity's rollout is in its present state, in one line; for one that waits for a freeze to end, with
     /// the command that ends the freeze.
     #[must_use]

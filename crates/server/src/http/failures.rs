@@ -1,7 +1,7 @@
 //! All failures in a namespace, over HTTP, in one bounded response.
 
 use axum::extract::State;
-use bellwether_api::v1::failure::{Failure as Line, Failures, Unreachable};
+use bellwether_api::v1::failure::{FailingInstance, Failure as Line, Failures, Unreachable};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::world::fleet::Fleet;
 
@@ -38,6 +38,15 @@ fn failures(fleet: &Fleet) -> Failures {
                 all.failed.push(line());
             }
         }
+        let failing =
+            fleet.failing_instances(name).map(|((service, instance), registration)| FailingInstance {
+                service: service.to_string(),
+                instance: instance.to_string(),
+                node: name.to_string(),
+                since_ms: registration.since.as_millis(),
+                reason: registration.serving.reason().to_owned(),
+            });
+        all.services.extend(failing);
     }
     all
 }

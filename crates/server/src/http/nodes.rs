@@ -189,6 +189,16 @@ pub(crate) async fn set_status(
     Ok(JsonAnswer(Empty {}))
 }
 
+pub(crate) async fn delete_status(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Node(name), CategoryText(category)): (NamespacePath, Node, CategoryText),
+) -> Result<JsonAnswer<Empty>, Failure> {
+    let actor = caller.actor();
+    ops::report::delete_status(&app.records.transactor, scope(&namespace, &name, &actor), &category).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
 const fn scope<'a>(namespace: &'a Namespace, node: &'a NodeName, actor: &'a Actor) -> NodeScope<'a> {
     NodeScope { namespace, node, actor }
 }

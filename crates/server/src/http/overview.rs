@@ -36,6 +36,7 @@ pub(crate) async fn get(
             None => name.to_string(),
         }),
         failing: tally.failing,
+        failing_instances: tally.failing_instances,
         freezes: freezes::of_namespace(&world, &namespace, app.clock.now())
             .into_iter()
             .filter(|view| !view.expired)

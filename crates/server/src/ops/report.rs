@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
-use bellwether_core::decide::report::{absorb, absorb_unassigned, set};
+use bellwether_core::decide::report::{absorb, absorb_unassigned, delete, set};
 use bellwether_core::records::report::Report;
 use bellwether_core::records::status::{MAX_CATEGORIES, Status, is_built_in};
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
@@ -74,6 +74,7 @@ pub async fn set_status(
                 generation: Default::default(),
                 ledger: None,
                 entities: Default::default(),
+                deleted: Default::default(),
                 statuses: Default::default(),
             });
             let known = report.statuses.contains_key(&category);
@@ -92,6 +93,36 @@ pub async fn set_status(
         .await
 }
 
+/// Deletes one status of a node.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an unknown node, or one without a status in this category; [`OpError::Refused`] for a
+/// category that only the agent sets.
+pub async fn delete_status(
+    transactor: &Transactor,
+    scope: NodeScope<'_>,
+    category: &str,
+) -> Result<(), OpError> {
+    let NodeScope { namespace, node, actor } = scope;
+    let category = Category::parse(category).map_err(|error| ShapeError::at("category", error))?;
+    if is_built_in(&category) {
+        let reason = format!("delete {category}: only the node's agent sets it");
+        return Err(OpError::Refused { reason, hint: None });
+    }
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            if fleet.active_node(node).is_none() {
+                return Err(OpError::NotFound(format!("node {node}")));
+            }
+            let last = fleet.reports.get(node).map(|kept| &*kept.value);
+            match last.and_then(|last| delete(last, &category, "deleted by hand")) {
+                Some(changeset) => Ok((Some(changeset), ())),
+                None => Err(OpError::NotFound(format!("status {category} of node {node}"))),
+            }
+        })
+        .await
+}
+
 /// The report with the server's times in place of the node's ages.
 fn with_times(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
     let mut shape = shape;
@@ -100,6 +131,10 @@ fn with_times(shape: v1::report::Report, now: Timestamp) -> Result<Report, Shape
     for entity in shape.entities.values_mut() {
         let since = entity.healthy_for_ms.take().map(|age| now.minus(Span::from_millis(age)));
         entity.healthy_since_ms = since.map(Timestamp::as_millis);
+        if let Some(step) = &mut entity.step {
+            let age = Span::from_millis(step.for_ms.take().unwrap_or_default());
+            step.since_ms = Some(now.minus(age).as_millis());
+        }
     }
     shape.try_into()
 }

@@ -108,6 +108,30 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
 }
 
 #[tokio::test]
+async fn failing_instances_are_listed_with_the_failures_unless_their_node_is_drained() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    drop(sync(&node, 0, Duration::from_millis(1)).await);
+    registration(&node, &[("web", "failing"), ("db", "passing")]).await;
+    until(&admin, "db", 1, 1).await;
+    let failures = admin.failures("default").await.unwrap();
+    let listed = failures.services.iter();
+    let listed = listed.map(|each| (each.service.as_str(), each.instance.as_str(), each.node.as_str()));
+    assert_eq!(listed.collect::<Vec<_>>(), [("web", "one", "web-1")]);
+    let first = failures.services.first().unwrap();
+    assert!(first.since_ms > 0);
+    assert_eq!(first.reason, "check web: refused");
+    assert_eq!(admin.overview("default").await.unwrap().failing_instances, 1);
+
+    admin.drain_node("default", "web-1", &DrainRequest { force: true, ..drain("disk") }).await.unwrap();
+    let drained = async { while admin.overview("default").await.unwrap().failing_instances > 0 {} };
+    tokio::time::timeout(SOON, drained).await.expect("a drained node's instances are no failures");
+    assert!(admin.failures("default").await.unwrap().services.is_empty());
+}
+
+#[tokio::test]
 async fn the_instances_of_a_silent_node_are_unhealthy_until_it_reports() {
     let installation = Installation::quick().await;
     let admin = installation.admin();

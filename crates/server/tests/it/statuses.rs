@@ -178,3 +178,27 @@ async fn many_updates_of_many_nodes_and_restarts_never_make_two_states_of_one() 
         assert!(last == Some(now) || shown == "unknown", "{last:?} {shown}");
     }
 }
+
+#[tokio::test]
+async fn people_delete_what_is_not_the_agents_own() {
+    let installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    let (operator, viewer) = (installation.token("operator").await, installation.token("viewer").await);
+    says(&node, "backup", status("failed", 7)).await;
+    assert_eq!(problem(viewer.delete_status("default", "web-1", "backup").await).0, Code::Forbidden);
+    assert_eq!(problem(operator.delete_status("default", "web-1", "validate").await).0, Code::Refused);
+    assert_eq!(problem(operator.delete_status("default", "web-1", "scrub").await).0, Code::NotFound);
+    assert_eq!(problem(operator.delete_status("default", "web-2", "backup").await).0, Code::NotFound);
+    operator.delete_status("default", "web-1", "backup").await.unwrap();
+    let shown = async || installation.admin().node("default", "web-1").await.unwrap().statuses;
+    assert!(!shown().await.contains_key("backup"));
+    says(&node, "backup", status("failed", 7)).await;
+    assert!(!shown().await.contains_key("backup"), "the agent only repeats it");
+    operator.set_status("default", "web-1", "backup", &status("success", 0)).await.unwrap();
+    says(&node, "backup", status("failed", 7)).await;
+    assert_eq!(shown().await["backup"].state, "success");
+    says(&node, "backup", status("running", 8)).await;
+    assert_eq!(shown().await["backup"].state, "running");
+    says(&node, "scrub", status("success", 9)).await;
+    assert!(!shown().await.contains_key("backup"), "its node no longer reports it");
+}

@@ -185,6 +185,15 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, status, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
+    /// Deletes one status of a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_status(&self, namespace: &str, name: &str, category: &str) -> Result<(), CallError> {
+        let path = fill(paths::NODE_STATUS, &[namespace, name, category]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
     /// Sends this node's service registrations.
     ///
     /// # Errors

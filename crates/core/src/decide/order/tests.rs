@@ -172,6 +172,7 @@ fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
             ledger: Some(ledger.parse().unwrap()),
             entities: Default::default(),
             statuses: Default::default(),
+            deleted: Default::default(),
         })
     };
     let bound = |world: &World| order(world, "web-1").unwrap().content.entities[&name].ledger.clone();

@@ -1,10 +1,12 @@
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::records::key::{AnyRecord, Record};
+use crate::records::report::{EntityReport, RunningStep, TargetActivity, TargetHealth};
 use crate::records::status::{Status, StatusState};
-use crate::words::counter::Generation;
+use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::name::{Category, NodeName};
+use crate::words::time::Span;
 
 fn report(state: StatusState) -> Report {
     let status = Status::new(state, Timestamp::EPOCH, String::new());
@@ -15,6 +17,7 @@ fn report(state: StatusState) -> Report {
         generation: Generation::ZERO,
         ledger: None,
         entities: BTreeMap::new(),
+        deleted: BTreeMap::new(),
         statuses: BTreeMap::from([(Category::parse("configure").unwrap(), status)]),
     }
 }
@@ -117,4 +120,27 @@ fn a_node_to_which_nothing_is_assigned_has_no_status_of_versions_and_keeps_its_o
     let next = absorb_unassigned(Some(written(&first)), empty(), Timestamp::from_millis(9)).unwrap();
     let left: alloc::vec::Vec<_> = written(&next).statuses.keys().map(Category::as_str).collect();
     assert_eq!(left, ["backup"]);
+}
+
+#[test]
+fn the_start_of_a_step_that_differs_by_travel_time_writes_nothing() {
+    let with = |since: u64| {
+        let step =
+            RunningStep::new("static", "sleep 300", Timestamp::from_millis(since), Span::from_secs(300));
+        let entity = EntityReport {
+            running: None,
+            answering: AssignmentNumber::new(1),
+            activity: TargetActivity::Applying { attempt: 1 },
+            health: TargetHealth::NoChecks,
+            healthy_since: None,
+            waits_for: BTreeSet::new(),
+            step: Some(step),
+        };
+        let mut report = report(StatusState::Running);
+        report.entities.insert("web".parse().unwrap(), entity);
+        report
+    };
+    let first = absorb(None, with(5_000), Timestamp::from_millis(5_000)).unwrap();
+    assert!(absorb(Some(written(&first)), with(5_040), Timestamp::from_millis(9_000)).is_none());
+    assert!(absorb(Some(written(&first)), with(9_000), Timestamp::from_millis(9_000)).is_some());
 }

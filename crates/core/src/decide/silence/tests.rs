@@ -78,6 +78,7 @@ impl Setup {
             generation: Default::default(),
             ledger: None,
             entities: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             statuses: BTreeMap::from([(Category::parse(category).unwrap(), status)]),
         };
         let last = self.fleet().reports.get(&node(index)).map(|kept| (*kept.value).clone());

@@ -71,6 +71,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
             health: TargetHealth::NoChecks,
             healthy_since: None,
             waits_for: names(waits_for),
+            step: None,
         };
         (name.parse().unwrap(), report)
     };
@@ -81,6 +82,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         generation: Generation::ZERO,
         ledger: None,
         entities: entities.iter().map(entity).collect(),
+        deleted: BTreeMap::new(),
         statuses: BTreeMap::new(),
     })
 }

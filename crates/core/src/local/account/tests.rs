@@ -2,6 +2,7 @@ use super::super::memory::StepOutcome;
 use super::*;
 use crate::records::evidence::Evidence;
 use crate::records::order::{ApplyMethod, Assignment};
+use crate::words::time::Span;
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -120,4 +121,17 @@ fn the_worst_entity_speaks_for_the_node() {
     assert_eq!((name, worst.reason.as_str(), worst.attempt), (&b, "b: exit code 1", 2));
     assert_eq!(node([(&a, &good)].into_iter()).unwrap(), (&a, good.clone()));
     assert_eq!(node(core::iter::empty()), None);
+}
+
+#[test]
+fn a_step_is_reported_while_its_version_is_applied_and_not_after_a_not_yet() {
+    let step = RunningStep::new("static", &"é".repeat(200), Timestamp::EPOCH, Span::from_secs(300));
+    assert_eq!(step.command.chars().count(), 120);
+    assert_eq!(step.line(Timestamp::from_millis(4_000)).chars().last(), Some('m'));
+    let mut memory = assigned("v1");
+    memory.begins(&version("v1"));
+    let busy = AgentActivity::Step(ApplyProgress::Static);
+    assert_eq!(account(&memory, &busy).during(Some(step.clone())).step, Some(step.clone()));
+    memory.ended(ApplyProgress::Static, StepOutcome::NotYet(evidence("not yet")), Timestamp::EPOCH, 1);
+    assert_eq!(account(&memory, &busy).during(Some(step)).step, None, "it would be a report per attempt");
 }

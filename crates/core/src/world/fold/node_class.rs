@@ -1,10 +1,11 @@
-//! The class of each node (presence, paused, failing), which the tally counts.
+//! The class of each node (presence, paused, failing, failing instances), which the tally counts.
 
 use super::super::fleet::Fleet;
 use super::super::tally::{NodeClass, NodeTally};
-use crate::records::node::PresenceState;
+use crate::records::node::{Cordon, PresenceState};
+use crate::records::registrations::ServiceRegistration;
 use crate::records::status::Status;
-use crate::words::name::NodeName;
+use crate::words::name::{InstanceName, NodeName, ServiceName};
 
 impl Fleet {
     /// The class of a node; `None` if it is not counted.
@@ -13,7 +14,25 @@ impl Fleet {
         let contact = self.presences.get(name).map_or(PresenceState::Never, |kept| kept.value.contact);
         let report = self.reports.get(name);
         let is_failing = report.is_some_and(|kept| kept.value.statuses.values().any(Status::is_failed));
-        Some(NodeClass { contact, is_paused: self.holds(&node.value), is_failing })
+        let failing_instances = self.failing_instances(name).count() as u64;
+        Some(NodeClass { contact, is_paused: self.holds(&node.value), is_failing, failing_instances })
+    }
+
+    /// The failing service instances of a node, by service and name; none of a node that is decommissioned, drained or
+    /// unreachable.
+    pub fn failing_instances(
+        &self,
+        name: &NodeName,
+    ) -> impl Iterator<Item = (&(ServiceName, InstanceName), &ServiceRegistration)> {
+        let reports = self.presences.get(name).is_none_or(|kept| match kept.value.contact {
+            PresenceState::Up | PresenceState::Suspect => true,
+            PresenceState::Unreachable | PresenceState::Never => false,
+        });
+        let node = self.active_node(name).filter(|_| reports);
+        let node = node.filter(|kept| !kept.value.cordon.as_ref().is_some_and(Cordon::is_drained));
+        let registrations = node.and_then(|_| self.registrations.get(name));
+        let instances = registrations.into_iter().flat_map(|kept| &kept.value.instances);
+        instances.filter(|(_, registration)| registration.serving.is_failing())
     }
 
     /// The tally of all nodes, counted from scratch.
@@ -28,7 +47,7 @@ impl Fleet {
 
 #[cfg(test)]
 mod tests {
-    use alloc::collections::BTreeMap;
+    use alloc::collections::{BTreeMap, BTreeSet};
     use alloc::vec::Vec;
 
     use proptest::prelude::*;
@@ -36,10 +55,12 @@ mod tests {
     use super::*;
     use crate::records::annotation::Annotation;
     use crate::records::key::{Key, LocatedRecord, Record};
-    use crate::records::node::{Node, Presence};
+    use crate::records::node::{Drain, Node, Presence};
     use crate::records::pause::NodePause;
+    use crate::records::registrations::{CheckStatus, ServiceRegistrations};
     use crate::records::report::Report;
     use crate::records::status::StatusState;
+    use crate::words::addresses::Addresses;
     use crate::words::counter::{Generation, Revision};
     use crate::words::label::Labels;
     use crate::words::name::{Actor, Category, Namespace, PauseName};
@@ -61,6 +82,26 @@ mod tests {
         Annotation { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, reason: "disk".into() }
     }
 
+    fn registrations(node: NodeName, passing: bool) -> ServiceRegistrations {
+        let key = ("web".parse().unwrap(), "one".parse().unwrap());
+        let serving = if passing { CheckStatus::Passing } else { CheckStatus::Failing { reason: "".into() } };
+        let registration = ServiceRegistration {
+            addresses: None,
+            port: None,
+            tags: BTreeSet::new(),
+            meta: BTreeMap::new(),
+            entity: None,
+            waits_for: BTreeSet::new(),
+            serving,
+            since: Timestamp::EPOCH,
+        };
+        ServiceRegistrations {
+            node,
+            addresses: Addresses::default(),
+            instances: BTreeMap::from([(key, registration)]),
+        }
+    }
+
     /// A change of one kind; `how` says which of its forms.
     fn change(kind: usize, which: usize, how: usize) -> (Key, Option<Record>) {
         let name = name(which);
@@ -75,7 +116,10 @@ mod tests {
                 joined_at: Timestamp::EPOCH,
                 key_fingerprint: "".into(),
                 pause: is(1).then(mark),
-                cordon: None,
+                cordon: is(1).then(|| Cordon {
+                    annotation: mark(),
+                    drain: is(4).then_some(Drain::Drained(Timestamp::EPOCH)),
+                }),
                 decommissioned: is(2).then(mark),
             })),
             1 if gone => (Key::Presence(name), None),
@@ -99,9 +143,12 @@ mod tests {
                     generation: Generation::ZERO,
                     ledger: None,
                     entities: BTreeMap::new(),
+                    deleted: BTreeMap::new(),
                     statuses: BTreeMap::from([(Category::parse("disk").unwrap(), status)]),
                 }))
             }
+            3 if gone => (Key::Registrations(name), None),
+            3 => put(Record::Registrations(registrations(name, is(1)))),
             _ => {
                 let name = PauseName::parse(["all", "some"][which % 2]).unwrap();
                 let nodes = Selector::parse(["all", "name in (web-1,web-2)"][which % 2]).unwrap();
@@ -115,7 +162,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_tally_grown_by_any_changes_is_what_counting_all_nodes_says(
-            changes in prop::collection::vec((0..4_usize, 0..3_usize, 0..8_usize), 0..60),
+            changes in prop::collection::vec((0..5_usize, 0..3_usize, 0..8_usize), 0..60),
         ) {
             let mut world = World::default();
             let mut kept: Vec<Record> = Vec::new();

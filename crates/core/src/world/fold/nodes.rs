@@ -109,7 +109,7 @@ impl Fleet {
     }
 
     /// Changes a node, and its class in the tally accordingly.
-    fn counting(&mut self, name: &NodeName, change: impl FnOnce(&mut Self)) {
+    pub(super) fn counting(&mut self, name: &NodeName, change: impl FnOnce(&mut Self)) {
         if self.loading {
             return change(self);
         }

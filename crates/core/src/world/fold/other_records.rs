@@ -15,13 +15,17 @@ impl Fleet {
     pub(super) fn put_registrations(&mut self, registrations: ServiceRegistrations, revision: Revision) {
         let name = registrations.node.clone();
         let before = self.registrations.get(&name).cloned();
-        self.registrations.insert_mut(name.clone(), kept(registrations, revision));
+        self.counting(&name, |fleet| {
+            fleet.registrations.insert_mut(name.clone(), kept(registrations, revision))
+        });
         self.offers_changed(&name, before.as_ref(), revision);
     }
 
     pub(super) fn delete_registrations(&mut self, name: &NodeName, revision: Revision) {
         let before = self.registrations.get(name).cloned();
-        self.registrations.remove_mut(name);
+        self.counting(name, |fleet| {
+            fleet.registrations.remove_mut(name);
+        });
         self.offers_changed(name, before.as_ref(), revision);
     }
 

@@ -111,6 +111,10 @@ pub(super) fn expected(routes: Routes) -> Routes {
             route(Put, paths::NODE_STATUS, RequiredAccess::OwnNodeOrOperate, "Set a status of a node"),
             nodes::set_status,
         )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::NODE_STATUS, RequiredAccess::OwnNodeOrOperate, "Delete a status of a node"),
+            nodes::delete_status,
+        )
         .add::<Empty, Failures, _, _>(
             route(
                 Get,

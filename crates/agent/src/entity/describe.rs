@@ -1,0 +1,56 @@
+//! The description of a running step in reports: its part, its commands, its start and its limit.
+
+use bellwether_core::local::memory::ApplyProgress;
+use bellwether_core::records::report::RunningStep;
+
+use super::task::EntityTask;
+use crate::config::recipe::{Recipe, RecipeKind, Runner};
+
+impl EntityTask {
+    /// Describes the step that begins. A dynamic part that follows its static part at once keeps the description, which
+    /// names both: a report of its own would say nothing else that is new.
+    pub(super) fn describe(&mut self, recipe: &Recipe, aim: ApplyProgress) {
+        if aim == ApplyProgress::Dynamic && self.running_step.is_some() {
+            return;
+        }
+        let (part, command) = step(recipe, aim);
+        let describe = || RunningStep::new(part, &command, self.now(), recipe.timeout);
+        self.running_step = (!command.is_empty()).then(describe);
+    }
+}
+
+/// The name of the part that leads to `aim`, and its commands.
+fn step(recipe: &Recipe, aim: ApplyProgress) -> (&'static str, String) {
+    let (statics, dynamics) = (statics(recipe), lines(&recipe.dynamics));
+    match aim {
+        ApplyProgress::Begun | ApplyProgress::Static => match (statics.is_empty(), dynamics.is_empty()) {
+            (false, true) => ("static", statics.join("; ")),
+            (true, _) => ("dynamic", dynamics.join("; ")),
+            (false, false) => ("static, then dynamic", [statics, dynamics].concat().join("; ")),
+        },
+        ApplyProgress::Dynamic => ("dynamic", dynamics.join("; ")),
+        ApplyProgress::Validated => {
+            let checks = recipe.checks.keys().map(|name| format!("check {name}"));
+            ("validate", lines(&recipe.validation).into_iter().chain(checks).collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+/// The commands of the static part, and the files that it writes.
+fn statics(recipe: &Recipe) -> Vec<String> {
+    let files = match &recipe.kind {
+        RecipeKind::Files(files) => files.as_slice(),
+        RecipeKind::Versions | RecipeKind::Action(..) => &[],
+    };
+    let files = files.iter().map(|file| format!("write {}", file.path.display()));
+    lines(&recipe.statics).into_iter().chain(files).collect()
+}
+
+fn lines(runners: &[Runner]) -> Vec<String> {
+    let line = |runner: &Runner| match runner {
+        Runner::Exec(command) | Runner::Puppet(command) => command.argv.join(" "),
+        Runner::Systemd(unit) => format!("systemctl {} {}", unit.action.as_str(), unit.name),
+        Runner::Directory(directory) => directory.path.display().to_string(),
+    };
+    runners.iter().map(line).collect()
+}
