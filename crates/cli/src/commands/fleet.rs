@@ -123,7 +123,7 @@ async fn current_version(global: &Global, current: &PendingUpdate) -> CommandRes
 
 /// The version that this machine's agent was assigned last.
 fn assigned<'a>(own: &'a AgentStatus, entity: &str) -> Option<&'a str> {
-    own.entities.get(entity)?.wanted.as_deref()
+    own.entities.get(entity)?.assigned.as_deref()
 }
 
 /// The version that this node's agent reports.
