@@ -9,7 +9,9 @@ async fn a_restored_backup_is_served_as_it_was() {
     assert!(place.run(&entity).status.success());
     let lists = |place: &Setup| {
         let entities = text(&place.run(&["entity", "list", "-o", "json"]).stdout);
-        (entities, text(&place.run(&["events", "-o", "json"]).stdout))
+        // Revisions are the store's own, and a restored store numbers them anew.
+        let entities: Vec<&str> = entities.lines().filter(|line| !line.contains("\"revision\"")).collect();
+        (entities.join("\n"), text(&place.run(&["events", "-o", "json"]).stdout))
     };
     let before = lists(&place);
     let (config, file) = (place.path("server.toml"), place.path("all.backup"));
