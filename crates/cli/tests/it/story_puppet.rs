@@ -84,8 +84,10 @@ impl Machine {
             text(&version.stdout).trim() == "v1"
         })
         .await;
-        let failures = place.run(&["get-failures"]);
-        assert!(failures.status.success(), "{}", text(&failures.stdout));
+        // The check of an instance may never pass: what is configured must not have failed.
+        let failures = text(&place.run(&["get-failures"]).stdout);
+        let mut failed = failures.lines().skip(1).filter(|line| !line.contains("service/"));
+        assert_eq!(failed.next(), None, "{failures}");
     }
 }
 
