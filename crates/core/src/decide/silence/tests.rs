@@ -61,7 +61,7 @@ impl Setup {
         self.world.fleets.get(&ns()).unwrap()
     }
 
-    /// A node says it is in a state, for so long.
+    /// A node reports a state, for so long, beside all that it reported before.
     fn says(
         &mut self,
         index: usize,
@@ -71,6 +71,10 @@ impl Setup {
     ) {
         let lifetime = lasts.map(|secs| Lifetime { lasts: Span::from_secs(secs), refreshed: at(now) });
         let status = Status { lifetime, update, ..Status::new(state, at(now), String::new()) };
+        let last = self.fleet().reports.get(&node(index)).map(|kept| (*kept.value).clone());
+        let mut statuses = last.as_ref().map(|last| last.statuses.clone()).unwrap_or_default();
+        statuses.values_mut().for_each(|status| status.silent = false);
+        statuses.insert(Category::parse(category).unwrap(), status);
         let report = Report {
             node: node(index),
             received_at: at(now),
@@ -79,9 +83,8 @@ impl Setup {
             ledger: None,
             entities: BTreeMap::new(),
             deleted: BTreeMap::new(),
-            statuses: BTreeMap::from([(Category::parse(category).unwrap(), status)]),
+            statuses,
         };
-        let last = self.fleet().reports.get(&node(index)).map(|kept| (*kept.value).clone());
         if let Some(changeset) = absorb(last.as_ref(), report, at(now)) {
             self.write(changeset);
         }

@@ -145,13 +145,14 @@ fn no_run_begins_before_the_ledger_is_recorded() {
 }
 
 proptest! {
-    /// Reports and orders arrive late, in any order that their generations allow, and the ledger is lost at any time.
+    /// Reports and orders arrive late, in any order that their generations allow, and the ledger is lost at any time. A
+    /// run that is dispatched is the last one again, or one with a higher number.
     #[test]
     fn no_run_begins_twice_however_often_the_ledger_is_lost(
         history in prop::collection::vec((0_u8..6, 1_u64..5), 0..60)
     ) {
         let name = EntityName::parse("web").unwrap();
-        let (mut ours, mut reported, mut newest) = (0, None, 0);
+        let (mut ours, mut reported, mut newest, mut last_run) = (0, None, 0, 0);
         let (mut written, mut orders) = (OrderContent::default(), alloc::vec::Vec::new());
         let (mut memory, mut begun) = (EntityMemory::default(), BTreeMap::new());
         for (index, (event, version)) in history.into_iter().enumerate() {
@@ -162,8 +163,9 @@ proptest! {
                 1 => (ours, memory, newest) = (ours + 1, EntityMemory::default(), 0),
                 // Another run is dispatched, or a failed one again.
                 2 => {
+                    last_run += version - 1;
                     let number = AssignmentNumber::new(index as u64 + 1);
-                    let assignment = Assignment { version: run(version), number, method: ApplyMethod::Run, ledger: None };
+                    let assignment = Assignment { version: run(last_run + 1), number, method: ApplyMethod::Run, ledger: None };
                     let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), paused: None };
                     written = content.bound(Some(&written), reported.as_ref());
                     orders.push(written.clone());
