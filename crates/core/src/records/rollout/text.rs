@@ -87,7 +87,7 @@ impl Display for RolloutWait {
         match self {
             Self::NoTargets => f.write_str("no target matches"),
             Self::BatchIsZero => f.write_str("batch is 0, so no target starts"),
-            Self::OnlyHeld => f.write_str("the remaining targets are paused by an operator"),
+            Self::OnlyHeld => f.write_str("the remaining targets are paused or cordoned"),
             Self::OnlyQuiet => f.write_str("the remaining targets stopped reporting"),
             Self::OnlyUnreachable => f.write_str("no target is reachable"),
             Self::NoDomain { key } => write!(f, "no target has the label {key}, which policy.domain names"),
