@@ -15,6 +15,9 @@ pub const MAX_INTERFACE_BYTES: usize = 15;
 /// Longest node name and longest target name, in bytes: a full DNS name.
 pub const MAX_TARGET_BYTES: usize = 253;
 
+/// Prefix of a node's name where it is the actor.
+pub(crate) const NODE_ACTOR: &str = "node/";
+
 /// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid {kind}: {reason}{}", instead(.suggestion.as_deref()))]
@@ -114,8 +117,9 @@ names! {
     Datacentre: "datacentre name", label;
     /// A network interface of a node, such as `eth0`. 1 to 15 visible ASCII characters without '/'.
     InterfaceName: "interface name", interface;
-    /// The name of a token, or of a node that acts. 1 to 253 bytes, as for targets.
-    Actor: "actor", target;
+    /// The name of a token, or `node/` and the name of a node that acts. 1 to 253 bytes, as for targets, after
+    /// that prefix.
+    Actor: "actor", actor;
 }
 
 impl From<&NodeName> for TargetName {
@@ -182,6 +186,10 @@ fn target(text: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+fn actor(text: &str) -> Option<&'static str> {
+    target(text.strip_prefix(NODE_ACTOR).unwrap_or(text))
 }
 
 /// A name whose parts between slashes are not empty.
@@ -280,7 +288,9 @@ mod tests {
                 Ok(name) => {
                     prop_assert!(valid);
                     prop_assert_eq!(name.as_str(), &text);
-                    prop_assert!(TargetName::parse(&text).is_ok() && Actor::parse(&text).is_ok());
+                    prop_assert!(TargetName::parse(&text).is_ok());
+                    let actor = format!("{NODE_ACTOR}{text}");
+                    prop_assert!(Actor::parse(&actor).is_ok());
                 }
                 Err(error) => {
                     prop_assert!(!valid);

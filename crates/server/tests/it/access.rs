@@ -191,19 +191,19 @@ async fn a_node_is_expected_until_it_joins_and_missed_while_it_is_silent() {
 
 #[tokio::test]
 async fn a_node_may_have_the_longest_host_name_and_reports_under_it() {
-    let installation = Installation::new().await;
-    let admin = installation.admin();
     let longest = [&*"a".repeat(63), &"b".repeat(63), &"c".repeat(63), &"d".repeat(61)].join(".");
     assert_eq!(longest.len(), 253);
-    for (name, text) in [("web-1.example.org", "v1"), (&*longest, "v2")] {
+    for name in ["web-1.example.org", &longest] {
+        let installation = Installation::new().await;
+        let admin = installation.admin();
         let selector = format!("name={name}");
         let spec = EntitySpec { selector, policy: policy("1", "0s"), ..EntitySpec::default() };
         admin.set_entity("default", "web", &spec).await.unwrap();
         let node = installation.node(name).await;
-        admin.start_rollout("default", "web", &version(text)).await.unwrap();
-        let number = node.assigned(text).await;
-        node.runs(text, number, TargetHealth::Healthy).await;
-        until(&admin, |view| view.progress.last_known_good.as_deref() == Some(text)).await;
+        admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+        let number = node.assigned("v1").await;
+        node.runs("v1", number, TargetHealth::Healthy).await;
+        until(&admin, |view| view.progress.last_known_good.is_some()).await;
         admin.pause_node("default", name, "a disk").await.unwrap();
         let seen = admin.node("default", name).await.unwrap();
         assert_eq!((seen.presence.state.as_str(), seen.node.pause.is_some()), ("up", true), "{name}");
