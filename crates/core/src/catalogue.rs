@@ -124,6 +124,13 @@ impl Catalogue {
         service.instances.insert_mut(key, Arc::new(instance));
     }
 
+    /// Makes a service unknown, unless it has instances.
+    pub fn forget(&mut self, name: &ServiceName) {
+        if self.services.get(name).is_some_and(|service| service.addressable() == 0) {
+            self.services.remove_mut(name);
+        }
+    }
+
     /// Removes an instance. The service stays known by name.
     pub fn remove(&mut self, name: &ServiceName, node: &NodeName, instance: &InstanceName) {
         if let Some(service) = self.services.get_mut(name) {
