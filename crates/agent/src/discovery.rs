@@ -14,6 +14,7 @@ use crate::http;
 use crate::ledger::{Ledger, MetNeeds, RegisteredService};
 use crate::link::contact::ServerContact;
 use crate::names;
+use crate::own_health;
 use crate::service::registry::{self, Registry};
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 
@@ -69,12 +70,14 @@ impl Discovery {
         let stored =
             catalogue::keep(snapshot.subscribe(), config.data_dir.clone(), clock.clone(), tasks.clone());
         tasks.spawn("catalogue", stored);
+        let answered =
+            own_health::follow(config.name.clone(), snapshot.subscribe(), services.subscribe(), &tasks);
         if let Some(names) = config.names.clone() {
-            let contact = contact.clone();
-            tasks.spawn("names", names::serve(names, snapshot.subscribe(), contact, tasks.clone()));
+            let (answered, contact) = (answered.clone(), contact.clone());
+            tasks.spawn("names", names::serve(names, answered, contact, tasks.clone()));
         }
         if let Some(http) = config.http.clone() {
-            let sources = http::HttpSources { snapshot: snapshot.subscribe(), contact, clock, seed };
+            let sources = http::HttpSources { snapshot: answered, contact, clock, seed };
             tasks.spawn("http", http::serve(http, sources, tasks.clone()));
         }
         let addresses = LocalAddresses::watch(config.addresses.clone(), &tasks);

@@ -28,7 +28,7 @@ pub struct JoinRequest {
     pub server: String,
     /// The join token: `bwj_`, a secret, `.`, the CA's fingerprint.
     pub token: Secret,
-    /// The node name to join under.
+    /// The node name to join under; upper-case letters become lower-case.
     pub node: String,
     /// The namespace to join.
     pub namespace: String,
@@ -152,7 +152,7 @@ pub fn join(request: JoinRequest) -> BoxFuture<'static, Result<JoinedNode, JoinE
 
 async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     let server = validate::server(&request.server).map_err(JoinError::Server)?;
-    let node = NodeName::parse(&request.node)?;
+    let node = NodeName::parse(&request.node.to_ascii_lowercase())?;
     let namespace = Namespace::parse(&request.namespace)?;
     let dir = request.data_dir;
     disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;

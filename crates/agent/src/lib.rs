@@ -22,6 +22,7 @@ mod link;
 pub mod local;
 pub mod lock;
 mod names;
+mod own_health;
 mod param_cache;
 mod provision;
 pub mod reload;

@@ -10,6 +10,7 @@ use bellwether_api::v1::apply::{
     EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
 };
 use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::status::Status;
 use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
@@ -25,7 +26,7 @@ const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// What has fields.
-const EXPLAINED: &str = "entity, policy, freeze, pause, profile, slot, server.toml, agent.toml";
+const EXPLAINED: &str = "entity, policy, freeze, pause, profile, slot, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
 const WITHOUT_FIELDS: [&str; 7] = ["rollout", "node", "target", "service", "lock", "token", "event"];
@@ -99,6 +100,9 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
         fields.push(explained(name, &shape, None));
         walk(name, &shape, &known, &mut fields);
     }
+    let status = serde_json::to_value(Status::schema()).map_err(unreadable)?;
+    let example = Some("bellwether update-status backup success".into());
+    fields.push(Field { example, ..explained("status", &status, None) });
     fields.extend(files::fields());
     Ok(fields)
 }
@@ -169,6 +173,8 @@ mod tests {
                 whole || of_file || ["entity.policy", "profile.params"].contains(&field.field.as_str());
             assert!(whole || field.example.is_some(), "{}", field.field);
         }
+        let limit = find(&fields, "status").unwrap().pop().unwrap().meaning;
+        assert!(limit.contains("at most 64 categories") && limit.contains("60 others"), "{limit}");
         for path in [
             "server.toml.listen",
             "agent.toml.entity.NAME.check.interval",
@@ -176,6 +182,7 @@ mod tests {
             "policy.monitor.url",
             "policy.hooks.approval.every",
             "freeze.lasts",
+            "status",
         ] {
             assert!(fields.iter().any(|field| field.field == path), "{path} is not explained");
         }

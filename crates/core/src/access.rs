@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::words::name::{Actor, NodeName};
+use crate::words::name::{Actor, NODE_ACTOR, NodeName};
 
 /// Role of a token. Each includes the rights of the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,9 +153,6 @@ pub fn authorise(identity: &Identity, need: RequiredAccess, node: Option<&NodeNa
     if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.right(), needed: need.describe() }) }
 }
 
-/// Prefix of a node's name where it is the actor.
-const NODE_ACTOR: &str = "node/";
-
 impl Actor {
     /// Whether this actor is a node.
     #[must_use]
@@ -181,7 +178,7 @@ impl Identity {
             Self::Node(node) => alloc::format!("{NODE_ACTOR}{node}"),
             Self::Anonymous => "anonymous".into(),
         };
-        Actor::parse(&text).expect("a label behind a plain prefix is an actor")
+        Actor::parse(&text).expect("the name of a node behind its prefix is an actor")
     }
 }
 

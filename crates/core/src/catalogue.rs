@@ -7,6 +7,7 @@
 
 mod address_counts;
 mod digest;
+mod host_domains;
 pub mod instance;
 pub mod log;
 pub mod need;
@@ -25,6 +26,7 @@ use crate::words::digest::Digest;
 use crate::words::map::Map;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 use address_counts::AddressCounts;
+use host_domains::HostDomains;
 use instance::Instance;
 
 /// Every service with its instances, and every node with its addresses.
@@ -32,6 +34,7 @@ use instance::Instance;
 pub struct Catalogue {
     services: Map<ServiceName, CatalogueService>,
     hosts: Map<NodeName, Arc<Addresses>>,
+    domains: HostDomains,
     owners: Map<IpAddr, RedBlackTreeSetSync<NodeName>>,
     registrations: AddressCounts,
 }
@@ -66,6 +69,12 @@ impl Catalogue {
         self.hosts.iter().map(|(name, addresses)| (name, &**addresses))
     }
 
+    /// Whether the name of a node with addresses ends with a dot and `domain`.
+    #[must_use]
+    pub fn has_host_in(&self, domain: &str) -> bool {
+        self.domains.contains(domain)
+    }
+
     /// The nodes that have an address, in name order.
     pub fn owners(&self, address: IpAddr) -> impl Iterator<Item = &NodeName> {
         self.owners.get(&address).into_iter().flat_map(|owners| owners.iter())
@@ -88,9 +97,14 @@ impl Catalogue {
             }
         }
         let Some(addresses) = addresses else {
-            self.hosts.remove_mut(name);
+            if self.hosts.remove_mut(name) {
+                self.domains.remove(name);
+            }
             return;
         };
+        if !self.hosts.contains_key(name) {
+            self.domains.add(name);
+        }
         for address in addresses.all() {
             let mut owners = self.owners.get(&address).cloned().unwrap_or_default();
             owners.insert_mut(name.clone());
@@ -108,6 +122,13 @@ impl Catalogue {
         self.registrations.change(name, old.as_deref(), Some(&instance));
         service.functional += usize::from(instance.level.serves());
         service.instances.insert_mut(key, Arc::new(instance));
+    }
+
+    /// Makes a service unknown, unless it has instances.
+    pub fn forget(&mut self, name: &ServiceName) {
+        if self.services.get(name).is_some_and(|service| service.addressable() == 0) {
+            self.services.remove_mut(name);
+        }
     }
 
     /// Removes an instance. The service stays known by name.

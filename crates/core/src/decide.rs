@@ -11,6 +11,7 @@ pub mod registrations;
 pub mod report;
 pub mod retention;
 pub mod rollout;
+pub mod services;
 pub mod silence;
 pub mod slots;
 pub mod table;

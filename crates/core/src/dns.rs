@@ -6,12 +6,13 @@
 //! | `[tag.]<service>.service[.<datacentre>]` | A, AAAA, SRV of the functional instances |
 //! | `any.<service>.service[.<datacentre>]` | the same of all registered instances |
 //! | `_<service>._<tcp, udp or tag>.service[.<datacentre>]` | SRV of the functional instances |
-//! | `<node>.node[.<datacentre>]` | A, AAAA of the node |
+//! | `<node>.node[.<datacentre>]` | A, AAAA of the node; its name may have dots |
 //! | `<address in hexadecimal>.addr[.<datacentre>]` | that address; SRV uses it for one that is not its
 //! node's |
 //! | `ns`, and the domain itself | the node that answers; SOA, NS |
 //!
-//! Addresses of nodes and instances have a PTR. Use `_<service>._any` for a tag named `any`, and
+//! Addresses of nodes and instances have a PTR. A node whose name is too long for the zone has no name here: SRV
+//! and PTR refer to its addresses. Use `_<service>._any` for a tag named `any`, and
 //! `tcp.<service>` for one named `tcp`.
 
 pub mod name;
@@ -20,6 +21,7 @@ mod subject;
 mod tests;
 pub mod zone;
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -115,11 +117,7 @@ pub fn answer<'a>(zone: &'a Zone, name: &DnsName, kind: RecordType) -> DnsAnswer
         QuerySubject::Apex => apex(kind, SoaOwner::Domain),
         QuerySubject::Between => here(kind, Vec::new()),
         QuerySubject::NameServer => here(kind, addresses(kind, zone.addresses(AnswerName::NameServer))),
-        QuerySubject::Node(node) => {
-            let node = NodeName::parse(node).ok().and_then(|node| catalogue.host(&node));
-            let found = node.map(|host| here(kind, addresses(kind, host.all())));
-            found.unwrap_or(DnsAnswer::NxDomain)
-        }
+        QuerySubject::Node(labels) => node(zone, labels, kind),
         QuerySubject::Address(address) => {
             if !is_known(zone, address) {
                 return DnsAnswer::NxDomain;
@@ -146,6 +144,32 @@ pub fn answer<'a>(zone: &'a Zone, name: &DnsName, kind: RecordType) -> DnsAnswer
         QuerySubject::Nowhere => DnsAnswer::NxDomain,
         QuerySubject::Elsewhere => DnsAnswer::OtherZone,
     }
+}
+
+/// The addresses of a node; no records for a domain that names of nodes are in (RFC 8020).
+fn node<'a>(zone: &'a Zone, labels: &[u8], kind: RecordType) -> DnsAnswer<'a> {
+    let Some(name) = host_name(labels).and_then(|name| NodeName::parse(&name).ok()) else {
+        return DnsAnswer::NxDomain;
+    };
+    match zone.catalogue.host(&name) {
+        Some(host) => here(kind, addresses(kind, host.all())),
+        None if zone.catalogue.has_host_in(name.as_str()) => here(kind, Vec::new()),
+        None => DnsAnswer::NxDomain,
+    }
+}
+
+/// Labels, each after its length byte, as text with dots between; none if a label is not text or has a dot.
+fn host_name(mut labels: &[u8]) -> Option<String> {
+    let mut name = String::new();
+    while let Some((label, rest)) = name::split(labels) {
+        let label = core::str::from_utf8(label).ok().filter(|label| !label.contains('.'))?;
+        if !name.is_empty() {
+            name.push('.');
+        }
+        name.push_str(label);
+        labels = rest;
+    }
+    Some(name)
 }
 
 /// An answer without targets, or the RFC 8482 record for [`RecordType::Any`].
@@ -189,7 +213,7 @@ fn is_known(zone: &Zone, address: IpAddr) -> bool {
     zone.catalogue.owners(address).next().is_some() || zone.catalogue.registrations(address).next().is_some()
 }
 
-/// The nodes at an address, or else the services.
+/// The nodes at an address, or else the services, or else the name of the address.
 fn reverse(zone: &Zone, address: IpAddr, kind: RecordType) -> DnsAnswer<'_> {
     if !is_known(zone, address) {
         return DnsAnswer::OtherZone;
@@ -197,14 +221,18 @@ fn reverse(zone: &Zone, address: IpAddr, kind: RecordType) -> DnsAnswer<'_> {
     if kind != RecordType::Ptr {
         return apex(kind, SoaOwner::Question);
     }
+    let nodes = zone.catalogue.owners(address).filter(|node| zone.origin.fits(node));
     let mut records: Vec<RecordData<'_>> =
-        zone.catalogue.owners(address).map(|node| RecordData::Ptr(AnswerName::Node(node))).collect();
+        nodes.map(|node| RecordData::Ptr(AnswerName::Node(node))).collect();
     if records.is_empty() {
         let services = zone
             .catalogue
             .registrations(address)
             .map(|service| RecordData::Ptr(AnswerName::Service(service)));
         records.extend(services);
+    }
+    if records.is_empty() {
+        records.push(RecordData::Ptr(AnswerName::Address(address)));
     }
     DnsAnswer::Records { records, targets: Vec::new(), apex: SoaOwner::Question }
 }
@@ -232,7 +260,8 @@ fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance]) -> DnsAnswer<'a> {
     for instance in chosen {
         let Some(port) = instance.port else { continue };
         let host = zone.catalogue.host(&instance.node);
-        if host.is_some_and(|host| same(host, &instance.addresses)) {
+        let fits = zone.origin.fits(&instance.node);
+        if fits && host.is_some_and(|host| same(host, &instance.addresses)) {
             found.push((AnswerName::Node(&instance.node), port));
         } else {
             found.extend(instance.addresses.all().map(|address| (AnswerName::Address(address), port)));

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::decide::liveness::context::PresenceLimits;
-use bellwether_core::decide::retention::EVENTS_KEPT;
+use bellwether_core::decide::table::RetentionLimits;
 use bellwether_core::words::name::{Actor, ServerName};
 use bellwether_rt::config_error::ConfigError;
 use deciders::DeciderSettings;
@@ -67,6 +67,7 @@ struct File {
     suspect_after: Option<String>,
     unreachable_after: Option<String>,
     events_kept: Option<u64>,
+    services_kept: Option<String>,
     hooks: Option<HooksTable>,
     hook_tokens: Option<BTreeMap<String, PathBuf>>,
     dns: Option<names::DnsTable>,
@@ -116,10 +117,7 @@ impl Config {
                 format!("{} is not longer than suspect_after {}", limits.unreachable, limits.suspect);
             return Err(value("unreachable_after", reason));
         }
-        let events_kept = file.events_kept.unwrap_or(EVENTS_KEPT);
-        if events_kept < 1_000 {
-            return Err(value("events_kept", format!("{events_kept} is below 1000")));
-        }
+        let kept = kept(file.events_kept, file.services_kept)?;
         let dns = file.dns.map(|table| {
             table.check().map_err(|wrong| value("dns", format!("{}: {}", wrong.key, wrong.reason)))
         });
@@ -135,7 +133,7 @@ impl Config {
             listen,
             plain_listen: None,
             names: file.names.unwrap_or_else(local),
-            settings: DeciderSettings { limits, events_kept },
+            settings: DeciderSettings { limits, kept },
             dns: dns.transpose()?,
             hooks: HookSettings {
                 tokens: hook_tokens(file.hook_tokens.unwrap_or_default())?,
@@ -155,6 +153,17 @@ impl Config {
         self.listen = address;
         self
     }
+}
+
+/// What is kept, and for how long.
+fn kept(events: Option<u64>, services: Option<String>) -> Result<RetentionLimits, ConfigError> {
+    let defaults = RetentionLimits::default();
+    let events = events.unwrap_or(defaults.events);
+    if events < 1_000 {
+        return Err(ConfigError::value("events_kept", format!("{events} is below 1000")));
+    }
+    let services = span("services_kept", services)?.unwrap_or(defaults.services);
+    Ok(RetentionLimits { events, services })
 }
 
 /// The server's name. It is required where servers share a store.

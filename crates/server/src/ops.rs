@@ -18,6 +18,7 @@ pub mod registrations;
 pub mod report;
 pub mod rollout;
 pub mod scope;
+pub mod service;
 pub mod slot;
 pub mod token;
 

@@ -24,6 +24,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
+use x509_parser::extensions::GeneralName;
+
 use crate::secret;
 
 /// Lifetime of the CA's certificate: ten years, since replacing it means that every node joins again.
@@ -38,6 +40,9 @@ pub const NODE_LIFE: Span = Span::from_secs(72 * 3_600);
 /// Certificates are valid from this long ago, for machines whose clocks are behind: most likely by the offset of their time
 /// zone, when the hardware clock is read as local time.
 const BACKDATE: Span = Span::from_secs(24 * 3_600);
+
+/// Longest common name (RFC 5280, `ub-common-name`). The subject of a node with a longer name has none.
+const MAX_COMMON_NAME_BYTES: usize = 64;
 
 /// The installation's certificate authority, loaded.
 #[derive(Debug)]
@@ -128,7 +133,7 @@ impl Pki {
         Ok(tls)
     }
 
-    /// Issues a client certificate to a node. Everything in the request but the key is ignored.
+    /// Issues a client certificate to a node, whose name is the subject's alternative name. Everything in the request but the key is ignored.
     ///
     /// # Errors
     /// [`PkiError::Certificate`] when the request does not parse.
@@ -144,9 +149,12 @@ impl Pki {
         let expires_at = now.plus(NODE_LIFE);
         let mut name = DistinguishedName::new();
         name.push(DnType::OrganizationName, namespace.as_str());
-        name.push(DnType::CommonName, node.as_str());
+        if node.as_str().len() <= MAX_COMMON_NAME_BYTES {
+            name.push(DnType::CommonName, node.as_str());
+        }
         let mut params = CertificateParams::default();
         params.distinguished_name = name;
+        params.subject_alt_names.push(dns_name(node.as_str())?);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         validity(&mut params, now, expires_at)?;
         request.params = params;
@@ -166,7 +174,11 @@ pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError>
     let (_, parsed) = x509_parser::parse_x509_certificate(der).map_err(|error| refuse(what, error))?;
     let subject = parsed.subject();
     let namespace = subject.iter_organization().next().and_then(|part| part.as_str().ok());
-    let node = subject.iter_common_name().next().and_then(|part| part.as_str().ok());
+    let names = parsed.subject_alternative_name().map_err(|error| refuse(what, error))?;
+    let node = names.and_then(|names| {
+        let dns = |name| if let &GeneralName::DNSName(dns) = name { Some(dns) } else { None };
+        names.value.general_names.iter().find_map(dns)
+    });
     let (Some(namespace), Some(node)) = (namespace, node) else {
         return Err(refuse(what, "it does not name a node"));
     };
@@ -202,11 +214,7 @@ fn make_server(
     for name in names {
         let san = match name.parse::<IpAddr>() {
             Ok(address) => SanType::IpAddress(address),
-            Err(_) => SanType::DnsName(
-                name.as_str()
-                    .try_into()
-                    .map_err(|error| refuse(&format!("the server name {name:?}"), error))?,
-            ),
+            Err(_) => dns_name(name)?,
         };
         params.subject_alt_names.push(san);
     }
@@ -214,6 +222,11 @@ fn make_server(
     let certificate =
         params.signed_by(&key, issuer).map_err(|error| refuse("a server certificate", error))?;
     Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn dns_name(name: &str) -> Result<SanType, PkiError> {
+    let name = name.try_into().map_err(|error| refuse(&format!("the name {name:?}"), error))?;
+    Ok(SanType::DnsName(name))
 }
 
 fn validity(params: &mut CertificateParams, now: Timestamp, until: Timestamp) -> Result<(), PkiError> {

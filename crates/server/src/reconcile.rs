@@ -169,10 +169,10 @@ impl Reconciler {
         term: Term,
         (watch, now): (Watch, Timestamp),
     ) -> Result<Vec<Decision>, CommitError> {
-        let (decide, events_kept) = (entry.decide, self.settings.events_kept);
+        let (decide, kept) = (entry.decide, self.settings.kept);
         let all = move |world: &World, namespace: &Namespace| match world.fleets.get(namespace) {
             Some(fleet) => {
-                decide(DeciderContext { world, namespace, fleet, term, watch, events_kept, now }).collect()
+                decide(DeciderContext { world, namespace, fleet, term, watch, kept, now }).collect()
             }
             None => Vec::new(),
         };

@@ -50,6 +50,14 @@ fn a_whole_configuration_reads() {
 }
 
 #[test]
+fn a_node_name_is_used_in_lower_case_and_has_no_underscore() {
+    let named = |name: &str| load(&AGENT.replace("web-1", name));
+    assert_eq!(named("Web-1.Example.org").unwrap().name.as_str(), "web-1.example.org");
+    let refusal = named("web_1").unwrap_err().to_string();
+    assert!(refusal.contains("agent.name") && refusal.contains("use \"web-1\""), "{refusal}");
+}
+
+#[test]
 fn an_invalid_value_is_refused_with_its_file_and_key() {
     let cases = [
         ("nme = 1", "unknown field `nme`"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::registrations::addresses;
-use bellwether_core::words::name::{ActionName, CheckName};
+use bellwether_core::words::name::{ActionName, CheckName, NodeName};
 use bellwether_core::words::time::Span;
 use bellwether_rt::config_error::ConfigError;
 
@@ -41,7 +41,7 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         entities.insert(place.read(&name)?, recipe);
     }
     let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
-    let name = place.at("name").read(&name)?;
+    let name = node_name(&place.at("name"), &name)?;
     let names = whole.dns.as_ref().map(|(path, dns)| {
         super::dns::names(&ConfigPath::new(path, "dns".to_owned()), dns, &namespace, &name)
     });
@@ -73,6 +73,15 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         entities,
         actions,
     })
+}
+
+/// The node's name, in lower case.
+fn node_name(place: &ConfigPath<'_>, text: &str) -> Result<NodeName, ConfigError> {
+    let name: NodeName = place.read(&text.to_ascii_lowercase())?;
+    if name.as_str() != text {
+        tracing::info!(%name, "the node name is used in lower case");
+    }
+    Ok(name)
 }
 
 fn data_dir(place: &ConfigPath, path: Option<PathBuf>) -> Result<PathBuf, ConfigError> {

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use bellwether_agent::status::AgentStatus;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::rollout::RolloutOperation;
+use bellwether_api::v1::node::NodeView;
+use bellwether_api::v1::rollout::{NewRollout, RolloutOperation};
 
 use crate::bench::{Bench, NODE, NS, tracing_entity};
 
@@ -100,6 +102,31 @@ async fn an_entity_that_left_the_order_no_longer_fails_its_node() {
     bench.says("no such entity", |status| status.entities.is_empty()).await;
     let node = bench.sees("no status of it", |node| !node.statuses.contains_key("configure")).await;
     assert!(!node.statuses.contains_key("validate"), "{:?}", node.statuses);
+    assert!(bench.client.failures(NS).await.unwrap().failed.is_empty());
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_entity_with_a_recipe_leaves_the_statuses_of_the_others() {
+    let bench = Bench::new().await;
+    let agent = bench.agent("[entity.web]\nstatic = [\"false\"]\n[entity.db]\nstatic = [\"true\"]\n").await;
+    let db = EntitySpec { selector: "all".into(), ..EntitySpec::default() };
+    bench.client.set_entity(NS, "db", &db).await.unwrap();
+    let new = NewRollout { version: Some("d1".into()), ..NewRollout::default() };
+    bench.client.start_rollout(NS, "db", &new).await.unwrap();
+    bench.roll("v1").await;
+    bench.failure().await;
+    let failed = |node: &NodeView| {
+        node.running.contains_key("db")
+            && node.statuses.get("configure").is_some_and(|status| status.state == "failed")
+    };
+    bench.sees("a failed status", failed).await;
+    bench.says("the failure", |status| status.entities["web"].problem.is_some()).await;
+    bench.client.act_on_rollout(NS, "web", "abort", &RolloutOperation::default()).await.unwrap();
+    bench.until("a deletion", async || bench.client.delete_entity(NS, "web").await.ok()).await;
+    bench.sees("success", |node| node.statuses["configure"].state == "success").await;
+    let gone = |status: &AgentStatus| status.entities.get("web").is_none_or(|web| web.problem.is_none());
+    bench.says("no failure of it", gone).await;
     assert!(bench.client.failures(NS).await.unwrap().failed.is_empty());
     agent.stop().await;
 }

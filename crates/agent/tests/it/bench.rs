@@ -20,6 +20,7 @@ use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::decide::liveness::context::PresenceLimits;
+use bellwether_core::decide::table::RetentionLimits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::deciders::DeciderSettings;
@@ -55,7 +56,10 @@ impl Bench {
             listen: "127.0.0.1:0".parse().unwrap(),
             plain_listen: Some("127.0.0.1:0".parse().unwrap()),
             names: vec!["127.0.0.1".to_owned()],
-            settings: DeciderSettings { limits: PresenceLimits::default(), events_kept: 1_000 },
+            settings: DeciderSettings {
+                limits: PresenceLimits::default(),
+                kept: RetentionLimits { events: 1_000, ..RetentionLimits::default() },
+            },
             hooks: bellwether_server::hooks::settings::HookSettings::default(),
             dns: None,
             name: "server".parse().unwrap(),

@@ -62,6 +62,19 @@ async fn a_refused_join_has_the_servers_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upper_case_node_name_becomes_lower_case() {
+    let bench = Bench::new().await;
+    let mut request = bench.request(bench.token().await);
+    request.node = "Web-1.Example.org".to_owned();
+    let joined = bellwether_agent::join::join(request.clone()).await.unwrap();
+    assert_eq!(joined.node.as_str(), "web-1.example.org");
+    assert!(bellwether_agent::join::join(request.clone()).await.unwrap().already);
+    request.node = "web_1".to_owned();
+    let error = bellwether_agent::join::join(request).await.unwrap_err().to_string();
+    assert!(error.contains("'_' is not allowed in host names; use \"web-1\""), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_without_an_identity_a_free_directory_or_a_valid_ledger_does_not_start() {
     let bench = Bench::new().await;
     let error = bench.agent_again("").ends().await.unwrap_err();

@@ -113,7 +113,29 @@ async fn a_functional_service_is_found_by_name_also_on_a_node_that_is_cut_off() 
 
     drop(listener);
     until("it is no longer found", async || dig(dns, "web.service.bw.internal", "A").is_empty()).await;
-    assert_eq!(level(&bench, "web").await.as_deref(), Some("failing"));
+    until("the server lists it", async || level(&bench, "web").await.as_deref() == Some("failing")).await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_cut_off_does_not_answer_with_an_instance_of_its_own_that_fails() {
+    let mut bench = Bench::new().await;
+    let (port, dns) = (free_port(), free_port());
+    let config = format!(
+        "{}[[service]]\nname = \"web\"\nport = {port}\n[[service.check]]\nname = \"port\"\n\
+         tcp = \"127.0.0.1:{port}\"\ninterval = \"50ms\"\nfall = 1\nrise = 1\n",
+        head(dns)
+    );
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let agent: Agent = bench.agent(&config).await;
+    let found = |name: &str| dig(dns, &format!("{name}.service.bw.internal"), "A") == ["10.0.0.7"];
+    until("it is found", async || found("web")).await;
+    bench.stop_server().await;
+    drop(listener);
+    until("it is no longer found", async || !found("web")).await;
+    assert!(found("any.web"), "it is registered all the same");
+    let _listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    until("it is found again", async || found("web")).await;
     agent.stop().await;
 }
 

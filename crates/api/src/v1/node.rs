@@ -45,7 +45,7 @@ words! {
 /// A node, as it joined and as people changed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Node {
-    /// Node name, a DNS label.
+    /// Node name: a DNS label or a full host name, in lower case, at most 253 characters.
     pub name: String,
     /// Labels of the node.
     pub labels: BTreeMap<String, String>,

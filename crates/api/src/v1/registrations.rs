@@ -79,13 +79,16 @@ pub struct ServiceRegistration {
     pub since_ms: u64,
 }
 
-/// Stored record of a service that was registered at least once.
+/// Stored record of a service that is or was registered, until it is forgotten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct KnownService {
     /// Service name.
     pub name: String,
     /// Time of its first registration, in milliseconds since the Unix epoch.
     pub first_registered_at_ms: u64,
+    /// Time since which it has no instances, in milliseconds since the Unix epoch; absent while it has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_since_ms: Option<u64>,
 }
 
 pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
@@ -215,7 +218,11 @@ impl From<&core::CheckStatus> for CheckStatus {
 
 impl From<&core::KnownService> for KnownService {
     fn from(from: &core::KnownService) -> Self {
-        Self { name: from.name.to_string(), first_registered_at_ms: from.first_at.as_millis() }
+        Self {
+            name: from.name.to_string(),
+            first_registered_at_ms: from.first_at.as_millis(),
+            idle_since_ms: from.idle_since.map(Timestamp::as_millis),
+        }
     }
 }
 
@@ -225,6 +232,7 @@ impl TryFrom<KnownService> for core::KnownService {
         Ok(Self {
             name: read("name", &from.name)?,
             first_at: Timestamp::from_millis(from.first_registered_at_ms),
+            idle_since: from.idle_since_ms.map(Timestamp::from_millis),
         })
     }
 }

@@ -149,6 +149,11 @@ pub enum CatalogueChange {
         /// Service name.
         service: String,
     },
+    /// A service without instances was forgotten.
+    ServiceForgotten {
+        /// Service name.
+        service: String,
+    },
     /// The addresses of a node changed.
     Host {
         /// Node name.
@@ -263,6 +268,9 @@ impl From<&log::CatalogueChange> for CatalogueChange {
             log::CatalogueChange::ServiceKnown(service) => {
                 Self::ServiceKnown { service: service.to_string() }
             }
+            log::CatalogueChange::ServiceForgotten(service) => {
+                Self::ServiceForgotten { service: service.to_string() }
+            }
             log::CatalogueChange::Host(node, Some(at)) => {
                 Self::Host { node: node.to_string(), addresses: shape_of(at) }
             }
@@ -282,6 +290,9 @@ impl TryFrom<CatalogueChange> for log::CatalogueChange {
     fn try_from(from: CatalogueChange) -> Result<Self, ShapeError> {
         Ok(match from {
             CatalogueChange::ServiceKnown { service } => Self::ServiceKnown(read("service", &service)?),
+            CatalogueChange::ServiceForgotten { service } => {
+                Self::ServiceForgotten(read("service", &service)?)
+            }
             CatalogueChange::Host { node, addresses: at } => {
                 Self::Host(read("node", &node)?, Some(Arc::new(addresses(&at)?)))
             }

@@ -23,6 +23,9 @@ pub struct Slot {
     pub capacity: u32,
     /// How long a holder keeps the slot without renewing it, in milliseconds.
     pub lease_ms: u64,
+    /// Whether capacity and lease were set, if only to their defaults; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub configured: bool,
     /// Fencing number of the last acquisition; it only grows. 0 before the first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fence: u64,
@@ -211,6 +214,7 @@ impl From<&core::Slot> for Slot {
             name: from.name.to_string(),
             capacity: from.capacity,
             lease_ms: from.lease.as_millis(),
+            configured: from.configured,
             fence: from.fence.get(),
             holders: map_from(holders),
             labels: labels_out(&from.labels),
@@ -247,6 +251,7 @@ impl TryFrom<Slot> for core::Slot {
             name: read("name", &from.name)?,
             capacity: from.capacity,
             lease: Span::from_millis(from.lease_ms),
+            configured: from.configured,
             fence: FenceNumber::new(from.fence),
             holders: try_map_from(holders)?,
             labels: labels_in(&from.labels)?,

@@ -23,7 +23,8 @@ words! {
     }
 }
 
-/// The status of a node in one category.
+/// The status of a node in one category. A node has at most 64 categories: the 4 that only its agent sets
+/// (`provision`, `configure`, `validate`, `files`), and 60 others, whose names are DNS labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {

@@ -112,6 +112,8 @@ pub(crate) enum RolloutVerb {
         /// Version; the last known bad one if absent
         #[arg(long)]
         version: Option<String>,
+        #[command(flatten)]
+        wait: WaitFlags,
     },
 }
 

@@ -17,6 +17,12 @@ pub(crate) enum ServiceVerb {
         #[arg(value_name = "SERVICE")]
         name: String,
     },
+    /// Forget a service that has no instances
+    Forget {
+        /// Service name
+        #[arg(value_name = "SERVICE")]
+        name: String,
+    },
     /// Register a service instance of this node, through its agent
     Register(Box<Register>),
     /// Deregister a service instance of this node

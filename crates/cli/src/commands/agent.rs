@@ -37,20 +37,24 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
             let token = Secret::new(read(&token_file, "the join token")?.trim());
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
             let (labels, dir) = (labels(&label)?, data_dir.clone());
-            let node = name.clone();
-            let request = JoinRequest { server, token, node, namespace, labels, data_dir, force };
+            let request =
+                JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir, force };
             let joined = join(request).await.map_err(not_joined)?;
             let show = Show::new(global);
+            let node = joined.node.as_str();
+            if name != node {
+                show.note(&format!("the node name is {node}: node names are in lower case"));
+            }
             if joined.already {
-                show.changed(&format!("node {name}: joined before, nothing changed"));
+                show.changed(&format!("node {node}: joined before, nothing changed"));
                 show.note(&format!(
                     "the identity in {} was kept, and the token was not used; --force joins anew",
                     dir.display()
                 ));
                 return Ok(Exit::Yes);
             }
-            show.changed(&format!("node {name}: joined"));
-            show.note(&next(&name, &dir));
+            show.changed(&format!("node {node}: joined"));
+            show.note(&next(node, &dir));
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: true, .. } => {

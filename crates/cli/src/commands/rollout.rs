@@ -36,9 +36,7 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> CommandResult {
         }
         RolloutVerb::Abort(flags) => operate(context, "abort", flags, Default::default()).await?,
         RolloutVerb::Undo(flags) => operate(context, "undo", flags, Default::default()).await?,
-        RolloutVerb::Retry { act, version } => {
-            operate(context, "retry", act, RolloutOperation { version, ..Default::default() }).await?;
-        }
+        RolloutVerb::Retry { act, version, wait } => return retry(context, act, version, &wait).await,
     }
     Ok(Exit::Yes)
 }
@@ -61,6 +59,23 @@ async fn begin(context: &Context, start: StartRollout) -> CommandResult {
     }
     context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
+}
+
+async fn retry(
+    context: &Context,
+    act: OperationFlags,
+    version: Option<String>,
+    wait: &WaitFlags,
+) -> CommandResult {
+    let entity = act.of.entity.clone();
+    operate(context, "retry", act, RolloutOperation { version, ..Default::default() }).await?;
+    if !wait.watch {
+        return Ok(Exit::Yes);
+    }
+    // The answer to a request includes what was changed, so the last request is this one or a later one.
+    let view = context.client.current_rollout(&context.namespace, &entity, None, Duration::ZERO).await?;
+    let request = view.entity.requested.map_or(0, |requested| requested.request);
+    follow::follow(context, &entity, wait.timeout, request).await
 }
 
 /// Performs an operation on the current rollout, and reports it.

@@ -22,6 +22,11 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
     match verb {
         ServiceVerb::List => list(&Context::new(global)?).await?,
         ServiceVerb::Get { name } => get(&Context::new(global)?, &name).await?,
+        ServiceVerb::Forget { name } => {
+            let context = Context::new(global)?;
+            context.client.forget_service(&context.namespace, &name).await?;
+            show.changed(&format!("service {name}: forgotten"));
+        }
         ServiceVerb::Register(register) => {
             let definition = definition(&register)?;
             ask(&register.agent.data_dir, Method::PUT, paths::AGENT_SERVICES, Some(&definition)).await?;

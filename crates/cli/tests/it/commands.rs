@@ -132,7 +132,10 @@ async fn after_a_rollback_the_commands_name_the_cause_and_ask_for_last_known_goo
     );
     let said = text(&again.stderr);
     assert!(said.contains("bellwether rollout retry system --version r2"), "{said}");
-    assert_eq!(code(&run(&["rollout", "retry", "system", "--version", "r2"])), 0);
+    let retried = run(&["rollout", "retry", "system", "--version", "r2", "-w", "--timeout", "60s"]);
+    let said = text(&retried.stdout);
+    assert_eq!(code(&retried), 1, "it fails again: {said}");
+    assert!(said.contains("rollout 3 to r2 was rolled back to r1"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,6 +17,8 @@ pub const KEPT: usize = 4_096;
 pub enum CatalogueChange {
     /// A service became known by name.
     ServiceKnown(ServiceName),
+    /// A service is not known by name any more.
+    ServiceForgotten(ServiceName),
     /// A node's addresses; `None` when it was removed.
     Host(NodeName, Option<Arc<Addresses>>),
     /// An instance was registered or changed.
@@ -75,6 +77,7 @@ impl Catalogue {
     pub fn take(&mut self, change: &CatalogueChange) {
         match change {
             CatalogueChange::ServiceKnown(service) => self.hear_of(service),
+            CatalogueChange::ServiceForgotten(service) => self.forget(service),
             CatalogueChange::Host(node, addresses) => {
                 self.set_host(node, addresses.as_ref().map(|addresses| Addresses::clone(addresses)));
             }

@@ -38,7 +38,7 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     let names: alloc::collections::BTreeSet<&ServiceName> =
         new.instances.keys().map(|(name, _)| name).collect();
     let unheard = names.into_iter().filter(|name| !fleet.services.contains_key(name));
-    let unheard = unheard.map(|name| KnownService { name: name.clone(), first_at: now });
+    let unheard = unheard.map(|name| KnownService { name: name.clone(), first_at: now, idle_since: None });
     let mut writes: Vec<Write> = unheard.map(|service| Write::put(Record::Service(service))).collect();
     writes.push(Write::put(Record::Registrations(new)));
     Some(Changeset { writes, events })

@@ -213,15 +213,16 @@ pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, reason: &str) 
     take_from(fleet, name, holder, ("slot.forced", cause))
 }
 
-/// Sets capacity and lease of a slot; `None` when they are set so already. Present holders are not affected.
+/// Sets capacity and lease of a slot, which then exists until it is deleted; `None` when they are set so already. Present holders are not affected.
 #[must_use]
 pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Option<Changeset> {
     let old = slot_of(fleet, name);
-    let slot = Slot { capacity, lease, ..old.clone() };
+    let slot = Slot { capacity, lease, configured: true, ..old.clone() };
     if slot == old {
         return None;
     }
-    let event = changed(&slot, limits(&old), "set");
+    let mut event = changed(&slot, limits(&old), "set");
+    event.before = event.before.filter(|before| event.after.as_ref() != Some(before));
     Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 

@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use core::iter::once;
 
-use super::{drain, external, order, retention, rollout, silence, slots, wait_cycles};
+use super::{drain, external, order, retention, rollout, services, silence, slots, wait_cycles};
 use crate::records::key::Key;
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
 use crate::words::counter::Term;
 use crate::words::name::Namespace;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::world::World;
 use crate::world::fleet::Fleet;
 
@@ -26,10 +26,25 @@ pub struct DeciderContext<'a> {
     pub term: Term,
     /// Since when this leadership could hear every target.
     pub watch: Watch,
-    /// Events to keep per namespace.
-    pub events_kept: u64,
+    /// What is kept, and for how long.
+    pub kept: RetentionLimits,
     /// Time of the decision.
     pub now: Timestamp,
+}
+
+/// What is kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetentionLimits {
+    /// Events per namespace; the oldest are deleted first.
+    pub events: u64,
+    /// How long a service without instances stays known.
+    pub services: Span,
+}
+
+impl Default for RetentionLimits {
+    fn default() -> Self {
+        Self { events: retention::EVENTS_KEPT, services: services::SERVICES_KEPT }
+    }
 }
 
 /// A verdict, and the record that must not change while it is committed.
@@ -55,7 +70,7 @@ pub struct Decider {
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 8] = [
+pub const DECIDERS: [Decider; 9] = [
     Decider { name: "external", decide: |of| one(external::decide(of.fleet, of.watch.since, of.now)) },
     Decider { name: "silence", decide: |of| one(silence::decide(of.fleet, of.watch.settled(), of.now)) },
     Decider { name: "wait_cycles", decide: |of| one(wait_cycles::decide(of.fleet, of.now)) },
@@ -63,7 +78,8 @@ pub const DECIDERS: [Decider; 8] = [
     Decider { name: "drain", decide: |of| one(drain::decide(of.fleet, of.watch.settled(), of.now)) },
     Decider { name: "rollout", decide: rollouts },
     Decider { name: "order", decide: |of| one(order::decide(of.fleet, of.term)) },
-    Decider { name: "retention", decide: |of| one(retention::decide(of.fleet, of.events_kept)) },
+    Decider { name: "retention", decide: |of| one(retention::decide(of.fleet, of.kept.events)) },
+    Decider { name: "services", decide: |of| one(services::decide(of.fleet, of.kept.services, of.now)) },
 ];
 
 fn one<'a>(verdict: Verdict) -> Decisions<'a> {

@@ -6,7 +6,7 @@ use core::str;
 use super::name::{DnsName, split};
 use super::zone::ZoneOrigin;
 
-/// Most labels of a name before the domain: `tag.web.service.dc1`.
+/// Most labels of a name before the domain, other than that of a node: `tag.web.service.dc1`.
 const MAX_LABELS: usize = 4;
 
 /// The subject of a question.
@@ -27,8 +27,8 @@ pub(super) enum QuerySubject<'q> {
         /// Whether it is `_service._protocol`, which has SRV records only, no addresses.
         protocol: bool,
     },
-    /// A node, by name.
-    Node(&'q str),
+    /// A node, or a domain that names of nodes are in: labels, each after its length byte.
+    Node(&'q [u8]),
     /// A name that encodes an address.
     Address(IpAddr),
     /// A reverse lookup of an address.
@@ -53,6 +53,8 @@ pub(super) enum InstanceFilter<'q> {
 /// The subject of a name.
 pub(super) fn read<'q>(origin: &ZoneOrigin, name: &'q DnsName) -> QuerySubject<'q> {
     let mut labels = [""; MAX_LABELS];
+    // The last labels before the domain so far, the newest last, each with the bytes before it.
+    let mut last = [(b"".as_slice(), b"".as_slice()); 2];
     let (mut count, mut rest, domain) = (0, name.bytes(), origin.domain.bytes());
     while rest != domain {
         // It is below the domain only while more labels than the domain's are left.
@@ -63,7 +65,12 @@ pub(super) fn read<'q>(origin: &ZoneOrigin, name: &'q DnsName) -> QuerySubject<'
             // A label that is not text matches nothing, like the empty label, which no name contains.
             *place = text(label).unwrap_or_default();
         }
+        let before = name.bytes().len() - rest.len();
+        last = [last[1], (label, name.bytes().get(..before).unwrap_or_default())];
         (count, rest) = (count + 1, after);
+    }
+    if let Some(node) = node_of(origin, last) {
+        return QuerySubject::Node(node);
     }
     let Some(labels) = labels.get(..count) else { return QuerySubject::Nowhere };
     match labels {
@@ -75,11 +82,17 @@ pub(super) fn read<'q>(origin: &ZoneOrigin, name: &'q DnsName) -> QuerySubject<'
     }
 }
 
+/// The labels of a node's name, or of its end, if they are before `node` and perhaps the datacentre.
+fn node_of<'q>(origin: &ZoneOrigin, last: [(&[u8], &'q [u8]); 2]) -> Option<&'q [u8]> {
+    let [first, second] = last;
+    let (label, before) = if second.0 == origin.datacentre.as_str().as_bytes() { first } else { second };
+    (label == b"node" && !before.is_empty()).then_some(before)
+}
+
 /// The subject of the labels before the domain and the datacentre.
 fn below<'q>(labels: &[&'q str]) -> QuerySubject<'q> {
     match labels {
         ["service" | "node" | "addr"] => QuerySubject::Between,
-        [node, "node"] => QuerySubject::Node(node),
         [digits, "addr"] => address(digits).map_or(QuerySubject::Nowhere, QuerySubject::Address),
         [service, "service"] => alone(service),
         [first, second, "service"] => beside(first, second),

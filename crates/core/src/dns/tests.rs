@@ -168,6 +168,72 @@ fn nodes_and_names_of_addresses_resolve() {
 }
 
 #[test]
+fn a_full_host_name_resolves_and_the_domains_it_is_in_exist() {
+    let mut zone = zone();
+    let name = "web-1.dc1.node.example.org";
+    zone.catalogue.set_host(&name.parse().unwrap(), Some(addresses(&["10.2.0.1"])));
+    zone.catalogue.put(&"shop".parse().unwrap(), instance(&format!("{name} 10.2.0.1 443 - passing")));
+    let full = format!("{name}.node.dc1.bw.internal");
+    for (name, kind, expected) in [
+        (&*full, RecordType::A, "10.2.0.1"),
+        ("WEB-1.dc1.node.example.org.node.bw.internal", RecordType::A, "10.2.0.1"),
+        ("1.0.2.10.in-addr.arpa", RecordType::Ptr, &*full),
+        ("shop.service.bw.internal", RecordType::Srv, &format!("{full} 443")),
+        ("example.org.node.bw.internal", RecordType::A, ""),
+        ("org.node.dc1.bw.internal", RecordType::Any, "everything"),
+        ("dc1.node.example.org.node.dc1.bw.internal", RecordType::Aaaa, ""),
+        ("web-2.dc1.node.example.org.node.bw.internal", RecordType::A, "no such name"),
+        ("ample.org.node.bw.internal", RecordType::A, "no such name"),
+        ("x.web-1.dc1.node.example.org.node.bw.internal", RecordType::A, "no such name"),
+    ] {
+        assert_eq!(ask(&zone, name, kind), expected, "{name} {kind:?}");
+    }
+    zone.catalogue.set_host(&name.parse().unwrap(), None);
+    assert_eq!(ask(&zone, "example.org.node.bw.internal", RecordType::A), "no such name");
+    let mut dotted = DnsName::default();
+    [&b"web-1.node"[..], b"node", b"bw", b"internal"].iter().for_each(|label| dotted.push(label).unwrap());
+    zone.catalogue.set_host(&"web-1.node".parse().unwrap(), Some(addresses(&["10.2.0.1"])));
+    assert_eq!(
+        answer(&zone, &dotted, RecordType::A),
+        DnsAnswer::NxDomain,
+        "a dot within a label is no border"
+    );
+}
+
+#[test]
+fn a_node_whose_name_is_too_long_for_the_zone_is_referred_to_by_its_address() {
+    let mut zone = zone();
+    // With 5 bytes for `node`, 4 for `dc1`, 12 for the domain and 1 for its own first label.
+    let longest = [&*"a".repeat(63), &"b".repeat(63), &"c".repeat(63), &"d".repeat(40)].join(".");
+    assert_eq!(longest.len(), 232);
+    for (name, at, srv, ptr) in [
+        (
+            longest.clone(),
+            "10.2.0.1",
+            format!("{longest}.node.dc1.bw.internal 443"),
+            format!("{longest}.node.dc1.bw.internal"),
+        ),
+        (
+            format!("{longest}d"),
+            "10.2.0.1",
+            "0a020001.addr.dc1.bw.internal 443".into(),
+            "shop.service.dc1.bw.internal".into(),
+        ),
+    ] {
+        let node = name.parse().unwrap();
+        zone.catalogue.set_host(&node, Some(addresses(&[at])));
+        let service = "shop".parse().unwrap();
+        zone.catalogue.put(&service, instance(&format!("{name} {at} 443 - passing")));
+        assert_eq!(ask(&zone, "shop.service.bw.internal", RecordType::Srv), srv);
+        assert_eq!(ask(&zone, "1.0.2.10.in-addr.arpa", RecordType::Ptr), ptr);
+        zone.catalogue.remove(&service, &node, &"on-443".parse().unwrap());
+        zone.catalogue.set_host(&node, None);
+    }
+    zone.catalogue.set_host(&format!("{longest}d").parse().unwrap(), Some(addresses(&["10.2.0.1"])));
+    assert_eq!(ask(&zone, "1.0.2.10.in-addr.arpa", RecordType::Ptr), "0a020001.addr.dc1.bw.internal");
+}
+
+#[test]
 fn an_address_has_the_names_of_its_nodes_or_else_of_its_services() {
     let long = "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa";
     check(&[
@@ -257,6 +323,25 @@ fn label() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #[test]
+    fn every_node_name_that_fits_is_answered_by_the_name_that_answers_contain(
+        node in "([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.){0,5}(node|dc1|bw|internal|[a-z0-9]{1,63})"
+    ) {
+        prop_assume!(node.len() <= 253);
+        let (mut zone, node) = (zone(), node.parse::<NodeName>().unwrap());
+        zone.catalogue.set_host(&node, Some(addresses(&["10.2.0.1", "fd00::2:1"])));
+        let mut bytes = Vec::new();
+        zone.origin.write(AnswerName::Node(&node), &mut bytes);
+        prop_assert_eq!(zone.origin.fits(&node), bytes.len() <= 255, "RFC 1035");
+        if zone.origin.fits(&node) {
+            let name = said(&zone, AnswerName::Node(&node));
+            prop_assert_eq!(&name, &format!("{node}.node.dc1.bw.internal"));
+            prop_assert_eq!(ask(&zone, &name, RecordType::A), "10.2.0.1");
+            prop_assert_eq!(ask(&zone, &format!("{node}.node.bw.internal"), RecordType::Aaaa), "fd00::2:1");
+            prop_assert_eq!(ask(&zone, "1.0.2.10.in-addr.arpa", RecordType::Ptr), name);
+        }
+    }
+
     #[test]
     fn no_name_breaks_the_answer_and_every_target_resolves(
         labels in proptest::collection::vec(label(), 0..6),

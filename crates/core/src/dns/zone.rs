@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use super::name::DnsName;
+use super::name::{DnsName, MAX_NAME_BYTES};
 use crate::catalogue::Catalogue;
 use crate::words::name::{Datacentre, NodeName, ServiceName};
 use crate::words::time::{Span, Timestamp};
@@ -20,6 +20,9 @@ const MAX_TTL_SECS: u32 = 86_400;
 /// Labels with a meaning of their own next to a datacentre's name, so that no datacentre may have them as its
 /// name.
 const TAKEN: [&str; 4] = ["service", "node", "addr", "ns"];
+
+/// The label after the names of nodes.
+const NODE: &[u8] = b"node";
 
 /// The source of answers: a snapshot of the catalogue, with names and TTLs.
 #[derive(Debug, Clone)]
@@ -81,7 +84,7 @@ pub enum ZoneOriginError {
 /// A name within an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnswerName<'a> {
-    /// `<node>.node.<datacentre>.<domain>`
+    /// `<node>.node.<datacentre>.<domain>`, if [`ZoneOrigin::fits`].
     Node(&'a NodeName),
     /// `<address in hexadecimal>.addr.<datacentre>.<domain>`
     Address(IpAddr),
@@ -141,6 +144,14 @@ impl ZoneOrigin {
         self.negative_ttl_secs
     }
 
+    /// Whether a node's name with `node`, the datacentre and the domain is not too long for a DNS name.
+    #[must_use]
+    pub fn fits(&self, node: &NodeName) -> bool {
+        // Each label has one more byte than the text has without its dots; the root's is not counted.
+        let labels = node.as_str().len() + 1 + NODE.len() + 1;
+        labels + self.here.len() <= MAX_NAME_BYTES + 1
+    }
+
     /// Writes a name in wire form: each label after its length byte, with the root's empty one last.
     pub fn write(&self, said: AnswerName<'_>, out: &mut Vec<u8>) {
         let under_here = |out: &mut Vec<u8>, first: &[u8], kind: &[u8]| {
@@ -149,7 +160,11 @@ impl ZoneOrigin {
             out.extend_from_slice(&self.here);
         };
         match said {
-            AnswerName::Node(name) => under_here(out, name.as_str().as_bytes(), b"node"),
+            AnswerName::Node(name) => {
+                name.as_str().split('.').for_each(|label| push_label(out, label.as_bytes()));
+                push_label(out, NODE);
+                out.extend_from_slice(&self.here);
+            }
             AnswerName::Service(name) => under_here(out, name.as_str().as_bytes(), b"service"),
             AnswerName::Address(IpAddr::V4(address)) => {
                 under_here(out, &hex::<8>(&address.octets()), b"addr")
@@ -206,7 +221,7 @@ fn seconds(span: Span) -> u32 {
     u32::try_from(span.as_millis() / 1_000).map_or(MAX_TTL_SECS, |seconds| seconds.min(MAX_TTL_SECS))
 }
 
-/// Labels here are node, service and datacentre names and keywords: 63 bytes at most.
+/// Labels here are labels of node names, service and datacentre names and keywords: 63 bytes at most.
 fn push_label(out: &mut Vec<u8>, label: &[u8]) {
     out.push(u8::try_from(label.len()).unwrap_or(0));
     out.extend_from_slice(label);

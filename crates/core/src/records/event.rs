@@ -7,6 +7,9 @@ use crate::words::counter::Sequence;
 use crate::words::name::Actor;
 use crate::words::time::Timestamp;
 
+/// Kind of the event of a forgotten service.
+pub const FORGOTTEN: &str = "service.forgotten";
+
 /// An event without a sequence number, as a decider or an operation creates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDraft {

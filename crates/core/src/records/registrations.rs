@@ -70,13 +70,16 @@ pub enum CheckStatus {
     },
 }
 
-/// A service that has been registered at least once: its name stays known.
+/// A service that is or was registered: its name stays known for a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownService {
     /// Name of the service.
     pub name: ServiceName,
     /// Time of its first registration, by the server's clock.
     pub first_at: Timestamp,
+    /// Time since which it has no instances, by the server's clock; `None` while it has some. It is forgotten
+    /// some time later.
+    pub idle_since: Option<Timestamp>,
 }
 
 impl CheckStatus {

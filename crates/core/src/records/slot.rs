@@ -29,6 +29,9 @@ pub struct Slot {
     pub capacity: u32,
     /// Duration of a hold before it expires.
     pub lease: Span,
+    /// Whether a person set capacity and lease, if only to their defaults: the slot then exists while nobody
+    /// holds it.
+    pub configured: bool,
     /// Fencing number of the last acquisition; it only grows, across releases and restarts.
     pub fence: FenceNumber,
     /// The present holders. More than `capacity` only if it was reduced while they held the slot.
@@ -57,7 +60,8 @@ impl Slot {
     #[must_use]
     pub fn fresh(name: SlotName) -> Self {
         let (fence, labels) = (FenceNumber::ZERO, Labels::default());
-        Self { name, capacity: CAPACITY, lease: LEASE, fence, holders: BTreeMap::new(), labels }
+        let (capacity, lease, configured) = (CAPACITY, LEASE, false);
+        Self { name, capacity, lease, configured, fence, holders: BTreeMap::new(), labels }
     }
 
     /// Time at which the next hold expires.
@@ -66,10 +70,11 @@ impl Slot {
         self.holders.values().map(|holder| holder.ends).min()
     }
 
-    /// Whether it has no holders and default settings.
+    /// Whether it has no holders, and nobody set it or its labels.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE && self.labels.is_empty()
+        let is_default = !self.configured && self.capacity == CAPACITY && self.lease == LEASE;
+        is_default && self.holders.is_empty() && self.labels.is_empty()
     }
 
     /// Whether the record holds no information, not even a fencing number, and can be removed.

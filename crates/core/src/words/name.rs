@@ -1,22 +1,26 @@
 //! Names of namespaces, nodes, entities, targets, checks, status categories, services and others. Owns which
 //! names are valid.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// Longest DNS label (RFC 1035), in bytes: a node's name must be resolvable.
+/// Longest DNS label (RFC 1035), in bytes.
 pub const MAX_LABEL_BYTES: usize = 63;
 
 /// Longest name of a network interface on Linux (`IFNAMSIZ` without the final zero), in bytes.
 pub const MAX_INTERFACE_BYTES: usize = 15;
 
-/// Longest target name, in bytes: a full DNS name, so that controllers may use host names.
+/// Longest node name and longest target name, in bytes: a full DNS name.
 pub const MAX_TARGET_BYTES: usize = 253;
+
+/// Prefix of a node's name where it is the actor.
+pub(crate) const NODE_ACTOR: &str = "node/";
 
 /// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a valid {kind}: {reason}")]
+#[error("{text:?} is not a valid {kind}: {reason}{}", instead(.suggestion.as_deref()))]
 pub struct NameError {
     /// The text, cut to a readable length.
     pub text: String,
@@ -24,6 +28,12 @@ pub struct NameError {
     pub kind: &'static str,
     /// The rule that it breaks.
     pub reason: &'static str,
+    /// A valid name that differs only by case and by '-' in place of '_', if there is one.
+    pub suggestion: Option<String>,
+}
+
+fn instead(suggestion: Option<&str>) -> String {
+    suggestion.map_or_else(String::new, |name| format!("; use {name:?}"))
 }
 
 macro_rules! names {
@@ -38,10 +48,10 @@ macro_rules! names {
             /// # Errors
             /// [`NameError`] with the rule that is broken.
             pub fn parse(text: &str) -> Result<Self, NameError> {
-                match $check(text) {
-                    None => Ok(Self(text.into())),
-                    Some(reason) => Err(NameError { text: text.chars().take(80).collect(), kind: $kind, reason }),
-                }
+                let Some(reason) = $check(text) else { return Ok(Self(text.into())) };
+                let similar = text.to_ascii_lowercase().replace('_', "-");
+                let suggestion = $check(&similar).is_none().then_some(similar);
+                Err(NameError { text: text.chars().take(80).collect(), kind: $kind, reason, suggestion })
             }
 
             /// The text of the name.
@@ -69,8 +79,9 @@ macro_rules! names {
 names! {
     /// An isolated fleet. A DNS label; `default` exists from the start.
     Namespace: "namespace", label;
-    /// A machine that runs an agent. A DNS label.
-    NodeName: "node name", label;
+    /// A machine that runs an agent. A DNS label, or a full host name: 1 to 253 bytes of DNS labels with dots
+    /// between them, in lower case.
+    NodeName: "node name", host;
     /// A process of the control plane. A DNS label.
     ServerName: "server name", label;
     /// Something that is rolled out to many targets. A DNS label.
@@ -106,8 +117,9 @@ names! {
     Datacentre: "datacentre name", label;
     /// A network interface of a node, such as `eth0`. 1 to 15 visible ASCII characters without '/'.
     InterfaceName: "interface name", interface;
-    /// The name of a token, or of a node that acts. 1 to 253 bytes, as for targets.
-    Actor: "actor", target;
+    /// The name of a token, or `node/` and the name of a node that acts. 1 to 253 bytes, as for targets, after
+    /// that prefix.
+    Actor: "actor", actor;
 }
 
 impl From<&NodeName> for TargetName {
@@ -138,6 +150,31 @@ fn label(text: &str) -> Option<&'static str> {
     }
 }
 
+/// A host name as in RFC 1123, in lower case.
+fn host(text: &str) -> Option<&'static str> {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
+    let mut labels = text.split('.');
+    if text.is_empty() {
+        Some("it is empty")
+    } else if text.len() > MAX_TARGET_BYTES {
+        Some("it is longer than 253 characters")
+    } else if text.contains('_') {
+        Some("'_' is not allowed in host names")
+    } else if text.bytes().any(|b| b.is_ascii_uppercase()) {
+        Some("upper-case letters are not allowed")
+    } else if !text.bytes().all(inner) {
+        Some("only lower-case letters, digits, '-' and '.' are allowed")
+    } else if labels.clone().any(str::is_empty) {
+        Some("it may not start or end with '.', nor have two in a row")
+    } else if labels.clone().any(|label| label.len() > MAX_LABEL_BYTES) {
+        Some("a label between dots is longer than 63 characters")
+    } else if labels.any(|label| label.starts_with('-') || label.ends_with('-')) {
+        Some("no label between dots may start or end with '-'")
+    } else {
+        None
+    }
+}
+
 fn target(text: &str) -> Option<&'static str> {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b".-_:/".contains(&b);
     if text.is_empty() {
@@ -149,6 +186,10 @@ fn target(text: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+fn actor(text: &str) -> Option<&'static str> {
+    target(text.strip_prefix(NODE_ACTOR).unwrap_or(text))
 }
 
 /// A name whose parts between slashes are not empty.
@@ -184,14 +225,80 @@ fn interface(text: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use proptest::prelude::*;
 
     #[test]
     fn a_label_is_what_dns_allows() {
         for good in ["a", "web-17", "0", &"a".repeat(63)] {
-            assert!(NodeName::parse(good).is_ok(), "{good}");
+            assert!(EntityName::parse(good).is_ok(), "{good}");
         }
         for bad in ["", "Web", "web_1", "-a", "a-", "a.b", "ä", "a b", &"a".repeat(64)] {
-            assert!(NodeName::parse(bad).is_err(), "{bad}");
+            assert!(EntityName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_node_name_is_a_label_or_a_full_host_name_in_lower_case() {
+        let label = "a".repeat(63);
+        let longest = [&label, &label, &label, &label[..61]].map(ToString::to_string).join(".");
+        assert_eq!(longest.len(), 253);
+        for good in ["a", "web-17", "0", "web-1.example.org", "10.0.0.1", "xn--web.example", &longest] {
+            assert_eq!(NodeName::parse(good).map(|name| name.to_string()), Ok(good.to_string()));
+        }
+        let long = format!("{longest}a");
+        for (bad, reason) in [
+            ("", "it is empty"),
+            (&*long, "it is longer than 253 characters"),
+            ("web.-a.org", "no label between dots may start or end with '-'"),
+            ("web-.org", "no label between dots may start or end with '-'"),
+            ("web-1.", "it may not start or end with '.', nor have two in a row"),
+            (".web-1", "it may not start or end with '.', nor have two in a row"),
+            ("web..org", "it may not start or end with '.', nor have two in a row"),
+            ("ä.org", "only lower-case letters, digits, '-' and '.' are allowed"),
+            ("eu/web-1", "only lower-case letters, digits, '-' and '.' are allowed"),
+            (&*format!("{}.org", "a".repeat(64)), "a label between dots is longer than 63 characters"),
+        ] {
+            let error = NodeName::parse(bad).unwrap_err();
+            assert_eq!((error.reason, error.suggestion), (reason, None), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_node_name_that_differs_by_case_or_underscores_is_refused_with_the_valid_one() {
+        let said = |text: &str| NodeName::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            said("Web-1.Example.org"),
+            "\"Web-1.Example.org\" is not a valid node name: upper-case letters are not allowed; use \"web-1.example.org\""
+        );
+        assert_eq!(
+            said("WEB_1"),
+            "\"WEB_1\" is not a valid node name: '_' is not allowed in host names; use \"web-1\""
+        );
+        assert_eq!(said("_web"), "\"_web\" is not a valid node name: '_' is not allowed in host names");
+    }
+
+    proptest! {
+        #[test]
+        fn exactly_the_dot_separated_labels_of_253_bytes_are_node_names(
+            text in "[a-cA_0.-]{0,12}|([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.){0,6}[a-z]{1,70}"
+        ) {
+            let is_label = |part: &str| label(part).is_none();
+            let valid = text.len() <= 253 && text.split('.').all(is_label);
+            match NodeName::parse(&text) {
+                Ok(name) => {
+                    prop_assert!(valid);
+                    prop_assert_eq!(name.as_str(), &text);
+                    prop_assert!(TargetName::parse(&text).is_ok());
+                    let actor = format!("{NODE_ACTOR}{text}");
+                    prop_assert!(Actor::parse(&actor).is_ok());
+                }
+                Err(error) => {
+                    prop_assert!(!valid);
+                    if let Some(name) = error.suggestion {
+                        prop_assert!(NodeName::parse(&name).is_ok(), "{} is suggested", name);
+                    }
+                }
+            }
         }
     }
 
@@ -220,7 +327,7 @@ mod tests {
         let error = EntityName::parse("Web").unwrap_err().to_string();
         assert_eq!(
             error,
-            "\"Web\" is not a valid entity name: only lower-case letters, digits and '-' are allowed"
+            "\"Web\" is not a valid entity name: only lower-case letters, digits and '-' are allowed; use \"web\""
         );
     }
 }

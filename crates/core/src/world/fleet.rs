@@ -52,12 +52,14 @@ pub struct Fleet {
     pub reports: Map<NodeName, Versioned<Report>>,
     /// Service registrations of the nodes.
     pub registrations: Map<NodeName, Versioned<ServiceRegistrations>>,
-    /// Services that have been registered at least once.
+    /// Services that are or were registered, until they are forgotten.
     pub services: Map<ServiceName, Versioned<KnownService>>,
     /// The present wait cycles.
     pub wait_cycles: Option<Versioned<WaitCycles>>,
     /// Index of entities and services that wait for services.
     pub waits: WaitIndex,
+    /// Revision at which a service was last forgotten, as far as the events in memory show.
+    pub service_forgotten_at: Revision,
     /// The service catalogue: every instance and its state.
     pub catalogue: Catalogue,
     /// Recent changes of the catalogue.

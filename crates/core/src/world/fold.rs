@@ -51,7 +51,7 @@ impl Fleet {
                 self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
             }
             Record::ProfileRevision(value) => self.put_profile_revision(value, revision),
-            Record::Event(event) => self.put_event(event),
+            Record::Event(event) => self.put_event(event, revision),
         }
     }
 
@@ -64,9 +64,7 @@ impl Fleet {
             Key::Order(name) => self.delete_order(name),
             Key::Log(node, category, entity) => self.delete_log(node, category, entity),
             Key::Registrations(name) => self.delete_registrations(name, revision),
-            Key::Service(name) => {
-                self.services.remove_mut(name);
-            }
+            Key::Service(name) => self.delete_service(name, revision),
             Key::WaitCycles => self.wait_cycles = None,
             Key::Entity(name) => self.delete_entity(name, revision),
             Key::Progress(name) => self.delete_progress(name, revision),

@@ -25,7 +25,7 @@
 //! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
 //! expect refused: text | why: text | why web-1: text      contained in the answer
-//! expect event rollout.started | no event target.failed   since the last "when"
+//! expect event rollout.started | event A then B | no event target.failed   since the last "when"
 //! expect wake in 60s
 //!
 //! given web-1,web-2 labelled zone=a       what selectors, domains and orders see besides the name
@@ -350,7 +350,9 @@ impl Stage {
             Some(kind) => (false, kind),
             None => (true, line.trim_start_matches("event ")),
         };
-        if kinds.contains(&kind) == wanted { Ok(()) } else { Err(format!("the events were {kinds:?}")) }
+        let mut left = kinds.iter();
+        let is_there = kind.split(" then ").all(|kind| left.any(|is| *is == kind));
+        if is_there == wanted { Ok(()) } else { Err(format!("the events were {kinds:?}")) }
     }
 
     fn named(&self, is: impl Fn(&TargetState) -> bool) -> Vec<String> {

@@ -135,8 +135,8 @@ impl World {
     }
 
     pub(crate) fn apply(&mut self, verdict: RolloutVerdict) {
-        self.events.extend(verdict.events.clone());
-        self.events.extend(verdict.targets.iter().flat_map(|change| change.events.clone()));
+        let changesets = verdict.clone().into_verdict(&self.board.entity().name).changesets;
+        self.events.extend(changesets.into_iter().flat_map(|changeset| changeset.events));
         self.apply_first(verdict, usize::MAX);
     }
 

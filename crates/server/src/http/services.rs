@@ -13,6 +13,7 @@ use bellwether_core::words::near::nearest;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, Service};
 use super::page::page;
 use super::problem::Failure;
@@ -72,6 +73,15 @@ pub(crate) async fn get(
     }))
 }
 
+pub(crate) async fn forget(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Service(name)): (NamespacePath, Service),
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::service::forget(&app.records.transactor, &namespace, &name, &caller.actor()).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
 /// The targets of a service for Prometheus' HTTP service discovery: instances of `service` with every `tag`. An unknown
 /// service is an error, since Prometheus then keeps the targets it has.
 pub(crate) async fn targets(
@@ -89,7 +99,7 @@ pub(crate) async fn targets(
     std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, (&name, service), &tags)))).await
 }
 
-/// The error for a service that was never registered, with the nearest known name.
+/// The error for a service that was never registered, or was forgotten, with the nearest known name.
 pub(super) fn unknown_service(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
     let known = fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
     let failure =

@@ -151,7 +151,7 @@ pub async fn force(
         .await
 }
 
-/// Sets the capacity and the lease of a slot. Present holders keep it.
+/// Sets the capacity and the lease of a slot, which then exists until it is deleted. Present holders keep it.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
@@ -163,7 +163,7 @@ pub async fn set(transactor: &Transactor, scope: SlotScope<'_>, spec: &SlotSpec)
             let kept = fleet.slots.get(name);
             let old = kept.map_or_else(|| Slot::fresh(name.clone()), |kept| (*kept.value).clone());
             let (capacity, lease) = spec.read((old.capacity, old.lease))?;
-            let view = View::from(&Slot { capacity, lease, ..old });
+            let view = View::from(&Slot { capacity, lease, configured: true, ..old });
             Ok((slots::set(fleet, name, (capacity, lease)), view))
         })
         .await

@@ -37,10 +37,19 @@ fn an_issued_certificate_names_its_node_whatever_the_request_says() {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.distinguished_name.push(DnType::CommonName, "db-1");
     let request = params.serialize_request(&key).unwrap().pem().unwrap();
-    let (ns, node) = (Namespace::parse("default").unwrap(), NodeName::parse("web-1").unwrap());
-    let issued = pki.issue(&ns, &node, &request, Timestamp::from_millis(1_800_000_000_000)).unwrap();
-    let der = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
-    let bearer = bearer(&der).unwrap();
-    assert_eq!((bearer.namespace, bearer.node), (ns, node));
-    assert_eq!(bearer.key_fingerprint, issued.key_fingerprint);
+    let ns = Namespace::parse("default").unwrap();
+    let longest = [&*"a".repeat(63), &"b".repeat(63), &"c".repeat(63), &"d".repeat(61)].join(".");
+    for (name, common) in
+        [("web-1", Some("web-1")), ("web-1.example.org", Some("web-1.example.org")), (&longest, None)]
+    {
+        let node = NodeName::parse(name).unwrap();
+        let issued = pki.issue(&ns, &node, &request, Timestamp::from_millis(1_800_000_000_000)).unwrap();
+        let der = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
+        let bearer = bearer(&der).unwrap();
+        assert_eq!((&bearer.namespace, &bearer.node), (&ns, &node));
+        assert_eq!(bearer.key_fingerprint, issued.key_fingerprint);
+        let (_, parsed) = x509_parser::parse_x509_certificate(&der).unwrap();
+        let shown = parsed.subject().iter_common_name().next().map(|part| part.as_str().unwrap());
+        assert_eq!(shown, common, "a common name has at most 64 characters");
+    }
 }

@@ -4,6 +4,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::{NewJoinToken, NewToken, Renew};
+use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::report::TargetHealth;
 
 use crate::harness::{Installation, join_request, policy, problem, set_entity, until, version};
@@ -186,4 +187,45 @@ async fn a_node_is_expected_until_it_joins_and_missed_while_it_is_silent() {
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(30), heard).await.expect("it was heard of");
+}
+
+#[tokio::test]
+async fn a_node_may_have_the_longest_host_name_and_reports_under_it() {
+    let longest = [&*"a".repeat(63), &"b".repeat(63), &"c".repeat(63), &"d".repeat(61)].join(".");
+    assert_eq!(longest.len(), 253);
+    for name in ["web-1.example.org", &longest] {
+        let installation = Installation::new().await;
+        let admin = installation.admin();
+        let selector = format!("name={name}");
+        let spec = EntitySpec { selector, policy: policy("1", "0s"), ..EntitySpec::default() };
+        admin.set_entity("default", "web", &spec).await.unwrap();
+        let node = installation.node(name).await;
+        admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+        let number = node.assigned("v1").await;
+        node.runs("v1", number, TargetHealth::Healthy).await;
+        until(&admin, |view| view.progress.last_known_good.is_some()).await;
+        admin.pause_node("default", name, "a disk").await.unwrap();
+        let seen = admin.node("default", name).await.unwrap();
+        assert_eq!((seen.presence.state.as_str(), seen.node.pause.is_some()), ("up", true), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_name_that_is_no_host_name_is_refused_with_the_one_to_use() {
+    let installation = Installation::new().await;
+    let token = installation.join_token(None).await;
+    let nobody = installation.client(Identity::Nobody);
+    for (name, reason) in [
+        ("Web-1.Example.org", "upper-case letters are not allowed; use \"web-1.example.org\""),
+        ("web_1", "'_' is not allowed in host names; use \"web-1\""),
+    ] {
+        let (code, detail) = problem(nobody.join(&join_request(&token, name).1).await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.contains(reason), "{detail}");
+        let for_node = NewJoinToken { namespace: None, node: Some(name.to_owned()), expires_in: None };
+        let (code, detail) = problem(installation.admin().create_join_token(&for_node).await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.contains(reason), "{detail}");
+    }
+    nobody.join(&join_request(&token, "web-1").1).await.unwrap();
 }

@@ -108,6 +108,37 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
 }
 
 #[tokio::test]
+async fn a_service_is_forgotten_on_request_once_it_has_no_instances() {
+    let mut installation = Installation::new().await;
+    let (admin, viewer) = (installation.admin(), installation.token("viewer").await);
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    registration(&node, &[("web", "passing")]).await;
+    until(&admin, "web", 1, 1).await;
+    let (code, detail) = problem(admin.forget_service("default", "web").await);
+    assert_eq!((code, detail.as_str()), (Code::Refused, "cannot forget service web: it has 1 instance"));
+    registration(&node, &[]).await;
+    until(&admin, "web", 0, 0).await;
+    assert_eq!(problem(viewer.forget_service("default", "web").await).0, Code::Forbidden);
+    admin.forget_service("default", "web").await.unwrap();
+    let update = tokio::time::timeout(SOON, sync(&node, 0, Duration::from_secs(2))).await.unwrap().unwrap();
+    let forgotten = service::CatalogueChange::ServiceForgotten { service: "web".to_owned() };
+    assert_eq!(update.changes.last(), Some(&forgotten), "{update:?}");
+    assert_eq!(problem(admin.forget_service("default", "web").await).0, Code::NotFound);
+    installation.restart().await;
+    let (admin, node) = (installation.admin(), installation.node_again(node));
+    assert!(admin.services("default", None).await.unwrap().items.is_empty());
+    let after = sync(&node, 0, Duration::from_millis(1)).await.unwrap();
+    let named = |change: &service::CatalogueChange| format!("{change:?}").contains("\"web\"");
+    assert!(after.whole && !after.changes.iter().any(named), "{after:?}");
+    let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
+    let forgotten = events.iter().find(|event| event.kind == "service.forgotten").unwrap();
+    assert_eq!((forgotten.subject.as_str(), forgotten.actor.as_str()), ("service/web", "admin"));
+    registration(&node, &[("web", "passing")]).await;
+    until(&admin, "web", 1, 1).await;
+}
+
+#[tokio::test]
 async fn failing_instances_are_listed_with_the_failures_unless_their_node_is_drained() {
     let installation = Installation::new().await;
     let admin = installation.admin();

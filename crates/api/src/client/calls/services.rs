@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE};
+use http::Method;
+
+use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, encode, fill};
 use crate::v1::page::Page;
@@ -41,5 +43,14 @@ impl Client {
                 self.get(&path, wait + BEYOND_WAIT).await
             }
         }
+    }
+
+    /// Forgets a service that has no instances.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn forget_service(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::SERVICE, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::draft::RolloutDraft;
 use crate::decide::rollout::dispatch_block::DispatchBlock;
-use crate::decide::rollout::verdict::{RolloutVerdict, TargetChange};
+use crate::decide::rollout::verdict::{OrderedEvent, RolloutVerdict, TargetChange};
 use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
 use crate::records::rollout::{MAX_FAILURES, Rollout, TargetFailure};
@@ -33,8 +33,10 @@ pub(super) struct Pass<'a> {
     /// Time at which the environment next changes without an operation.
     alarm: Option<Timestamp>,
     rollouts: BTreeMap<RolloutNumber, Arc<Rollout>>,
-    events: Vec<EventDraft>,
-    targets: BTreeMap<TargetName, Vec<EventDraft>>,
+    events: Vec<OrderedEvent>,
+    targets: BTreeMap<TargetName, Vec<OrderedEvent>>,
+    /// Number of events so far.
+    told: usize,
 }
 
 impl<'a> Pass<'a> {
@@ -51,7 +53,14 @@ impl<'a> Pass<'a> {
             rollouts: BTreeMap::new(),
             events: Vec::new(),
             targets: BTreeMap::new(),
+            told: 0,
         }
+    }
+
+    /// The event, after all events so far.
+    fn in_order(&mut self, event: EventDraft) -> OrderedEvent {
+        self.told += 1;
+        OrderedEvent { position: self.told, event }
     }
 
     /// Resets what an earlier round planned; the last round decides.
@@ -82,7 +91,10 @@ impl<'a> Pass<'a> {
             }
         }
         if changed {
-            self.events.extend(draft.events);
+            for event in draft.events {
+                let ordered = self.in_order(event);
+                self.events.push(ordered);
+            }
             self.board.fold_progress(draft.progress, draft.rollout);
         }
         changed
@@ -91,9 +103,10 @@ impl<'a> Pass<'a> {
     /// Changes or removes the assignment of a target.
     pub(super) fn put(&mut self, target: &TargetName, state: Option<TargetState>, event: Option<EventDraft>) {
         self.board.fold_state(target, state);
+        let ordered = event.map(|event| self.in_order(event));
         match self.targets.get_mut(target) {
-            Some(events) => events.extend(event),
-            None => drop(self.targets.insert(target.clone(), event.into_iter().collect())),
+            Some(events) => events.extend(ordered),
+            None => drop(self.targets.insert(target.clone(), ordered.into_iter().collect())),
         }
     }
 
@@ -125,9 +138,8 @@ impl<'a> Pass<'a> {
         let mut taking = Vec::new();
         for (target, events) in self.targets {
             let state = self.board.target(&target).and_then(|target| target.state).cloned();
-            let takes = state.as_ref().is_some_and(TargetState::is_in_flight);
             let change = TargetChange { target, state, events };
-            if takes { taking.push(change) } else { targets.push(change) }
+            if change.uses_capacity() { taking.push(change) } else { targets.push(change) }
         }
         targets.append(&mut taking);
         RolloutVerdict { rollouts, progress, events: self.events, targets, questions, wake }

@@ -195,6 +195,25 @@ fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
     assert_eq!(place.acquire(1).unwrap_err().to_string(), "capacity is 0");
 }
 
+#[test]
+fn a_slot_that_was_set_to_its_defaults_exists_until_it_is_deleted() {
+    let mut place = Setup::new();
+    let changeset = set(&place.fleet(), &reboot(), (1, LEASE)).unwrap();
+    let event = changeset.events.first().unwrap();
+    assert_eq!((&event.before, event.after.as_deref()), (&None, Some("capacity 1, lease 1h")));
+    place.write(changeset);
+    assert_eq!(set(&place.fleet(), &reboot(), (1, LEASE)), None, "it is set so already");
+    assert!(!place.slot().is_idle());
+    let of_two = SlotRequest { capacity: Some(2), ..wish(1) };
+    assert_eq!(place.acquire_as(of_two).unwrap_err().to_string(), "capacity is 1, not 2");
+    place.acquire(1).unwrap();
+    place.release(1);
+    assert!(!place.slot().is_idle());
+    let changeset = forget(&place.fleet(), &reboot()).unwrap();
+    place.write(changeset);
+    assert!(place.fleet().slots.is_empty());
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Acquire(u8),

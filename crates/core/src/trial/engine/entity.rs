@@ -157,7 +157,7 @@ impl EngineEntity {
         let verdict = decide(&self.board, &self.environment, now);
         let RolloutVerdict { rollouts, progress, events, targets, questions, wake } = verdict;
         self.questions = questions;
-        self.events.extend(events);
+        let mut told = events;
         let progress = progress.unwrap_or_else(|| self.board.progress().clone());
         for rollout in rollouts {
             self.unsaved.insert(UnsavedRecord::Rollout(rollout.number));
@@ -166,10 +166,12 @@ impl EngineEntity {
         let active = progress.active().and_then(|number| self.history.get(&number)).cloned();
         self.board.fold_progress(Arc::new(progress), active.map(Arc::new));
         for change in targets {
-            self.events.extend(change.events);
+            told.extend(change.events);
             self.unsaved.insert(UnsavedRecord::Target(change.target.clone()));
             self.board.fold_state(&change.target, change.state);
         }
+        told.sort_by_key(|ordered| ordered.position);
+        self.events.extend(told.into_iter().map(|ordered| ordered.event));
         let silence = self.overdue.first().map(|(at, _)| self.silence_from().max(*at));
         [wake, silence].into_iter().flatten().min()
     }

@@ -5,10 +5,11 @@ use alloc::sync::Arc;
 
 use super::kept;
 use crate::records::event::Event;
+use crate::records::event::FORGOTTEN;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::words::counter::{Revision, Sequence};
-use crate::words::name::NodeName;
+use crate::words::name::{NodeName, ServiceName};
 use crate::world::fleet::{EVENTS_IN_MEMORY, Fleet};
 
 impl Fleet {
@@ -35,12 +36,20 @@ impl Fleet {
         self.service_heard(&name, revision);
     }
 
+    pub(super) fn delete_service(&mut self, name: &ServiceName, revision: Revision) {
+        self.services.remove_mut(name);
+        self.service_forgotten(name, revision);
+    }
+
     pub(super) fn put_profile_revision(&mut self, value: ProfileRevision, revision: Revision) {
         let key = (value.profile.clone(), value.number);
         self.profile_revisions.insert_mut(key, kept(value, revision));
     }
 
-    pub(super) fn put_event(&mut self, event: Event) {
+    pub(super) fn put_event(&mut self, event: Event, revision: Revision) {
+        if event.kind == FORGOTTEN {
+            self.service_forgotten_at = self.service_forgotten_at.max(revision);
+        }
         if self.oldest_event.get() == 0 {
             self.oldest_event = event.sequence;
         }

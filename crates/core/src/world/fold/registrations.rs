@@ -42,6 +42,16 @@ impl Fleet {
         self.catalogue_log.add(revision, change);
     }
 
+    /// A service is not known by name any more, unless it has instances.
+    pub(super) fn service_forgotten(&mut self, name: &ServiceName, revision: Revision) {
+        if self.loading {
+            return;
+        }
+        let change = CatalogueChange::ServiceForgotten(name.clone());
+        self.catalogue.take(&change);
+        self.catalogue_log.add(revision, change);
+    }
+
     /// Builds the catalogue, once all records are present.
     pub(super) fn build_catalogue(&mut self) {
         let heard: Vec<CatalogueChange> =
@@ -55,12 +65,13 @@ impl Fleet {
                 self.catalogue.take(&change);
             }
         }
-        // None of these records is deleted without another one being written: their revisions reflect every
-        // change.
+        // None of these records is deleted without another one being written, if only the event of a forgotten
+        // service: their revisions reflect every change.
         let revisions = self.nodes.values().map(|kept| kept.revision);
         let revisions = revisions.chain(self.presences.values().map(|kept| kept.revision));
         let revisions = revisions.chain(self.registrations.values().map(|kept| kept.revision));
         let revisions = revisions.chain(self.services.values().map(|kept| kept.revision));
+        let revisions = revisions.chain([self.service_forgotten_at]);
         self.catalogue_log = CatalogueLog::begin(revisions.max().unwrap_or_default());
     }
 

@@ -5,7 +5,7 @@ use bellwether_api::v1::http_sd::TargetGroup;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::service::{ServiceSummary, ServiceView};
 use bellwether_core::access::RequiredAccess;
-use utoipa::openapi::path::HttpMethod::Get;
+use utoipa::openapi::path::HttpMethod::{Delete, Get};
 
 use super::super::routes::{Empty, Routes, route};
 use super::super::services;
@@ -21,6 +21,10 @@ pub(super) fn services(routes: Routes) -> Routes {
         .add::<Empty, ServiceView, _, _>(
             route(Get, paths::SERVICE, RequiredAccess::NodeOrRead, "Get a service").query(&["index", "wait"]),
             services::get,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::SERVICE, RequiredAccess::Operate, "Forget a service that has no instances"),
+            services::forget,
         )
         .item::<TargetGroup>()
         .add::<Empty, Vec<TargetGroup>, _, _>(
