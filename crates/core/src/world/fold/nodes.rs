@@ -11,6 +11,7 @@ use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::name::{Category, EntityName, NodeName};
 use crate::world::fleet::Fleet;
+use crate::world::version_uses::VersionUser;
 
 impl Fleet {
     pub(super) fn put_node(&mut self, node: Node, revision: Revision) {
@@ -62,6 +63,8 @@ impl Fleet {
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
         }
+        let running = report.entities.values().filter_map(|entity| entity.running.as_ref());
+        self.version_uses.set(VersionUser::Report(name.clone()), running);
         self.counting(&name, |fleet| fleet.reports.insert_mut(name.clone(), kept(report, revision)));
         if waited {
             self.waits_changed(&name);
@@ -74,6 +77,7 @@ impl Fleet {
 
     pub(super) fn delete_report(&mut self, name: &NodeName, revision: Revision) {
         self.forget_report(name);
+        self.version_uses.set(VersionUser::Report(name.clone()), core::iter::empty());
         self.counting(name, |fleet| {
             fleet.reports.remove_mut(name);
         });

@@ -43,7 +43,7 @@ impl Fleet {
         let observation = self.observation(entity, target);
         if let Some(board) = self.boards.get_mut(entity) {
             board.fold_observation(target, observation);
-            self.touched.insert_mut(entity.clone(), revision);
+            self.touch(entity, revision);
         }
         self.note_orphans(entity);
     }
@@ -92,6 +92,13 @@ impl Fleet {
             let kept = old.targets().filter_map(|target| Some((target.name.clone(), target.state?.clone())));
             for (target, state) in kept.collect::<Vec<_>>() {
                 board.fold_state(&target, Some(state));
+            }
+        }
+        self.forget_targets(name);
+        if entity.source.is_nodes() {
+            let members = board.targets().filter(|target| target.observation.is_some());
+            for node in members.filter_map(|target| NodeName::parse(target.name.as_str()).ok()) {
+                self.entities_of_node.insert(node, name);
             }
         }
         self.boards.insert_mut(name.clone(), board);
