@@ -1,5 +1,5 @@
 //! The entities of one namespace that are due for a decision: those that were touched, whose time has come, or whose
-//! surroundings changed since they were decided. Kept by the leader between passes.
+//! surroundings changed since they were decided. The leader has one between its passes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ impl Agenda {
     /// The entities that are due, by name. Costs time in proportion to these, or to all after a change of what all read.
     pub fn due(&mut self, context: &DeciderContext<'_>) -> BTreeSet<EntityName> {
         let (fleet, basis) = (context.fleet, Basis::of(context));
-        // A clock that was set back makes times that were due come again.
+        // With a clock that was set back, a time that had come may lie ahead again.
         let last =
             self.decided.filter(|last| last.surroundings == basis.surroundings && last.now <= basis.now);
         let Some(last) = last else {

@@ -80,18 +80,22 @@ impl Play {
     fn write(&mut self, changesets: Vec<Changeset>) {
         for changeset in changesets {
             let revision = self.world.revision.next();
+            changeset.writes.iter().for_each(|write| self.remember(write, revision));
             for write in changeset.writes {
-                match &write {
-                    Write::Put(record) => {
-                        let AnyRecord::Namespaced(record) = &**record else { panic!("a global record") };
-                        self.records.insert(record.key(), (record.clone(), revision));
-                    }
-                    Write::Delete(key) => {
-                        let AnyKey::Namespaced(key) = key else { panic!("a global key") };
-                        self.records.remove(key);
-                    }
-                }
                 write.apply_to(&mut self.world, &namespace(), revision);
+            }
+        }
+    }
+
+    fn remember(&mut self, write: &Write, revision: Revision) {
+        match write {
+            Write::Put(record) => {
+                let AnyRecord::Namespaced(record) = &**record else { panic!("a global record") };
+                self.records.insert(record.key(), (record.clone(), revision));
+            }
+            Write::Delete(key) => {
+                let AnyKey::Namespaced(key) = key else { panic!("a global key") };
+                self.records.remove(key);
             }
         }
     }
