@@ -4,6 +4,7 @@ pub mod addresses;
 pub mod counted;
 pub mod counter;
 pub mod digest;
+pub mod feature;
 pub mod label;
 pub mod map;
 pub mod name;

@@ -105,6 +105,7 @@ fn report(index: usize, now: Timestamp) -> Record {
         ledger: None,
         entities: BTreeMap::from([(name, entity)]),
         statuses: BTreeMap::new(),
+        features: Default::default(),
         deleted: BTreeMap::new(),
     })
 }

@@ -201,6 +201,7 @@ impl Play {
             ledger: None,
             entities: entities.collect(),
             statuses: BTreeMap::new(),
+            features: Default::default(),
             deleted: BTreeMap::new(),
         };
         self.put(Record::Report(report));

@@ -175,6 +175,7 @@ fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
             ledger: Some(ledger.parse().unwrap()),
             entities: Default::default(),
             statuses: Default::default(),
+            features: Default::default(),
             deleted: Default::default(),
         })
     };

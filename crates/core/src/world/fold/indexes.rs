@@ -14,6 +14,7 @@ use crate::records::pause::NodePause;
 use crate::records::target::TargetState;
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
+use crate::words::feature::Features;
 use crate::words::map::Set;
 use crate::words::name::{EntityName, LedgerId, NodeName, PauseName, ServerName, TargetName};
 
@@ -179,6 +180,11 @@ impl Fleet {
         }
     }
 
+    /// The features of a node's agent: those of the first builds before it has reported.
+    pub(crate) fn features(&self, name: &NodeName) -> Features {
+        self.reports.get(name).map(|kept| kept.value.features.clone()).unwrap_or_default()
+    }
+
     /// The ledger that a node reports.
     pub(crate) fn ledger(&self, name: &NodeName) -> Option<&LedgerId> {
         self.reports.get(name).and_then(|kept| kept.value.ledger.as_ref())
@@ -228,7 +234,8 @@ impl Fleet {
             return;
         }
         let Ok(node) = NodeName::parse(target.as_str()) else { return };
-        // What is left of a removed entity is assigned to nobody.
+        // What is left of a removed entity is assigned to nobody, and nobody is assigned what its agent does not know.
+        let known = known.filter(|entity| self.features(&node).has(entity.kind.feature()));
         let told = known.zip(state).map(|(entity, state)| Assignment {
             version: state.version.clone(),
             number: state.assignment,
@@ -236,6 +243,19 @@ impl Fleet {
             ledger: None,
         });
         self.tell(&node, entity, told);
+    }
+
+    /// The features of a node's agent changed: assigns what it knows now, and nothing else.
+    pub(super) fn features_changed(&mut self, node: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let target = TargetName::from(node);
+        let entities: Vec<EntityName> = self.entities_of_node.get(node).cloned().collect();
+        for entity in entities {
+            let state = self.boards.get(&entity).and_then(|board| board.target(&target)?.state.cloned());
+            self.tell_target(&entity, &target, state.as_ref());
+        }
     }
 
     /// Puts an assignment into a node's order, or removes it.

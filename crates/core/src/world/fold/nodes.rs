@@ -59,6 +59,7 @@ impl Fleet {
         let waits = |report: &Report| report.entities.values().any(|entity| !entity.waits_for.is_empty());
         let waited = self.reports.get(&name).is_some_and(|before| waits(&before.value)) || waits(&report);
         let other_ledger = self.ledger(&name) != report.ledger.as_ref();
+        let other_features = self.features(&name) != report.features;
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
@@ -68,6 +69,9 @@ impl Fleet {
         self.counting(&name, |fleet| fleet.reports.insert_mut(name.clone(), kept(report, revision)));
         if waited {
             self.waits_changed(&name);
+        }
+        if other_features {
+            self.features_changed(&name);
         }
         if other_ledger {
             self.order_changed(&name);
