@@ -319,3 +319,31 @@ async fn bad_params_are_refused_with_the_key_and_the_limit() {
     }
     assert!(admin.profiles("default").await.unwrap().items.is_empty());
 }
+
+#[tokio::test]
+async fn a_profile_that_an_entity_begins_to_use_is_not_deleted_at_the_same_moment() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let (mut deleted, mut used) = (0, 0);
+    for round in 0..40 {
+        let (profile, entity) = (format!("p-{round}"), format!("e-{round}"));
+        admin.patch_profile("default", &profile, &patch(&[("a", round)], None)).await.unwrap();
+        let spec = EntitySpec {
+            selector: "role=web".to_owned(),
+            profile: Some(profile.clone()),
+            policy: policy("1", "0s"),
+            ..EntitySpec::default()
+        };
+        let set = admin.set_entity("default", &entity, &spec);
+        let (set, delete) = if round % 2 == 0 {
+            tokio::join!(set, admin.delete_profile("default", &profile))
+        } else {
+            let (delete, set) = tokio::join!(admin.delete_profile("default", &profile), set);
+            (set, delete)
+        };
+        assert!(set.is_ok() != delete.is_ok(), "{round}: {set:?} {delete:?}");
+        assert_eq!(admin.profile("default", &profile).await.is_ok(), set.is_ok());
+        (deleted, used) = (deleted + usize::from(delete.is_ok()), used + usize::from(set.is_ok()));
+    }
+    assert_eq!(deleted + used, 40);
+}
