@@ -14,5 +14,6 @@ pub mod plural;
 pub mod random;
 pub mod selector;
 pub mod time;
+pub mod value;
 pub mod version;
 pub mod window;

@@ -22,7 +22,7 @@ use super::object::{Object, ObjectId};
 use super::version;
 use crate::ops::field_change;
 use crate::ops::freeze::FreezeNamespace;
-use crate::ops::scope::SlotScope;
+use crate::ops::scope::{ProfileScope, SlotScope};
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
@@ -130,7 +130,8 @@ impl Session {
                 done.note = self.paused(&object.id);
             }
             (ObjectId::Profile(name), Document::Profile(document)) => {
-                profile::set(transactor, namespace, actor, name, document.spec()).await?;
+                let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
+                profile::set(transactor, scope, document.spec()).await?;
             }
             (ObjectId::Slot(name), Document::Slot(document)) => {
                 let scope = SlotScope { namespace, slot: name, actor };
@@ -243,6 +244,7 @@ fn in_object(object: &Object, error: OpError) -> OpError {
             OpError::Refused { reason: format!("apply {object}: {what} does not exist"), hint: None }
         }
         other @ (OpError::Exists { .. }
+        | OpError::Differs { .. }
         | OpError::Forbidden { .. }
         | OpError::JoinToken(_)
         | OpError::Pki(_)
