@@ -10,6 +10,7 @@ use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
 use bellwether_core::records::order::Order;
 use bellwether_core::records::status::{FILES, StatusState};
 use bellwether_core::words::counter::Generation;
+use bellwether_core::words::feature::Feature;
 use bellwether_core::words::name::{EntityName, LedgerId, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
@@ -104,6 +105,7 @@ impl ReportBoard {
             ledger: self.ledger.as_ref().map(ToString::to_string),
             entities: entities.collect(),
             statuses: self.statuses(now),
+            features: Some(Feature::ALL.iter().map(ToString::to_string).collect()),
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         }

@@ -1,7 +1,7 @@
 //! The HTTP client of the API: typed calls over shared connections, with deadlines. It makes no decisions.
 
 mod access;
-mod calls;
+pub mod calls;
 mod connection;
 mod error;
 pub mod secret;

@@ -5,8 +5,10 @@
 
 pub mod client;
 pub mod consul;
+pub mod media;
 pub mod paths;
 pub mod problem;
 pub mod shape;
 pub mod v1;
+pub mod value;
 pub mod word;

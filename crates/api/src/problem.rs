@@ -22,6 +22,27 @@ pub struct Problem {
     /// Time after which a retry can succeed, in milliseconds; absent if a retry does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// With `conflict`: the value that differs from the expected one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictingValue>,
+}
+
+/// A value that differs from the one that a change expects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ConflictingValue {
+    /// Where it is: a JSON Pointer (RFC 6901) into the object, such as `/workers`.
+    pub pointer: String,
+    /// The value that is there; absent if there is none.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub value: Option<serde_json::Value>,
+    /// Revision of the object, 0 if it does not exist.
+    pub revision: u64,
+}
+
+/// Reads a member that is there, `null` included.
+fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(reader).map(Some)
 }
 
 /// Stable code of an error. Its meaning never changes.

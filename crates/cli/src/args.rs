@@ -40,7 +40,7 @@ pub(crate) use namespace::NamespaceVerb;
 pub(crate) use node::{DrainNodes, NodeChoice, NodeLogs, NodeVerb};
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
-pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
+pub(crate) use profile::{ActionVerb, Change, Expected, ProfileVerb};
 pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout, WaitFlags};
 pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};

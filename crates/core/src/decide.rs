@@ -3,6 +3,7 @@
 //! Every decider takes the whole world and `now`, never the event that woke it; deciding again after its
 //! verdict was committed writes nothing.
 
+pub mod agenda;
 pub mod drain;
 pub mod external;
 pub mod liveness;

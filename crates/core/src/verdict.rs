@@ -28,6 +28,29 @@ pub struct Changeset {
     pub events: Vec<EventDraft>,
 }
 
+/// A changeset with the records that were read for it: it is committed only if none of them has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GuardedChangeset {
+    /// What is written. Each written record is a guard itself.
+    pub changeset: Changeset,
+    /// The other records that were read; one that was missing must be missing still.
+    pub guards: Vec<AnyKey>,
+}
+
+impl From<Changeset> for GuardedChangeset {
+    fn from(changeset: Changeset) -> Self {
+        Self { changeset, guards: Vec::new() }
+    }
+}
+
+impl Changeset {
+    /// This changeset, committed only if these records have not changed.
+    #[must_use]
+    pub fn guarded_by<K: Into<AnyKey>>(self, guards: impl IntoIterator<Item = K>) -> GuardedChangeset {
+        GuardedChangeset { changeset: self, guards: guards.into_iter().map(Into::into).collect() }
+    }
+}
+
 /// One change of one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {

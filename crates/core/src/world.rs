@@ -8,7 +8,9 @@ pub mod fleet;
 pub(crate) mod fold;
 pub mod occupancy;
 pub mod tally;
+pub mod touched;
 pub mod version_resolution;
+pub mod version_uses;
 pub mod waits;
 mod why;
 
@@ -35,6 +37,8 @@ pub struct World {
     pub fleets: Map<Namespace, Fleet>,
     /// Freezes that apply in every namespace, by name.
     pub freezes: Map<FreezeName, Versioned<Freeze>>,
+    /// Revision of the last change to these freezes.
+    pub freezes_changed: Revision,
     /// The live servers, by name.
     pub servers: Map<ServerName, Versioned<Server>>,
     /// The leader among the servers.
@@ -78,7 +82,8 @@ impl World {
     /// Number of records. Events are not counted: memory holds the newest only.
     #[must_use]
     pub fn records(&self) -> usize {
-        let Self { revision: _, fleets, freezes, servers, leader, tokens, join_tokens } = self;
+        let Self { revision: _, freezes_changed: _, fleets, freezes, servers, leader, tokens, join_tokens } =
+            self;
         let own = [freezes.size(), servers.size(), leader.iter().count(), tokens.size(), join_tokens.size()];
         own.into_iter().sum::<usize>() + fleets.values().map(Fleet::records).sum::<usize>()
     }

@@ -226,6 +226,7 @@ fn report(name: &str, order: &Order) -> Report {
         ledger: None,
         entities: done.collect(),
         statuses: BTreeMap::new(),
+        features: None,
         deleted: BTreeMap::new(),
         received_at_ms: 0,
     }

@@ -151,6 +151,7 @@ async fn report(
             ledger: None,
             entities: BTreeMap::new(),
             statuses: BTreeMap::from([("configure".to_owned(), status)]),
+            features: None,
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         };

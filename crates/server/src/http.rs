@@ -15,6 +15,7 @@ mod freezes;
 mod handshakes;
 mod idle;
 mod input;
+mod json_change;
 pub mod limits;
 mod listen;
 mod logs;

@@ -5,9 +5,11 @@ pub mod apply;
 pub mod drain;
 pub mod entity;
 pub mod expect;
+mod expectation;
 pub mod external;
 mod field_change;
 pub mod freeze;
+pub mod json_change;
 pub mod log;
 pub mod namespace;
 pub mod node;
@@ -22,6 +24,7 @@ pub mod service;
 pub mod slot;
 pub mod token;
 
+use bellwether_api::problem::ConflictingValue;
 use bellwether_api::shape::{ShapeError, reason};
 use bellwether_core::records::event::EventDraft;
 
@@ -62,6 +65,16 @@ pub enum OpError {
     Moved {
         /// What was refused, and the revision found: fits after "cannot ".
         reason: String,
+        /// The next thing to try.
+        hint: String,
+    },
+    /// A value is not the expected one.
+    #[error("cannot {reason}")]
+    Differs {
+        /// What was refused, and the value found: fits after "cannot ".
+        reason: String,
+        /// Where it differs, and what is there.
+        conflict: ConflictingValue,
         /// The next thing to try.
         hint: String,
     },

@@ -1,20 +1,23 @@
-//! The reconcile loop: while this server leads, run every decider on the whole world, commit the verdicts, repeat.
+//! The reconcile loop: while this server leads, run every decider on what is due, commit the verdicts, repeat.
 //!
-//! A pass starts after each change, or when time requires it; deciders never learn which. A verdict larger than one
+//! A pass starts after each change, or when time requires it; deciders never learn which. An agenda per namespace says which
+//! entities are due. A verdict larger than one
 //! transaction is committed in slices, in order; the first failed commit ends the pass, and the next pass decides anew.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::table::{DECIDERS, Decider, DeciderContext, Decision};
-use bellwether_core::records::key::AnyKey;
+use bellwether_core::decide::agenda::{Agenda, Basis};
+use bellwether_core::decide::table::{DECIDERS, Decide, Decider, DeciderContext, RetentionLimits};
+use bellwether_core::records::key::Key;
 use bellwether_core::rollout::environment::Watch;
 use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
-use bellwether_core::words::name::{Namespace, ServerName};
+use bellwether_core::words::name::{EntityName, Namespace, ServerName};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::fail::{self, FailPoint};
 use tokio_util::sync::CancellationToken;
 
@@ -88,12 +91,13 @@ impl Reconciler {
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
+        let mut agendas = Agendas::default();
         let mut audience = Audience { since: self.transactor.now(), servers: BTreeMap::new() };
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
             let watch = Watch { since: audience.complete_since(&world, now), grace: self.grace() };
-            let pass = self.pass(&world, term, (watch, now)).await;
+            let pass = self.pass(&world, PassInputs { term, watch, now }, &mut agendas).await;
             self.metrics.passes.inc();
             let sleep = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
@@ -105,7 +109,7 @@ impl Reconciler {
                     Some(LOOK_AGAIN)
                 }
             };
-            // All arms only wait; the next pass examines everything.
+            // All arms only wait; the next pass examines everything that is due.
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
@@ -122,18 +126,20 @@ impl Reconciler {
         limits.suspect.plus(limits.reconnect).plus(Span::from_secs(TTL.as_secs()))
     }
 
-    /// One pass over all namespaces by a leader with this watch.
+    /// One pass over all namespaces.
     async fn pass(
         &self,
         world: &Arc<World>,
-        term: Term,
-        (watch, now): (Watch, Timestamp),
+        inputs: PassInputs,
+        agendas: &mut Agendas,
     ) -> Result<PassResult, CommitError> {
+        agendas.retain(|namespace, _| world.fleets.contains_key(namespace));
         let mut pass = PassResult::default();
         for namespace in world.fleets.keys() {
+            let agenda = agendas.entry(namespace.clone()).or_default();
             // Each decider sees the results of those before it.
             for decider in &DECIDERS {
-                pass.add(self.decide(decider, namespace, term, (watch, now)).await?);
+                pass.add(self.decide(decider, namespace, inputs, agenda).await?);
             }
         }
         Ok(pass)
@@ -142,85 +148,126 @@ impl Reconciler {
     /// Runs one decider on the world as it is now, with everything that the deciders before it wrote.
     async fn decide(
         &self,
-        entry: &Decider,
+        decider: &Decider,
         namespace: &Namespace,
-        term: Term,
-        (watch, now): (Watch, Timestamp),
+        inputs: PassInputs,
+        agenda: &mut Agenda,
     ) -> Result<PassResult, CommitError> {
-        let mut pass = PassResult::default();
         let world = self.transactor.world();
-        for Decision { guard, verdict } in
-            self.decisions(entry, (&world, namespace), term, (watch, now)).await?
-        {
-            let by = CommitContext { seen: guard.into_iter().map(AnyKey::from).collect(), ..decider(term) };
-            pass.add(match fail_points(entry) {
-                Some(points) => self.commit_between(points, &world, namespace, (by, verdict)).await?,
-                None => self.commit(&world, namespace, by, verdict).await?,
-            });
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
+        let decision = Pending { world: &world, namespace, inputs, kept: self.settings.kept };
+        match decider.decide {
+            Decide::Namespace(decide) => {
+                let verdict = decision.compute(count(fleet.targets.size()), decide).await?;
+                self.commit_between(decider, &decision, as_decider(inputs.term), verdict).await
+            }
+            Decide::Entity(decide) => {
+                let context = decision.context(fleet);
+                let (basis, due) = (Basis::of(&context), agenda.due(&context));
+                let boards = due.iter().filter_map(|entity| fleet.boards.get(entity));
+                let targets = boards.map(|board| board.counts().targets).sum();
+                let each = move |context: DeciderContext<'_>| {
+                    let verdict = |entity: EntityName| (decide(context, &entity), entity);
+                    due.into_iter().map(verdict).collect::<Vec<_>>()
+                };
+                let mut pass = PassResult::default();
+                for (verdict, entity) in decision.compute(targets, each).await? {
+                    let wake = if verdict.changesets.is_empty() { verdict.wake } else { Some(inputs.now) };
+                    let by = CommitContext {
+                        seen: vec![Key::Entity(entity.clone()).into()],
+                        ..as_decider(inputs.term)
+                    };
+                    pass.wrote |= self.commit_between(decider, &decision, by, verdict).await?.wrote;
+                    agenda.decided(&entity, wake);
+                }
+                agenda.complete(basis);
+                debug_assert_eq!(
+                    agenda.overlooked(&context, decide),
+                    None,
+                    "{}: an entity was due",
+                    decider.name
+                );
+                Ok(PassResult { wake: agenda.wake(), ..pass })
+            }
         }
-        Ok(pass)
     }
 
-    /// What a decider decides on a world.
-    async fn decisions(
+    /// Commits a verdict, passing the decider's fail points before and after if it changes anything.
+    async fn commit_between(
         &self,
-        entry: &Decider,
-        (world, namespace): (&Arc<World>, &Namespace),
-        term: Term,
-        (watch, now): (Watch, Timestamp),
-    ) -> Result<Vec<Decision>, CommitError> {
-        let (decide, kept) = (entry.decide, self.settings.kept);
-        let all = move |world: &World, namespace: &Namespace| match world.fleets.get(namespace) {
-            Some(fleet) => {
-                decide(DeciderContext { world, namespace, fleet, term, watch, kept, now }).collect()
-            }
-            None => Vec::new(),
-        };
-        let boards = world.fleets.get(namespace).into_iter().flat_map(|fleet| fleet.boards.values());
-        let targets: u64 = boards.map(|board| board.counts().targets).sum();
-        if targets <= DECIDED_INLINE {
-            return Ok(all(world, namespace));
+        decider: &Decider,
+        decision: &Pending<'_>,
+        by: CommitContext,
+        verdict: Verdict,
+    ) -> Result<PassResult, CommitError> {
+        let wake = verdict.wake;
+        if verdict.changesets.is_empty() {
+            return Ok(PassResult { wrote: false, wake });
         }
-        let (world, namespace) = (world.clone(), namespace.clone());
-        match tokio::task::spawn_blocking(move || all(&world, &namespace)).await {
-            Ok(decisions) => Ok(decisions),
+        let points = fail_points(decider);
+        points.iter().for_each(|[before, _]| fail::pass(*before));
+        let slices = slices(verdict.changesets);
+        self.transactor.commit_in_line(decision.world, decision.namespace, by, slices).await?;
+        points.iter().for_each(|[_, after]| fail::pass(*after));
+        Ok(PassResult { wrote: true, wake })
+    }
+}
+
+/// What all decisions of a pass share.
+#[derive(Debug, Clone, Copy)]
+struct PassInputs {
+    term: Term,
+    watch: Watch,
+    now: Timestamp,
+}
+
+/// The agenda of each namespace.
+type Agendas = BTreeMap<Namespace, Agenda>;
+
+/// A decision on one namespace of a world.
+struct Pending<'a> {
+    world: &'a Arc<World>,
+    namespace: &'a Namespace,
+    inputs: PassInputs,
+    kept: RetentionLimits,
+}
+
+impl Pending<'_> {
+    fn context<'a>(&'a self, fleet: &'a Fleet) -> DeciderContext<'a> {
+        let PassInputs { term, watch, now } = self.inputs;
+        let (world, namespace, kept) = (self.world, self.namespace, self.kept);
+        DeciderContext { world, namespace, fleet, term, watch, kept, now }
+    }
+
+    /// Computes it: on this task, or on a thread of its own if it reads many targets.
+    async fn compute<T: Default + Send + 'static>(
+        &self,
+        targets: u64,
+        decide: impl FnOnce(DeciderContext<'_>) -> T + Send + 'static,
+    ) -> Result<T, CommitError> {
+        if targets <= DECIDED_INLINE {
+            return Ok(self.compute_here(decide));
+        }
+        let (world, namespace) = (self.world.clone(), self.namespace.clone());
+        let (inputs, kept) = (self.inputs, self.kept);
+        let elsewhere =
+            move || Pending { world: &world, namespace: &namespace, inputs, kept }.compute_here(decide);
+        match tokio::task::spawn_blocking(elsewhere).await {
+            Ok(decided) => Ok(decided),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             // The server ends.
             Err(_) => Err(CommitError::Closed),
         }
     }
 
-    /// Commits a verdict, passing the fail points before and after if it changes anything.
-    async fn commit_between(
-        &self,
-        [before, after]: [FailPoint; 2],
-        world: &World,
-        namespace: &Namespace,
-        (by, verdict): (CommitContext, Verdict),
-    ) -> Result<PassResult, CommitError> {
-        if !verdict.changesets.is_empty() {
-            fail::pass(before);
-        }
-        let pass = self.commit(world, namespace, by, verdict).await?;
-        if pass.wrote {
-            fail::pass(after);
-        }
-        Ok(pass)
+    fn compute_here<T: Default>(&self, decide: impl FnOnce(DeciderContext<'_>) -> T) -> T {
+        let fleet = self.world.fleets.get(self.namespace);
+        fleet.map(|fleet| decide(self.context(fleet))).unwrap_or_default()
     }
+}
 
-    async fn commit(
-        &self,
-        world: &World,
-        namespace: &Namespace,
-        by: CommitContext,
-        verdict: Verdict,
-    ) -> Result<PassResult, CommitError> {
-        if verdict.changesets.is_empty() {
-            return Ok(PassResult { wrote: false, wake: verdict.wake });
-        }
-        self.transactor.commit_in_line(world, namespace, by, slices(verdict.changesets)).await?;
-        Ok(PassResult { wrote: true, wake: verdict.wake })
-    }
+fn count(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
 }
 
 /// The points at which tests kill the process, before and after a decider's commits.
@@ -267,7 +314,7 @@ pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
 }
 
 /// The context of a decider's commit in this term.
-pub(crate) fn decider(term: Term) -> CommitContext {
+pub(crate) fn as_decider(term: Term) -> CommitContext {
     CommitContext { term: Some(term), ..CommitContext::decider() }
 }
 

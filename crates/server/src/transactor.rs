@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::records::key::AnyKey;
-use bellwether_core::verdict::Changeset;
+use bellwether_core::verdict::{Changeset, GuardedChangeset};
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::words::time::Timestamp;
@@ -190,16 +190,17 @@ impl Transactor {
         Ok(())
     }
 
-    /// Runs a transaction: `decide` reads the fleet and returns a changeset, which is committed; after a conflict it decides
-    /// again on the newer world. Without a changeset nothing is committed.
+    /// Runs a transaction: `decide` reads the fleet and returns a changeset, which is committed unless a record that it writes
+    /// or is guarded by has changed; after such a conflict it decides again on the newer world. Without a changeset nothing is
+    /// committed.
     ///
     /// # Errors
     /// The refusal of `decide`, or the [`CommitError`].
-    pub async fn change<T, E: From<CommitError>>(
+    pub async fn change<T, E: From<CommitError>, C: Into<GuardedChangeset>>(
         &self,
         namespace: &Namespace,
         actor: &Actor,
-        mut decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<Changeset>, T), E>,
+        mut decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<C>, T), E>,
     ) -> Result<T, E> {
         let empty = Fleet::default();
         let mut tries = 0;
@@ -207,14 +208,15 @@ impl Transactor {
             let world = self.world();
             let fleet = world.fleets.get(namespace).unwrap_or(&empty);
             let (changeset, answer) = decide(&world, fleet, self.now())?;
-            let Some(changeset) = changeset else { return Ok(answer) };
+            let Some(guarded) = changeset else { return Ok(answer) };
+            let guarded: GuardedChangeset = guarded.into();
             if let Some(draft) = &self.draft {
-                draft.collect(namespace, changeset);
+                draft.collect(namespace, guarded);
                 return Ok(answer);
             }
             tries += 1;
-            match self.commit(&world, namespace, CommitContext::person(actor.clone()), vec![changeset]).await
-            {
+            let by = CommitContext { seen: guarded.guards, ..CommitContext::person(actor.clone()) };
+            match self.commit(&world, namespace, by, vec![guarded.changeset]).await {
                 Ok(_) => return Ok(answer),
                 Err(CommitError::Conflict) if tries < TRIES => {
                     self.wait_for_revision(world.revision.next()).await;

@@ -186,6 +186,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         ledger: Some(node.ledger().to_string()),
         entities: entities.collect(),
         statuses: BTreeMap::new(),
+        features: None,
         deleted: BTreeMap::new(),
         received_at_ms: 0,
     }

@@ -140,6 +140,7 @@ mod tests {
                 detail: "cannot take it".to_owned(),
                 hint: None,
                 retry_after_ms: None,
+                conflict: None,
             };
             answer.unwrap_or(Ok(())).map_err(|code| CallError::Problem(refused(code)))
         }

@@ -41,7 +41,14 @@ mod tests {
 
     fn turned_away(retry_after_ms: Option<u64>) -> CallError {
         let detail = "cannot take the request: too many at once".to_owned();
-        CallError::Problem(Problem { status: 503, code: Code::Store, detail, hint: None, retry_after_ms })
+        CallError::Problem(Problem {
+            status: 503,
+            code: Code::Store,
+            detail,
+            hint: None,
+            retry_after_ms,
+            conflict: None,
+        })
     }
 
     #[test]

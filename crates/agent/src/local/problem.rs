@@ -13,7 +13,14 @@ impl LocalFailure {
     /// A failure with this code; `detail` is what failed and why.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         let status = code.status();
-        Self(Problem { status, code, detail: detail.into(), hint: None, retry_after_ms: None })
+        Self(Problem {
+            status,
+            code,
+            detail: detail.into(),
+            hint: None,
+            retry_after_ms: None,
+            conflict: None,
+        })
     }
 }
 

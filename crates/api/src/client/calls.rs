@@ -7,7 +7,7 @@ mod freezes;
 mod namespaces;
 pub(super) mod nodes;
 mod pauses;
-mod profiles;
+pub mod profiles;
 mod rollouts;
 mod services;
 mod slots;

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use super::access::{Access, Identity};
 use super::error::{CallError, UnreachableCause};
 use super::tls;
+use crate::media;
 use crate::paths::CONSISTENCY;
 use crate::problem::{Code, Problem};
 
@@ -45,8 +46,10 @@ pub struct Client {
     bearer: Option<Arc<HeaderValue>>,
     tls: rustls::ClientConfig,
     is_consistent: bool,
-    /// The revision that the object of a change must have.
+    /// The revision that the object of a change must have, 0 if it must not exist.
     only_at: Option<u64>,
+    /// Media type of request bodies.
+    media: &'static str,
 }
 
 impl Client {
@@ -117,7 +120,7 @@ impl Client {
             // The server does not ping agents; their requests show that they are alive.
             .http2_keep_alive_while_idle(is_machine)
             .build(connector);
-        Self { base, http, bearer, tls, is_consistent: false, only_at: None }
+        Self { base, http, bearer, tls, is_consistent: false, only_at: None, media: media::JSON }
     }
 
     /// A client of another server, by TLS, with the same identity. It shares the TLS sessions of this one, so
@@ -150,10 +153,16 @@ impl Client {
         Self { is_consistent: true, ..self }
     }
 
-    /// The same client for changes of an object that is at this revision, and no other.
+    /// The same client for changes of an object that is at this revision, and no other; 0 for one that does not exist.
     #[must_use]
     pub fn only_at(&self, revision: u64) -> Self {
         Self { only_at: Some(revision), ..self.clone() }
+    }
+
+    /// The same client for bodies of this media type.
+    #[must_use]
+    pub(super) fn of_media(&self, media: &'static str) -> Self {
+        Self { media, ..self.clone() }
     }
 
     /// Address of the server.
@@ -266,14 +275,16 @@ impl Client {
         let uri = format!("{}{path}{consistency}", self.base);
         let mut builder = Request::builder().method(method).uri(uri);
         if !body.is_empty() {
-            builder = builder.header(header::CONTENT_TYPE, "application/json");
+            builder = builder.header(header::CONTENT_TYPE, self.media);
         }
         if let Some(bearer) = &self.bearer {
             builder = builder.header(header::AUTHORIZATION, HeaderValue::clone(bearer));
         }
-        if let Some(revision) = self.only_at {
-            builder = builder.header(header::IF_MATCH, format!("\"{revision}\""));
-        }
+        builder = match self.only_at {
+            Some(0) => builder.header(header::IF_NONE_MATCH, "*"),
+            Some(revision) => builder.header(header::IF_MATCH, format!("\"{revision}\"")),
+            None => builder,
+        };
         builder
             .body(Full::new(body))
             .map_err(|error| CallError::Setup { what: path.to_owned(), reason: error.to_string() })

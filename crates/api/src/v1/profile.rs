@@ -75,9 +75,13 @@ pub struct ProfilePatch {
     /// Keys of params to remove; each must exist.
     #[serde(default)]
     pub remove: Vec<String>,
-    /// Number of the newest revision that the change is based on, 0 if there is none; not checked if absent.
-    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
-    pub reference: Option<u64>,
+    /// Params that must have these values; otherwise nothing changes.
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    #[schema(value_type = Object)]
+    pub if_equal: Params,
+    /// Keys of params that must not exist; otherwise nothing changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub if_absent: Vec<String>,
     /// Reason for the change, recorded in the history.
     #[serde(default)]
     pub reason: String,
@@ -90,9 +94,10 @@ pub struct ProfileSpec {
     /// All params of the new revision.
     #[schema(value_type = Object)]
     pub params: Params,
-    /// Number of the newest revision that the change is based on, 0 if there is none; not checked if absent.
-    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
-    pub reference: Option<u64>,
+    /// All params that the profile must have; otherwise nothing changes. Not compared if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub if_equal: Option<Params>,
     /// Reason for the change, recorded in the history.
     #[serde(default)]
     pub reason: String,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bellwether_core::records::report as core;
 use bellwether_core::words::counter::{AssignmentNumber, Generation};
+use bellwether_core::words::feature::{Feature, Features};
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub struct Report {
     pub agent_version: String,
     /// Generation of the order that the node has accepted.
     pub generation: u64,
+    /// Features of the agent; those of the first release if absent. What an agent does not have is not in its order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<BTreeSet<String>>,
     /// The agent's ledger, a DNS label; another one means that the agent lost the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
@@ -141,6 +145,7 @@ impl From<&core::Report> for Report {
             node: from.node.to_string(),
             agent_version: from.agent_version.clone(),
             generation: from.generation.get(),
+            features: Some(from.features.iter().map(|feature| feature.to_string()).collect()),
             ledger: from.ledger.as_ref().map(ToString::to_string),
             entities: map_from(entities),
             statuses: map_from(statuses),
@@ -173,6 +178,10 @@ impl TryFrom<Report> for core::Report {
             received_at: Timestamp::from_millis(from.received_at_ms),
             agent_version: from.agent_version.chars().take(64).collect(),
             generation: Generation::new(from.generation),
+            // Features of later builds are of no use to this one.
+            features: from.features.map_or_else(Features::default, |features| {
+                features.iter().filter_map(|feature| Feature::named(feature)).collect()
+            }),
             ledger: read_some("ledger", from.ledger.as_deref())?,
             entities: try_map_from(entities)?,
             statuses: try_map_from(statuses)?,

@@ -204,6 +204,7 @@ impl Agent {
             ledger: None,
             entities: done.collect(),
             statuses: BTreeMap::new(),
+            features: None,
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         }

@@ -29,6 +29,21 @@ pub(crate) enum ProfileVerb {
         #[arg(required = true, value_name = "KEY=VALUE")]
         params: Vec<String>,
         #[command(flatten)]
+        expected: Expected,
+        /// Change only if the profile has none of these parameters; else exit 6 and change nothing
+        #[arg(long, conflicts_with = "value")]
+        if_absent: bool,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Add parameters to a profile that it does not have, creating the profile if needed
+    Add {
+        #[command(flatten)]
+        of: ProfileName,
+        /// Parameter; a value that is valid JSON is stored as JSON, any other as text
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        params: Vec<String>,
+        #[command(flatten)]
         change: Change,
     },
     /// Remove parameters from a profile
@@ -39,6 +54,21 @@ pub(crate) enum ProfileVerb {
         #[arg(required = true, value_name = "KEY")]
         keys: Vec<String>,
         #[command(flatten)]
+        expected: Expected,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Change parameters of a profile as a JSON Patch (RFC 6902) describes it
+    Patch {
+        #[command(flatten)]
+        of: ProfileName,
+        /// File with the JSON Patch, an array of operations; `-` reads stdin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Read a JSON Merge Patch (RFC 7396) instead: an object whose members replace the parameters, null removes one
+        #[arg(long)]
+        merge: bool,
+        #[command(flatten)]
         change: Change,
     },
     /// Replace all parameters of a profile with those in a file
@@ -48,6 +78,9 @@ pub(crate) enum ProfileVerb {
         /// File with one JSON object; `-` reads stdin
         #[arg(short, long)]
         file: PathBuf,
+        /// Change only if all parameters are those of this file; else exit 6 and change nothing
+        #[arg(long, value_name = "FILE")]
+        if_file: Option<PathBuf>,
         #[command(flatten)]
         change: Change,
     },
@@ -84,12 +117,20 @@ pub(crate) struct ProfileName {
     pub(crate) name: String,
 }
 
+/// The value that a parameter must have.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Expected {
+    /// Change only if the parameter has this value, read as VALUE in KEY=VALUE; for one parameter; else exit 6 and change nothing
+    #[arg(long = "if", value_name = "VALUE")]
+    pub(crate) value: Option<String>,
+}
+
 /// How a profile is changed.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Change {
     /// Change only if this is the newest revision, 0 for a new profile; else exit 6 and change nothing
-    #[arg(long = "ref", value_name = "REVISION", value_parser = super::number::whole::<u64>)]
-    pub(crate) reference: Option<u64>,
+    #[arg(long, value_name = "REVISION", value_parser = super::number::whole::<u64>)]
+    pub(crate) if_revision: Option<u64>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,

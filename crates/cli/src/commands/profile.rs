@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::calls::profiles::JsonChange;
+use bellwether_api::client::{CallError, Client};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileRevision, ProfileSpec};
 use bellwether_api::v1::rollout::NewRollout;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::args::{Change, ProfileVerb};
+use crate::args::{Change, Expected, ProfileVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -21,6 +23,13 @@ use crate::show::time::date;
 
 /// Longest file of parameters, in bytes: more than any profile may have.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// What to write as a JSON Patch.
+const PATCH_EXAMPLE: &str =
+    "write a list of operations, like [{\"op\": \"add\", \"path\": \"/workers\", \"value\": 4}]";
+
+/// What to write as a JSON Merge Patch.
+const MERGE_EXAMPLE: &str = "write one JSON object, like {\"workers\": 4, \"name\": null}";
 
 pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
@@ -40,29 +49,40 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
             })?;
         }
         ProfileVerb::Get { of, revision, key } => get(context, &of.name, revision, key).await?,
-        ProfileVerb::Set { of, params, change } => {
-            let before = latest(context, &of.name).await?;
-            let (reference, why) = (change.reference, change.reason.clone());
-            let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, reason: why };
-            let profile_revision = client.patch_profile(namespace, &of.name, &patch).await?;
-            report(context, before, &profile_revision);
-            changed(context, &profile_revision, &change).await?;
+        ProfileVerb::Set { of, params, expected, if_absent, change } => {
+            let set = pairs(&params)?;
+            let if_absent = if if_absent { set.keys().cloned().collect() } else { Vec::new() };
+            let if_equal = expected_of(set.keys(), expected)?;
+            let patch = ProfilePatch { set, if_equal, if_absent, ..ProfilePatch::default() };
+            written(context, &of.name, patch, &change).await?;
         }
-        ProfileVerb::Remove { of, keys, change } => {
-            let before = latest(context, &of.name).await?;
-            let (reference, why) = (change.reference, change.reason.clone());
-            let patch = ProfilePatch { set: Params::new(), remove: keys, reference, reason: why };
-            let profile_revision = client.patch_profile(namespace, &of.name, &patch).await?;
-            report(context, before, &profile_revision);
-            changed(context, &profile_revision, &change).await?;
+        ProfileVerb::Add { of, params, change } => {
+            let set = pairs(&params)?;
+            let if_absent = set.keys().cloned().collect();
+            let patch = ProfilePatch { set, if_absent, ..ProfilePatch::default() };
+            written(context, &of.name, patch, &change).await?;
         }
-        ProfileVerb::Replace { of, file, change } => {
+        ProfileVerb::Remove { of, keys, expected, change } => {
+            let if_equal = expected_of(keys.iter(), expected)?;
+            let patch = ProfilePatch { remove: keys, if_equal, ..ProfilePatch::default() };
+            written(context, &of.name, patch, &change).await?;
+        }
+        ProfileVerb::Patch { of, file, merge, change } => {
+            let document = document(&file, if merge { MERGE_EXAMPLE } else { PATCH_EXAMPLE })?;
+            let json = if merge { JsonChange::Merge(document) } else { JsonChange::Patch(document) };
             let before = latest(context, &of.name).await?;
-            let (reference, why) = (change.reference, change.reason.clone());
-            let spec = ProfileSpec { params: from_file(&file)?, reference, reason: why };
-            let profile_revision = client.set_profile(namespace, &of.name, &spec).await?;
-            report(context, before, &profile_revision);
-            changed(context, &profile_revision, &change).await?;
+            let client = change.client(context);
+            let revision = client.change_profile(namespace, &of.name, &json, &change.reason).await?;
+            report(context, before, &revision);
+            changed(context, &revision, &change).await?;
+        }
+        ProfileVerb::Replace { of, file, if_file, change } => {
+            let if_equal = if_file.as_deref().map(from_file).transpose()?;
+            let spec = ProfileSpec { params: from_file(&file)?, if_equal, reason: change.reason.clone() };
+            let before = latest(context, &of.name).await?;
+            let revision = change.client(context).set_profile(namespace, &of.name, &spec).await?;
+            report(context, before, &revision);
+            changed(context, &revision, &change).await?;
         }
         ProfileVerb::History { of } => history(context, &of.name).await?,
         ProfileVerb::Diff { of, from, to } => diff(context, &of.name, from, to).await?,
@@ -74,6 +94,35 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+impl Change {
+    /// The client for it: with its condition on the revision, if it has one.
+    fn client(&self, context: &Context) -> Client {
+        self.if_revision.map_or_else(|| context.client.clone(), |revision| context.client.only_at(revision))
+    }
+}
+
+/// Changes single parameters, and reports the revision.
+async fn written(context: &Context, name: &str, patch: ProfilePatch, change: &Change) -> Result<(), Failure> {
+    let before = latest(context, name).await?;
+    let patch = ProfilePatch { reason: change.reason.clone(), ..patch };
+    let revision = change.client(context).patch_profile(&context.namespace, name, &patch).await?;
+    report(context, before, &revision);
+    changed(context, &revision, change).await
+}
+
+/// The parameter and value that `--if` expects.
+fn expected_of<'a>(
+    mut keys: impl Iterator<Item = &'a String>,
+    expected: Expected,
+) -> Result<Params, Failure> {
+    let Some(value) = expected.value else { return Ok(Params::new()) };
+    match (keys.next(), keys.next()) {
+        (Some(key), None) => Ok(Params::from([(key.clone(), parameter_value(&value))])),
+        _ => Err(Failure::usage("read --if: it is for one parameter")
+            .hint("for several, use a JSON Patch with tests: bellwether profile patch PROFILE FILE")),
+    }
 }
 
 async fn profile_revision(
@@ -250,15 +299,20 @@ fn pairs(texts: &[String]) -> Result<Params, Failure> {
                 .hint("bellwether profile set web workers=4 name=front")
         };
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        if params.insert(key.to_owned(), value).is_some() {
+        if params.insert(key.to_owned(), parameter_value(value)).is_some() {
             return Err(Failure::usage(format!("set {key} twice")));
         }
     }
     Ok(params)
 }
 
-fn from_file(path: &Path) -> Result<Params, Failure> {
+/// A value as typed: JSON if it is valid JSON, otherwise text.
+fn parameter_value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// The JSON of a file or of stdin.
+fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Result<T, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
     let mut text = String::new();
     let source: Box<dyn Read> = if path == Path::new("-") {
@@ -267,6 +321,9 @@ fn from_file(path: &Path) -> Result<Params, Failure> {
         Box::new(std::fs::File::open(path).map_err(|error| failed(&error))?)
     };
     source.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
-    serde_json::from_str(&text)
-        .map_err(|error| failed(&error).hint("write one JSON object, like {\"workers\": 4}"))
+    serde_json::from_str(&text).map_err(|error| failed(&error).hint(example))
+}
+
+fn from_file(path: &Path) -> Result<Params, Failure> {
+    document(path, "write one JSON object, like {\"workers\": 4}")
 }

@@ -84,8 +84,10 @@ async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
         let sections = sections(&place, name, *port);
         place.start_agent(name, &sections);
     }
-    let first =
-        ok(&place, &["profile", "set", "web", "greeting=hello", "limits/connections=64", "--ref", "0"]);
+    let first = ok(
+        &place,
+        &["profile", "set", "web", "greeting=hello", "limits/connections=64", "--if-revision", "0"],
+    );
     assert_eq!(first, "web@1");
     ok(&place, &["entity", "set", "web", "--selector", "role=web", "--profile", "web", "--batch", "100%"]);
     ok(&place, &["entity", "set", "web", "--soak", "500ms"]);
@@ -140,7 +142,7 @@ async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
     assert_eq!(again.status.code(), Some(7), "{}", text(&again.stderr));
     let diff = ok(&place, &["profile", "diff", "web", "2", "3"]);
     assert_eq!(diff, "- greeting=\"good day\"\n+ greeting=\"closed\"\n+ status=503");
-    let lost = place.run(&["profile", "set", "web", "greeting=late", "--ref", "4"]);
+    let lost = place.run(&["profile", "set", "web", "greeting=late", "--if-revision", "4"]);
     assert_eq!(lost.status.code(), Some(6));
     assert!(text(&lost.stderr).contains("it is at revision 5"), "{}", text(&lost.stderr));
 }

@@ -54,10 +54,10 @@ impl Written {
             let set = [("filler", serde_json::json!(self.filler)), ("n", serde_json::json!(value))];
             let patch = ProfilePatch {
                 set: set.map(|(key, value)| (key.to_owned(), value)).into(),
-                reference: Some(follows),
                 ..ProfilePatch::default()
             };
-            let writing = client.patch_profile("default", &self.profile, &patch);
+            let client_at = client.only_at(follows);
+            let writing = client_at.patch_profile("default", &self.profile, &patch);
             match tokio::time::timeout(CALL, writing).await {
                 Ok(Ok(profile_revision)) => {
                     follows = profile_revision.revision;

@@ -27,6 +27,20 @@ pub enum CatalogueChange {
     Removed(ServiceName, NodeName, InstanceName),
 }
 
+impl CatalogueChange {
+    /// The service whose instances it changes.
+    #[must_use]
+    pub const fn service(&self) -> Option<&ServiceName> {
+        match self {
+            Self::ServiceKnown(service)
+            | Self::ServiceForgotten(service)
+            | Self::Removed(service, _, _)
+            | Self::Put(service, _) => Some(service),
+            Self::Host(_, _) => None,
+        }
+    }
+}
+
 /// The newest changes, and the revision from which they are complete.
 #[derive(Debug, Clone, Default)]
 pub struct CatalogueLog {

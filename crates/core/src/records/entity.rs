@@ -7,6 +7,7 @@ use super::external::StalenessLimits;
 use super::policy::Policy;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{RequestNumber, RolloutNumber};
+use crate::words::feature::Feature;
 use crate::words::label::Labels;
 use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
 use crate::words::selector::Selector;
@@ -76,6 +77,18 @@ pub enum EntityKind {
     Profile(ProfileName),
     /// The node runs this action of its own catalogue, once per version; a version is `action@number`.
     Action(ActionName),
+}
+
+impl EntityKind {
+    /// The feature that the agents of its targets need.
+    #[must_use]
+    pub const fn feature(&self) -> Feature {
+        match self {
+            Self::Version => Feature::Versions,
+            Self::Profile(_) => Feature::Files,
+            Self::Action(_) => Feature::Actions,
+        }
+    }
 }
 
 /// A request for a version, made by a person.

@@ -131,6 +131,12 @@ impl Policy {
         settle: DEFAULT_SETTLE,
     });
 
+    /// Whether it has hooks or a monitor to ask during a rollout.
+    #[must_use]
+    pub fn asks_hooks(&self) -> bool {
+        self.monitor.is_some() || !self.hooks.is_empty()
+    }
+
     /// The policy that a draft describes.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use super::status::Status;
 use crate::records::evidence::Evidence;
 use crate::words::counter::{AssignmentNumber, Generation};
+use crate::words::feature::Features;
 use crate::words::name::{Category, EntityName, LedgerId, NodeName, ServiceName};
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
@@ -28,6 +29,8 @@ pub struct Report {
     pub agent_version: String,
     /// Generation of the order that the agent had accepted.
     pub generation: Generation,
+    /// Features of the agent: what it does not have is not in its order.
+    pub features: Features,
     /// The agent's ledger: another one means that it lost the one before.
     pub ledger: Option<LedgerId>,
     /// Entities that the node has a recipe for, or was assigned a version of.

@@ -279,6 +279,10 @@ impl Board {
         &self.tree
     }
 
+    pub(crate) fn shared_entity(&self) -> Arc<Entity> {
+        self.entity.clone()
+    }
+
     pub(crate) fn shared_progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }

@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::tally::NodeTally;
+use super::touched::TouchIndex;
+use super::version_uses::VersionUses;
 use super::waits::WaitIndex;
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::CatalogueLog;
@@ -27,7 +29,7 @@ use crate::records::versioned::Versioned;
 use crate::records::wait_cycle::WaitCycles;
 use crate::rollout::board::Board;
 use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequence};
-use crate::words::map::{Map, Set};
+use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
@@ -82,6 +84,8 @@ pub struct Fleet {
     pub answers: Map<EntityName, Versioned<HookAnswers>>,
     /// Freezes of this namespace.
     pub freezes: Map<FreezeName, Versioned<Freeze>>,
+    /// Revision of the last change to these freezes.
+    pub freezes_changed: Revision,
     /// Pauses of several nodes, by name.
     pub pauses: Map<PauseName, Versioned<NodePause>>,
     /// Slots that are configured, held, or have been.
@@ -100,8 +104,18 @@ pub struct Fleet {
     pub oldest_event: Sequence,
     /// By entity: its board, folded for the rollout decider.
     pub boards: Map<EntityName, Board>,
-    /// By entity: revision of the last change to it, its targets or their reports.
-    pub touched: Map<EntityName, Revision>,
+    /// By entity: revision of the last change to it, its targets, their reports or the services it needs.
+    pub touched: TouchIndex,
+    /// By node: the entities of which it is a target.
+    pub entities_of_node: MultiMap<NodeName, EntityName>,
+    /// By profile: its entities.
+    pub entities_of_profile: MultiMap<ProfileName, EntityName>,
+    /// By service: the entities whose policy needs it.
+    pub entities_that_need: MultiMap<EntityName, EntityName>,
+    /// Entities with hooks and a rollout in progress.
+    pub hooked: Set<EntityName>,
+    /// Numbered versions in use.
+    pub version_uses: VersionUses,
     /// The desired content of each node's order.
     pub contents: Map<NodeName, OrderContent>,
     /// Nodes whose stored order differs from the desired content.
@@ -114,6 +128,8 @@ pub struct Fleet {
     pub tally: NodeTally,
     /// Time at which the next status of each node becomes silent, for nodes with such a status.
     pub silences: Set<(Timestamp, NodeName)>,
+    /// Revision at which all indexes were built from the records; zero for a namespace that began empty.
+    pub loaded: Revision,
     /// While the world is being loaded, indexes wait until all records are present.
     pub(super) loading: bool,
 }

@@ -1,6 +1,7 @@
 //! Folds one change into the world: records into their maps, and the consequences into the indexes.
 
 mod entities;
+mod entity_indexes;
 mod indexes;
 mod node_class;
 mod nodes;
@@ -42,7 +43,10 @@ impl Fleet {
             }
             Record::Controllers(name, controllers) => self.put_controllers(&name, controllers, revision),
             Record::HookAnswers(name, answers) => self.put_answers(&name, answers, revision),
-            Record::Freeze(freeze) => self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision)),
+            Record::Freeze(freeze) => {
+                self.freezes_changed = revision;
+                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
             }
@@ -74,6 +78,7 @@ impl Fleet {
             Key::Controllers(name) => self.delete_controllers(name),
             Key::HookAnswers(name) => self.delete_answers(name, revision),
             Key::Freeze(name) => {
+                self.freezes_changed = revision;
                 self.freezes.remove_mut(name);
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),

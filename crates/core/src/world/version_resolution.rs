@@ -1,7 +1,6 @@
 //! Version resolution: the revisions of a profile, the version that a request means, and which revisions may
 //! be removed. Decides nothing about rollouts.
 
-use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -162,43 +161,22 @@ impl Fleet {
 
     /// The entities that use a profile.
     pub fn entities_of<'a>(&'a self, name: &'a ProfileName) -> impl Iterator<Item = &'a Entity> {
-        let all = self.entities.values().map(|kept| &*kept.value);
-        all.filter(move |entity| matches!(&entity.kind, EntityKind::Profile(profile) if profile == name))
+        self.entities_of_profile
+            .get(name)
+            .filter_map(|entity| self.entities.get(entity))
+            .map(|kept| &*kept.value)
     }
 
     /// The revisions of a profile that can be removed when one more is written: older than the newest
     /// [`REVISIONS_KEPT`], counting that one, and neither run, assigned, requested nor a version to roll back
-    /// to. Linear in the size of the fleet, if there are any so old.
+    /// to. Costs time in proportion to the revisions.
     #[must_use]
     pub fn forgettable(&self, name: &ProfileName) -> Vec<ProfileRevisionNumber> {
         let mut old: Vec<ProfileRevisionNumber> =
             self.revisions_of(name).map(|profile_revision| profile_revision.number).collect();
         old.truncate((old.len() + 1).saturating_sub(REVISIONS_KEPT));
-        if !old.is_empty() {
-            let used = self.used(name);
-            old.retain(|number| !used.contains(number));
-        }
+        old.retain(|number| !self.version_uses.has(&ProfileRevision::version_of(name, *number)));
         old
-    }
-
-    fn used(&self, name: &ProfileName) -> BTreeSet<ProfileRevisionNumber> {
-        let number = |version: &Version| ProfileRevision::number_in(name, version);
-        let mut used: BTreeSet<ProfileRevisionNumber> = BTreeSet::new();
-        for entity in self.entities_of(name) {
-            used.extend(entity.wanted.iter().filter_map(|wanted| number(&wanted.version)));
-            let progress = self.progresses.get(&entity.name).map(|kept| &*kept.value);
-            used.extend(progress.into_iter().flat_map(Progress::moving).filter_map(number));
-            let board = self.boards.get(&entity.name);
-            let rollout = board.and_then(|board| board.rollout());
-            used.extend(rollout.iter().filter_map(|rollout| number(&rollout.version)));
-            let targets = board.into_iter().flat_map(|board| board.targets());
-            used.extend(targets.filter_map(|target| number(&target.state?.version)));
-        }
-        let assigned = self.contents.values().flat_map(|content| content.entities.values());
-        used.extend(assigned.filter_map(|assigned| number(&assigned.version)));
-        let said = self.reports.values().flat_map(|kept| kept.value.entities.values());
-        used.extend(said.filter_map(|said| number(said.running.as_ref()?)));
-        used
     }
 }
 

@@ -10,7 +10,7 @@ use bellwether_core::words::name::{EntityName, TargetName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::call_spec::{FinishedCall, HookCallKey};
-use crate::reconcile::decider;
+use crate::reconcile::as_decider;
 use crate::records::commit::CommitError;
 use crate::transactor::{CommitContext, Transactor};
 
@@ -52,7 +52,7 @@ pub(super) async fn remember(
             events.push(EventDraft { kind: "target.gone", subject, before: None, after: None, cause });
             writes.push(Write::delete(Key::ExternalTarget(entity.clone(), target)));
         }
-        let by = CommitContext { seen: vec![Key::Entity(entity.clone()).into()], ..decider(term) };
+        let by = CommitContext { seen: vec![Key::Entity(entity.clone()).into()], ..as_decider(term) };
         tries += 1;
         match transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
             Ok(_) => return Ok(failed),

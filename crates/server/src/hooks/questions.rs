@@ -30,9 +30,10 @@ pub(super) struct PendingQuestions {
 pub(super) fn look(world: &World, now: Timestamp) -> PendingQuestions {
     let mut look = PendingQuestions::default();
     for (namespace, fleet) in &world.fleets {
-        let hooked = fleet.boards.iter().filter(|(_, board)| has_hooks(&board.entity().policy));
-        for (entity, board) in hooked {
-            look.add(world, (namespace, entity), board, now);
+        for entity in fleet.hooked.iter() {
+            if let Some(board) = fleet.boards.get(entity) {
+                look.add(world, (namespace, entity), board, now);
+            }
         }
     }
     look
@@ -65,15 +66,6 @@ impl PendingQuestions {
             self.questions.push((spec, environment.answers.clone()));
         }
     }
-}
-
-fn has_hooks(policy: &Policy) -> bool {
-    let hooks = &policy.hooks;
-    policy.monitor.is_some()
-        || hooks.selection.is_some()
-        || hooks.approval.is_some()
-        || hooks.monitoring.is_some()
-        || hooks.removal.is_some()
 }
 
 fn hook_of(policy: &Policy, asked: HookPurpose) -> Option<(&Hook, MonitorSource)> {

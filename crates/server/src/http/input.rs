@@ -12,8 +12,8 @@ use bellwether_core::words::name::{
     Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServiceName, SlotName,
 };
 use bytes::Bytes;
-use http::Method;
 use http::request::Parts;
+use http::{HeaderValue, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,12 +27,17 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
+        let bytes = body(request, state).await?;
         if bytes.is_empty() {
             return Err(ShapeError::at("body", "empty; send a JSON object, such as {}").into());
         }
         parse(&bytes).map(Self)
     }
+}
+
+/// The bytes of a body.
+pub(crate) async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
+    Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))
 }
 
 /// A JSON body whose fields are all optional; it may be empty. Routes that take one are registered as
@@ -42,7 +47,7 @@ pub(crate) struct OptionalBody<T>(pub(crate) T);
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
+        let bytes = body(request, state).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
 }
@@ -52,6 +57,11 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(ShapeError::at("the body", "expected a JSON object, found a list").into());
     }
+    parse_any(bytes)
+}
+
+/// A JSON value of any kind.
+pub(crate) fn parse_any<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let place = error.path().to_string();
@@ -143,6 +153,22 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         let revision = text.and_then(|text| text.parse().ok()).map(Revision::new);
         let refused = || ShapeError::at("If-Match", "expected one revision in quotes, such as \"42\"").into();
         revision.map(|revision| Self(Some(revision))).ok_or_else(refused)
+    }
+}
+
+/// The header `If-Match` with the number of a revision, or `If-None-Match: *`, which stands for 0; none if both are absent.
+pub(crate) struct AtRevision(pub(crate) Option<u64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for AtRevision {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let IfMatch(revision) = IfMatch::from_request_parts(parts, state).await?;
+        match (revision, parts.headers.get(http::header::IF_NONE_MATCH).map(HeaderValue::as_bytes)) {
+            (revision, None) => Ok(Self(revision.map(Revision::get))),
+            (None, Some(b"*")) => Ok(Self(Some(0))),
+            (Some(_), Some(_)) => Err(ShapeError::at("If-None-Match", "not together with If-Match").into()),
+            (None, Some(_)) => Err(ShapeError::at("If-None-Match", "expected *").into()),
+        }
     }
 }
 

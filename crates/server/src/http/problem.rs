@@ -26,6 +26,7 @@ impl Failure {
             detail: detail.to_string(),
             hint: None,
             retry_after_ms: None,
+            conflict: None,
         })
     }
 
@@ -138,6 +139,12 @@ impl From<OpError> for Failure {
             OpError::Forbidden { .. } => Self::new(Code::Forbidden, detail)
                 .hint("ask an admin for a token with that role: `bellwether token create`"),
             OpError::Moved { hint, .. } => Self::new(Code::Conflict, detail).hint(hint),
+            // What the request expects of the content is not a precondition of HTTP, hence not 412.
+            OpError::Differs { conflict, hint, .. } => {
+                let mut failure = Self::new(Code::Conflict, detail).hint(hint);
+                (failure.0.status, failure.0.conflict) = (409, Some(conflict));
+                failure
+            }
             OpError::Invalid(error) => error.into(),
             OpError::JoinToken(_) => {
                 Self::new(Code::JoinToken, detail).hint("create a new one: bellwether join-token create")

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Profile as Head, ProfilePatch, ProfileRevision as Shape, ProfileSpec};
 use bellwether_core::access::Identity;
@@ -11,11 +12,13 @@ use bellwether_core::words::name::{NodeName, ProfileName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
-use super::input::{JsonAnswer, JsonBody, NamespacePath, Number, Profile, QueryParams};
+use super::input::{AtRevision, JsonAnswer, JsonBody, NamespacePath, Number, Profile, QueryParams};
+use super::json_change::ChangeBody;
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::scope::ProfileScope;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -88,25 +91,37 @@ fn is_assigned(fleet: &Fleet, node: &NodeName, profile: &ProfileName) -> bool {
 pub(crate) async fn patch(
     State(app): State<AppState>,
     caller: Authenticated,
-    NamespacePath(namespace): NamespacePath,
-    Profile(name): Profile,
-    JsonBody(patch): JsonBody<ProfilePatch>,
+    (NamespacePath(namespace), Profile(name)): (NamespacePath, Profile),
+    (AtRevision(only_at), query): (AtRevision, QueryParams),
+    change: ChangeBody<ProfilePatch>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
-    let profile_revision =
-        ops::profile::patch(&app.records.transactor, &namespace, &caller.actor(), &name, patch).await?;
-    Ok(JsonAnswer(Shape::try_from(&profile_revision)?))
+    query.only(&["reason"])?;
+    let (transactor, actor) = (&app.records.transactor, caller.actor());
+    let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
+    let why: Option<String> = query.get("reason")?;
+    let revision = match (change, why) {
+        (ChangeBody::Own(_), Some(_)) => {
+            return Err(ShapeError::at("reason", "write it into the body, which has a field for it").into());
+        }
+        (ChangeBody::Own(patch), None) => ops::profile::patch(transactor, scope, patch).await?,
+        (ChangeBody::Standard(change), why) => {
+            ops::profile::change(transactor, scope, &change, &why.unwrap_or_default()).await?
+        }
+    };
+    Ok(JsonAnswer(Shape::try_from(&revision)?))
 }
 
 pub(crate) async fn put(
     State(app): State<AppState>,
     caller: Authenticated,
-    NamespacePath(namespace): NamespacePath,
-    Profile(name): Profile,
+    (NamespacePath(namespace), Profile(name)): (NamespacePath, Profile),
+    AtRevision(only_at): AtRevision,
     JsonBody(spec): JsonBody<ProfileSpec>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
-    let profile_revision =
-        ops::profile::set(&app.records.transactor, &namespace, &caller.actor(), &name, spec).await?;
-    Ok(JsonAnswer(Shape::try_from(&profile_revision)?))
+    let actor = caller.actor();
+    let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
+    let revision = ops::profile::set(&app.records.transactor, scope, spec).await?;
+    Ok(JsonAnswer(Shape::try_from(&revision)?))
 }
 
 pub(crate) async fn delete(

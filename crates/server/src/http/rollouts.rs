@@ -127,7 +127,7 @@ pub(crate) async fn current(
         let mut worlds = app.records.transactor.follow();
         let news = worlds.wait_for(|world| {
             let touched = world.fleets.get(&namespace).and_then(|fleet| fleet.touched.get(&name));
-            touched.is_none_or(|touched| *touched > index)
+            touched.is_none_or(|touched| touched > index)
         });
         // All arms only wait; the world is read below.
         tokio::select! {

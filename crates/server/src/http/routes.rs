@@ -56,12 +56,19 @@ pub(crate) struct Route {
     pub(crate) creates: bool,
     /// Whether its body may be empty.
     pub(crate) may_be_empty: bool,
+    /// Whether its body may be a JSON Patch or JSON Merge Patch instead.
+    pub(crate) takes_patches: bool,
 }
 
 impl Route {
     /// The same route, whose body may be empty, since all its fields are optional.
     pub(crate) const fn optional_body(self) -> Self {
         Self { may_be_empty: true, ..self }
+    }
+
+    /// The same route, which takes a JSON Patch or a JSON Merge Patch too.
+    pub(crate) const fn patches(self) -> Self {
+        Self { takes_patches: true, ..self }
     }
 
     /// The same route, reading these query parameters.
@@ -87,7 +94,17 @@ pub(crate) const fn route(
     need: RequiredAccess,
     summary: &'static str,
 ) -> Route {
-    Route { method, path, need, summary, query: &[], media: None, creates: false, may_be_empty: false }
+    Route {
+        method,
+        path,
+        need,
+        summary,
+        query: &[],
+        media: None,
+        creates: false,
+        may_be_empty: false,
+        takes_patches: false,
+    }
 }
 
 /// A method's name.
@@ -191,6 +208,7 @@ impl Routes {
             is_read,
             creates: route.creates,
             may_be_empty: route.may_be_empty,
+            takes_patches: route.takes_patches,
             body: shapes.body,
             answer,
         };

@@ -1,7 +1,9 @@
 //! Profiles: changing, replacing, deleting. Each change is a new revision; whoever names the one it must follow either
 //! gets the very next or changes nothing. What runs where is the rollouts' business.
 
-use bellwether_api::shape::ShapeError;
+use std::collections::BTreeSet;
+
+use bellwether_api::shape::{ShapeError, reason};
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
@@ -13,8 +15,12 @@ use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution::MAX_EDITIONS;
+use serde_json::Value;
 
-use super::{OpError, cause, event, reason};
+use super::expectation::{ChangeError, Mismatch, compare, pointer};
+use super::json_change::{JsonChange, Rejection};
+use super::scope::ProfileScope;
+use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
 /// Sets and removes single params; a new profile is made of what is set. Answers the newest revision, which is a new one
@@ -22,29 +28,58 @@ use crate::transactor::Transactor;
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a key to remove; [`OpError::Moved`] when the profile is
-/// not at the revision that was named.
+/// not at the revision that was named; [`OpError::Differs`] when a param is not as expected.
 pub async fn patch(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &ProfileName,
+    scope: ProfileScope<'_>,
     patch: ProfilePatch,
 ) -> Result<ProfileRevision, OpError> {
-    let intent = ProfileChange { actor, reason: reason(&patch.reason)?, reference: patch.reference };
+    let intent = ProfileChange { scope, reason: reason(&patch.reason)? };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
         return Err(ShapeError::at("remove", format!("{key:?} is also in set")).into());
     }
-    transactor
-        .change(namespace, actor, |_, fleet, now| {
-            write(fleet, name, &intent, now, |before| {
-                let mut params = before.cloned().unwrap_or_default();
-                for key in &patch.remove {
-                    let missing = || OpError::NotFound(format!("param {key:?} in profile {name}"));
-                    params.remove(key).ok_or_else(missing)?;
+    let keys = patch.if_equal.iter().map(|(key, value)| (key, Some(value)));
+    let expected: Vec<(&String, Option<&Value>)> =
+        keys.chain(patch.if_absent.iter().map(|key| (key, None))).collect();
+    intent
+        .run(transactor, |before| {
+            for (key, expected) in &expected {
+                compare(&pointer(key), before.get(*key), *expected)?;
+            }
+            let mut params = before.clone();
+            for key in &patch.remove {
+                let missing = || OpError::NotFound(format!("param {key:?} in profile {}", scope.profile));
+                params.remove(key).ok_or_else(missing)?;
+            }
+            params.extend(patch.set.clone());
+            Ok(params)
+        })
+        .await
+}
+
+/// Changes the params as a JSON Patch or a JSON Merge Patch of the object of all params describes it. Answers the newest
+/// revision, which is a new one only if that changes anything.
+///
+/// # Errors
+/// As [`patch`]; [`OpError::Invalid`] naming the operation that does not fit.
+pub async fn change(
+    transactor: &Transactor,
+    scope: ProfileScope<'_>,
+    change: &JsonChange,
+    why: &str,
+) -> Result<ProfileRevision, OpError> {
+    let intent = ProfileChange { scope, reason: reason(why)? };
+    intent
+        .run(transactor, |before| {
+            let object = Value::Object(before.clone().into_iter().collect());
+            match change.applied_to(&object) {
+                Ok(Value::Object(params)) => Ok(params.into_iter().collect()),
+                Ok(_) => Err(ShapeError::at("the params", "expected an object after the change").into()),
+                Err(Rejection::Invalid(error)) => Err(error.into()),
+                Err(Rejection::Differs { pointer, value, expected }) => {
+                    Err(Mismatch { pointer, found: value, expected: Some(expected) }.into())
                 }
-                params.extend(patch.set.clone());
-                Ok(params)
-            })
+            }
         })
         .await
 }
@@ -52,18 +87,22 @@ pub async fn patch(
 /// Sets all params. Answers the newest revision, which is a new one only if that changes anything.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the revision that was named.
+/// As [`patch`].
 pub async fn set(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &ProfileName,
+    scope: ProfileScope<'_>,
     spec: ProfileSpec,
 ) -> Result<ProfileRevision, OpError> {
-    let intent = ProfileChange { actor, reason: reason(&spec.reason)?, reference: spec.reference };
-    transactor
-        .change(namespace, actor, |_, fleet, now| {
-            write(fleet, name, &intent, now, |_| Ok(spec.params.clone()))
+    let intent = ProfileChange { scope, reason: reason(&spec.reason)? };
+    intent
+        .run(transactor, |before| {
+            let expected = spec.if_equal.as_ref();
+            let keys: BTreeSet<&String> =
+                expected.into_iter().flat_map(|expected| expected.keys().chain(before.keys())).collect();
+            for key in keys {
+                compare(&pointer(key), before.get(key), expected.and_then(|expected| expected.get(key)))?;
+            }
+            Ok(spec.params.clone())
         })
         .await
 }
@@ -99,57 +138,70 @@ pub async fn delete(
         .await
 }
 
-/// Who changes a profile, why, and what it must be at.
+/// A change of a profile, and its reason.
 struct ProfileChange<'a> {
-    actor: &'a Actor,
+    scope: ProfileScope<'a>,
     reason: String,
-    reference: Option<u64>,
 }
 
-/// The next revision, with the params that `change` makes of those before; the newest one, and nothing to write, if they
-/// are the same.
-fn write(
-    fleet: &Fleet,
-    name: &ProfileName,
-    intent: &ProfileChange,
-    now: Timestamp,
-    change: impl FnOnce(Option<&Params>) -> Result<Params, OpError>,
-) -> Result<(Option<Changeset>, ProfileRevision), OpError> {
-    let head = fleet.profile(name);
-    let newest = head.map_or(ProfileRevisionNumber::ZERO, |head| head.newest);
-    if let Some(wanted) = intent.reference.filter(|wanted| *wanted != newest.get()) {
-        return Err(moved(name, wanted, head));
+impl ProfileChange<'_> {
+    async fn run(
+        &self,
+        transactor: &Transactor,
+        mut change: impl FnMut(&Params) -> Result<Params, ChangeError>,
+    ) -> Result<ProfileRevision, OpError> {
+        let ProfileScope { namespace, actor, .. } = self.scope;
+        transactor.change(namespace, actor, |_, fleet, now| self.write(fleet, now, &mut change)).await
     }
-    let before = fleet.profile_revisions.get(&(name.clone(), newest)).map(|kept| &*kept.value);
-    let params_before = before.map(|profile_revision| params(&profile_revision.params)).transpose()?;
-    let text = canonical(&change(params_before.as_ref())?)?;
-    if let Some(same) = before.filter(|before| before.params == text) {
-        return Ok((None, same.clone()));
+
+    /// The next revision, with the params that `change` makes of those before; the newest one, and nothing to write, if they
+    /// are the same.
+    fn write(
+        &self,
+        fleet: &Fleet,
+        now: Timestamp,
+        change: impl FnOnce(&Params) -> Result<Params, ChangeError>,
+    ) -> Result<(Option<Changeset>, ProfileRevision), OpError> {
+        let ProfileScope { profile: name, actor, only_at, .. } = self.scope;
+        let head = fleet.profile(name);
+        let newest = head.map_or(ProfileRevisionNumber::ZERO, |head| head.newest);
+        if let Some(wanted) = only_at.filter(|wanted| *wanted != newest.get()) {
+            return Err(moved(name, wanted, head));
+        }
+        let before = fleet.profile_revisions.get(&(name.clone(), newest)).map(|kept| &*kept.value);
+        let params_before = before.map(|before| params(&before.params)).transpose()?.unwrap_or_default();
+        let changed = change(&params_before).map_err(|error| match error {
+            ChangeError::Other(error) => error,
+            ChangeError::Differs(mismatch) => {
+                let hint = format!("bellwether profile get {name}");
+                mismatch.refusing(&format!("change profile {name}"), newest.get(), hint)
+            }
+        });
+        let text = canonical(&changed?)?;
+        if let Some(same) = before.filter(|before| before.params == text) {
+            return Ok((None, same.clone()));
+        }
+        // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
+        let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
+        let annotation = Annotation { by: actor.clone(), reason: self.reason.clone(), at: now };
+        let (profile, number) = (name.clone(), last.next());
+        let profile_revision =
+            ProfileRevision { profile, number, params: text, annotation: annotation.clone() };
+        let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
+        let head = Profile { name: name.clone(), newest: number, deleted: false, annotation, labels };
+        let forgotten = forgotten(fleet, name)?;
+        let mut writes = vec![
+            Write::put(Record::Profile(head)),
+            Write::put(Record::ProfileRevision(profile_revision.clone())),
+        ];
+        writes.extend(
+            forgotten.into_iter().map(|number| Write::delete(Key::ProfileRevision(name.clone(), number))),
+        );
+        let mut event = event("profile.changed", format!("profile/{name}"), cause(&self.reason));
+        event.before = before.map(|before| before.number.to_string());
+        event.after = Some(number.to_string());
+        Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
     }
-    // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
-    let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
-    let annotation = Annotation { by: intent.actor.clone(), reason: intent.reason.clone(), at: now };
-    let profile_revision = ProfileRevision {
-        profile: name.clone(),
-        number: last.next(),
-        params: text,
-        annotation: annotation.clone(),
-    };
-    let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
-    let head =
-        Profile { name: name.clone(), newest: profile_revision.number, deleted: false, annotation, labels };
-    let forgotten = forgotten(fleet, name)?;
-    let mut writes = vec![
-        Write::put(Record::Profile(head)),
-        Write::put(Record::ProfileRevision(profile_revision.clone())),
-    ];
-    writes.extend(
-        forgotten.into_iter().map(|number| Write::delete(Key::ProfileRevision(name.clone(), number))),
-    );
-    let mut event = event("profile.changed", format!("profile/{name}"), cause(&intent.reason));
-    event.before = before.map(|before| before.number.to_string());
-    event.after = Some(profile_revision.number.to_string());
-    Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
 }
 
 /// The revisions that make room for one more.
@@ -179,7 +231,7 @@ fn moved(name: &ProfileName, wanted: u64, head: Option<&Profile>) -> OpError {
         }
         None => OpError::Moved {
             reason: format!("{what}: there is no such profile; nothing was changed"),
-            hint: format!("bellwether profile set {name} KEY=VALUE --ref 0"),
+            hint: format!("bellwether profile set {name} KEY=VALUE --if-revision 0"),
         },
     }
 }

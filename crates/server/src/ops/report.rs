@@ -74,6 +74,7 @@ pub async fn set_status(
                 generation: Default::default(),
                 ledger: None,
                 entities: Default::default(),
+                features: Default::default(),
                 deleted: Default::default(),
                 statuses: Default::default(),
             });

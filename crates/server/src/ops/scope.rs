@@ -1,6 +1,6 @@
 //! What an operation applies to, and who requested it.
 
-use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, SlotName};
+use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, ProfileName, SlotName};
 
 /// One entity, for an operation.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,19 @@ pub struct NodeScope<'a> {
     pub node: &'a NodeName,
     /// Who requested the operation; events name them.
     pub actor: &'a Actor,
+}
+
+/// One profile, for a change.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfileScope<'a> {
+    /// The profile's namespace.
+    pub namespace: &'a Namespace,
+    /// The profile.
+    pub profile: &'a ProfileName,
+    /// Who requested the change; events name them.
+    pub actor: &'a Actor,
+    /// Number of the revision that must be the newest, 0 if the profile must not exist; `None` for any.
+    pub only_at: Option<u64>,
 }
 
 /// One slot, for an operation.

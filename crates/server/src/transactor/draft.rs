@@ -1,11 +1,12 @@
 //! A draft: the changes of several operations on a copy of the world, collected to be committed together or not at all.
 //! Owns the copy; never reaches the store.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::records::versioned::Versioned;
-use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::world::World;
@@ -23,12 +24,14 @@ pub struct Draft {
 pub struct DraftState {
     world: Arc<World>,
     changeset: Changeset,
+    guards: BTreeSet<AnyKey>,
 }
 
 impl Draft {
     /// A draft without changes.
     pub(super) fn new(base: Arc<World>) -> Self {
-        let state = DraftState { world: Arc::clone(&base), changeset: Changeset::default() };
+        let state =
+            DraftState { world: Arc::clone(&base), changeset: Changeset::default(), guards: BTreeSet::new() };
         Self { base, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -50,6 +53,12 @@ impl Draft {
         self.state().changeset.clone()
     }
 
+    /// The records that the changes are guarded by.
+    #[must_use]
+    pub fn guards(&self) -> BTreeSet<AnyKey> {
+        self.state().guards.clone()
+    }
+
     /// What it has come to.
     #[must_use]
     pub fn save(&self) -> DraftState {
@@ -62,8 +71,10 @@ impl Draft {
     }
 
     /// Adds the changes of an operation.
-    pub fn collect(&self, namespace: &Namespace, changeset: Changeset) {
+    pub fn collect(&self, namespace: &Namespace, guarded: GuardedChangeset) {
+        let GuardedChangeset { changeset, guards } = guarded;
         let mut state = self.state();
+        state.guards.extend(guards);
         let mut world = World::clone(&state.world);
         let mut fleet = world.fleets.get(namespace).cloned().unwrap_or_default();
         for write in changeset.writes {

@@ -174,6 +174,7 @@ impl Node {
             ledger: None,
             entities: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            features: None,
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         }

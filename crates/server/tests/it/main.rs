@@ -18,6 +18,7 @@ mod durable;
 mod events;
 mod external;
 mod external_time;
+mod features;
 mod freezes;
 mod harness;
 mod hooked;

@@ -1,7 +1,8 @@
 //! Profiles: each change is a revision, each race has one winner, and rollouts apply revisions.
 
-use bellwether_api::client::Identity;
+use bellwether_api::client::calls::profiles::JsonChange;
 use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{CallError, Identity};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::NewJoinToken;
 use bellwether_api::v1::entity::EntitySpec;
@@ -17,8 +18,8 @@ fn params(pairs: &[(&str, u64)]) -> Params {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
 }
 
-fn patch(pairs: &[(&str, u64)], reference: Option<u64>) -> ProfilePatch {
-    ProfilePatch { set: params(pairs), reference, ..ProfilePatch::default() }
+fn patch(pairs: &[(&str, u64)]) -> ProfilePatch {
+    ProfilePatch { set: params(pairs), ..ProfilePatch::default() }
 }
 
 fn newest() -> NewRollout {
@@ -40,9 +41,9 @@ async fn set_entity_of(installation: &Installation, profile: &str) {
 async fn every_change_makes_a_revision_and_no_change_makes_none() {
     let installation = Installation::new().await;
     let admin = installation.admin();
-    let one = admin.patch_profile("default", "web", &patch(&[("b", 2), ("a", 1)], None)).await.unwrap();
+    let one = admin.patch_profile("default", "web", &patch(&[("b", 2), ("a", 1)])).await.unwrap();
     assert_eq!((one.revision, &one.params), (1, &params(&[("a", 1), ("b", 2)])));
-    let same = admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    let same = admin.patch_profile("default", "web", &patch(&[("a", 1)])).await.unwrap();
     assert_eq!(same.revision, 1);
     let removed = ProfilePatch { remove: vec!["b".to_owned()], ..ProfilePatch::default() };
     assert_eq!(admin.patch_profile("default", "web", &removed).await.unwrap().params, params(&[("a", 1)]));
@@ -62,7 +63,7 @@ async fn every_change_makes_a_revision_and_no_change_makes_none() {
     assert_eq!(problem(admin.profile("default", "web").await).0, Code::NotFound);
     assert_eq!(problem(admin.profile_revision("default", "web", 3).await).0, Code::NotFound);
     assert!(admin.profiles("default").await.unwrap().items.is_empty());
-    let anew = admin.patch_profile("default", "web", &patch(&[("d", 4)], Some(0))).await.unwrap();
+    let anew = admin.only_at(0).patch_profile("default", "web", &patch(&[("d", 4)])).await.unwrap();
     assert_eq!((anew.revision, anew.params), (4, params(&[("d", 4)])));
 }
 
@@ -70,13 +71,13 @@ async fn every_change_makes_a_revision_and_no_change_makes_none() {
 async fn of_two_writers_who_saw_the_same_revision_one_wins() {
     let installation = Installation::new().await;
     let admin = installation.admin();
-    admin.patch_profile("default", "web", &patch(&[("a", 0)], Some(0))).await.unwrap();
+    admin.only_at(0).patch_profile("default", "web", &patch(&[("a", 0)])).await.unwrap();
     for round in 1..=10 {
-        let (left, right) =
-            (patch(&[("a", round), ("l", round)], Some(round)), patch(&[("a", 100 + round)], Some(round)));
+        let (left, right) = (patch(&[("a", round), ("l", round)]), patch(&[("a", 100 + round)]));
+        let at = admin.only_at(round);
         let (left, right) = tokio::join!(
-            admin.patch_profile("default", "web", &left),
-            admin.patch_profile("default", "web", &right)
+            at.patch_profile("default", "web", &left),
+            at.patch_profile("default", "web", &right)
         );
         let (won, lost) = if left.is_ok() { (left, right) } else { (right, left) };
         let won = won.unwrap();
@@ -86,9 +87,9 @@ async fn of_two_writers_who_saw_the_same_revision_one_wins() {
         assert!(detail.contains(&format!("it is at revision {}", round + 1)), "{detail}");
         assert_eq!(admin.profile("default", "web").await.unwrap(), won);
     }
-    let absent = problem(admin.patch_profile("default", "web", &patch(&[("a", 1)], Some(0))).await);
+    let absent = problem(admin.only_at(0).patch_profile("default", "web", &patch(&[("a", 1)])).await);
     assert_eq!(absent.0, Code::Conflict);
-    let missing = problem(admin.patch_profile("default", "db", &patch(&[("a", 1)], Some(3))).await);
+    let missing = problem(admin.only_at(3).patch_profile("default", "db", &patch(&[("a", 1)])).await);
     assert!(missing.1.contains("there is no such profile"), "{missing:?}");
 }
 
@@ -128,8 +129,9 @@ async fn interleave(
         let seen =
             admin.profile("default", profile).await.map_or(0, |profile_revision| profile_revision.revision);
         let calls = round.into_iter().map(|writer| {
-            let patch = patch(&[("a", writer.value)], writer.insists.then_some(seen));
-            async move { admin.patch_profile("default", profile, &patch).await }
+            let patch = patch(&[("a", writer.value)]);
+            let client = if writer.insists { admin.only_at(seen) } else { admin.clone() };
+            async move { client.patch_profile("default", profile, &patch).await }
         });
         for answer in futures_util::future::join_all(calls).await {
             match answer {
@@ -160,8 +162,8 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
     let (code, detail) = problem(admin.set_entity("default", "web", &spec).await);
     assert_eq!((code, detail.as_str()), (Code::Refused, "cannot use profile web: it does not exist"));
 
-    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
-    admin.patch_profile("default", "other", &patch(&[("a", 1)], None)).await.unwrap();
+    admin.patch_profile("default", "web", &patch(&[("a", 1)])).await.unwrap();
+    admin.patch_profile("default", "other", &patch(&[("a", 1)])).await.unwrap();
     let node = installation.node("web-1").await;
     set_entity_of(&installation, "web").await;
     for (asked, says) in [
@@ -202,7 +204,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
 async fn a_node_of_another_namespace_sees_no_profile_of_this_one() {
     let installation = Installation::new().await;
     let admin = installation.admin();
-    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    admin.patch_profile("default", "web", &patch(&[("a", 1)])).await.unwrap();
     let new = NewJoinToken { namespace: Some("staging".into()), node: None, expires_in: None };
     let token = admin.create_join_token(&new).await.unwrap().secret;
     let (key, mut request) = join_request(&token, "web-1");
@@ -220,12 +222,12 @@ async fn what_is_asked_for_while_it_would_be_forgotten_is_either_kept_or_refused
     let admin = installation.admin();
     installation.node("web-1").await;
     for value in 1..=64 {
-        admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
+        admin.patch_profile("default", "web", &patch(&[("a", value)])).await.unwrap();
     }
     set_entity_of(&installation, "web").await;
     // Each write deletes the oldest revision just when it is requested.
     for oldest in 1..=8 {
-        let (write, asked) = (patch(&[("a", 1_000 + oldest)], None), version(&format!("web@{oldest}")));
+        let (write, asked) = (patch(&[("a", 1_000 + oldest)]), version(&format!("web@{oldest}")));
         let (written, started) = tokio::join!(
             admin.patch_profile("default", "web", &write),
             admin.start_rollout("default", "web", &asked)
@@ -243,8 +245,8 @@ async fn what_is_asked_for_while_it_would_be_forgotten_is_either_kept_or_refused
 async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     let installation = Installation::new().await;
     let admin = installation.admin();
-    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
-    admin.patch_profile("default", "web", &patch(&[("a", 2)], None)).await.unwrap();
+    admin.patch_profile("default", "web", &patch(&[("a", 1)])).await.unwrap();
+    admin.patch_profile("default", "web", &patch(&[("a", 2)])).await.unwrap();
     let node = installation.node("web-1").await;
     set_entity_of(&installation, "web").await;
     admin.start_rollout("default", "web", &version("web@2")).await.unwrap();
@@ -252,7 +254,7 @@ async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     node.runs("web@2", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@2")).await;
     for value in 3..=70 {
-        admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
+        admin.patch_profile("default", "web", &patch(&[("a", value)])).await.unwrap();
     }
     let kept = admin.profile_revisions("default", "web").await.unwrap().items;
     let kept: Vec<u64> = kept.iter().rev().map(|profile_revision| profile_revision.revision).collect();
@@ -318,4 +320,75 @@ async fn bad_params_are_refused_with_the_key_and_the_limit() {
         assert!(code == Code::Invalid && detail.contains(says), "{detail}");
     }
     assert!(admin.profiles("default").await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn a_profile_that_an_entity_begins_to_use_is_not_deleted_at_the_same_moment() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let (mut deleted, mut used) = (0, 0);
+    for round in 0..40 {
+        let (profile, entity) = (format!("p-{round}"), format!("e-{round}"));
+        admin.patch_profile("default", &profile, &patch(&[("a", round)])).await.unwrap();
+        let spec = EntitySpec {
+            selector: "role=web".to_owned(),
+            profile: Some(profile.clone()),
+            policy: policy("1", "0s"),
+            ..EntitySpec::default()
+        };
+        let set = admin.set_entity("default", &entity, &spec);
+        let (set, delete) = if round % 2 == 0 {
+            tokio::join!(set, admin.delete_profile("default", &profile))
+        } else {
+            let (delete, set) = tokio::join!(admin.delete_profile("default", &profile), set);
+            (set, delete)
+        };
+        assert!(set.is_ok() != delete.is_ok(), "{round}: {set:?} {delete:?}");
+        assert_eq!(admin.profile("default", &profile).await.is_ok(), set.is_ok());
+        (deleted, used) = (deleted + usize::from(delete.is_ok()), used + usize::from(set.is_ok()));
+    }
+    assert_eq!(deleted + used, 40);
+}
+
+#[tokio::test]
+async fn a_failed_test_answers_the_pointer_the_value_and_the_revision_and_changes_nothing() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "web", &patch(&[("a/b", 1)])).await.unwrap();
+    let change = JsonChange::Patch(json!([
+        {"op": "add", "path": "/c", "value": [true]},
+        {"op": "test", "path": "/a~1b", "value": 2},
+    ]));
+    let CallError::Problem(failed) = admin.change_profile("default", "web", &change, "").await.unwrap_err()
+    else {
+        panic!("a problem")
+    };
+    assert_eq!((failed.status, failed.code), (409, Code::Conflict));
+    let conflict = failed.conflict.unwrap();
+    assert_eq!((conflict.pointer.as_str(), conflict.value, conflict.revision), ("/a~1b", Some(json!(1)), 1));
+    assert_eq!(admin.profile("default", "web").await.unwrap().revision, 1);
+
+    let fits = JsonChange::Patch(
+        json!([{"op": "test", "path": "/a~1b", "value": 1.0}, {"op": "remove", "path": "/a~1b"}]),
+    );
+    let changed = admin.only_at(1).change_profile("default", "web", &fits, "moved").await.unwrap();
+    assert_eq!((changed.revision, changed.params.len(), changed.reason.as_str()), (2, 0, "moved"));
+    let late =
+        admin.only_at(1).change_profile("default", "web", &JsonChange::Merge(json!({"a": 1})), "").await;
+    assert_eq!(problem(late).0, Code::Conflict);
+    let new = JsonChange::Merge(json!({"a": {"b": 1}}));
+    assert_eq!(admin.only_at(0).change_profile("default", "db", &new, "").await.unwrap().revision, 1);
+    for (change, says) in [
+        (JsonChange::Patch(json!([{"op": "remove", "path": "/none"}])), "[0].the operation"),
+        (JsonChange::Patch(json!([{"op": "add", "path": "none", "value": 1}])), "does not start with a slash"),
+        (JsonChange::Patch(json!([{"op": "replace", "path": "", "value": [1]}])), "expected an object"),
+        (JsonChange::Patch(json!([{"op": "add", "path": "/a b", "value": 1}])), "is not a valid key"),
+        (JsonChange::Patch(json!({"op": "add"})), "invalid type"),
+        (JsonChange::Merge(json!([1])), "expected a JSON object"),
+    ] {
+        let (code, detail) = problem(admin.change_profile("default", "db", &change, "").await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.contains(says), "{change:?}: {detail}");
+    }
+    assert_eq!(admin.profile("default", "db").await.unwrap().revision, 1);
 }

@@ -4,9 +4,19 @@ use http::Method;
 
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
-use crate::paths::{self, fill};
+use crate::media;
+use crate::paths::{self, encode, fill};
 use crate::v1::page::Page;
 use crate::v1::profile::{Profile, ProfilePatch, ProfileRevision, ProfileSpec};
+
+/// A change of an object, as standards describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsonChange {
+    /// The operations of a JSON Patch (RFC 6902).
+    Patch(serde_json::Value),
+    /// A JSON Merge Patch (RFC 7396).
+    Merge(serde_json::Value),
+}
 
 impl Client {
     /// Lists all profiles.
@@ -63,6 +73,28 @@ impl Client {
     ) -> Result<ProfileRevision, CallError> {
         let path = fill(paths::PROFILE, &[namespace, name]);
         self.send(Method::PATCH, &path, patch, DEFAULT_DEADLINE).await
+    }
+
+    /// Changes the params as a JSON Patch or JSON Merge Patch of all of them describes it; returns the newest revision.
+    ///
+    /// # Errors
+    /// [`CallError`], with code `conflict` when a `test` fails.
+    pub async fn change_profile(
+        &self,
+        namespace: &str,
+        name: &str,
+        change: &JsonChange,
+        reason: &str,
+    ) -> Result<ProfileRevision, CallError> {
+        let mut path = fill(paths::PROFILE, &[namespace, name]);
+        if !reason.is_empty() {
+            path = format!("{path}?reason={}", encode(reason));
+        }
+        let (media, document) = match change {
+            JsonChange::Patch(patch) => (media::JSON_PATCH, patch),
+            JsonChange::Merge(change) => (media::MERGE_PATCH, change),
+        };
+        self.of_media(media).send(Method::PATCH, &path, document, DEFAULT_DEADLINE).await
     }
 
     /// Replaces all params; returns the newest revision.

@@ -66,7 +66,7 @@ impl ProfileDocument {
     /// The profile specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> ProfileSpec {
-        ProfileSpec { params: self.params.clone(), reference: None, reason: self.reason.clone() }
+        ProfileSpec { params: self.params.clone(), if_equal: None, reason: self.reason.clone() }
     }
 }
 

@@ -79,6 +79,9 @@ fn order(world: &World, name: &str) -> Option<Order> {
 fn an_order_grows_only_when_it_says_something_else() {
     let (mut world, mut at) = (World::default(), 0);
     assert_eq!(step(&mut world, Ok(node("web-1", false, false)), &mut at), 0, "nothing was ever said");
+    assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 0, "no such entity");
+    let web = Entity::new(EntityName::parse("web").unwrap(), Selector::all(), Policy::DEFAULT);
+    step(&mut world, Ok(Record::Entity(web)), &mut at);
     assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 1);
     assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 0);
     assert_eq!(step(&mut world, Ok(node("web-1", true, false)), &mut at), 1);
@@ -172,6 +175,7 @@ fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
             ledger: Some(ledger.parse().unwrap()),
             entities: Default::default(),
             statuses: Default::default(),
+            features: Default::default(),
             deleted: Default::default(),
         })
     };

@@ -17,6 +17,7 @@ fn report(state: StatusState) -> Report {
         generation: Generation::ZERO,
         ledger: None,
         entities: BTreeMap::new(),
+        features: Default::default(),
         deleted: BTreeMap::new(),
         statuses: BTreeMap::from([(Category::parse("configure").unwrap(), status)]),
     }

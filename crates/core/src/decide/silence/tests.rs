@@ -82,6 +82,7 @@ impl Setup {
             generation: Default::default(),
             ledger: None,
             entities: BTreeMap::new(),
+            features: Default::default(),
             deleted: BTreeMap::new(),
             statuses,
         };

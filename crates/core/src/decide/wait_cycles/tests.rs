@@ -82,6 +82,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         generation: Generation::ZERO,
         ledger: None,
         entities: entities.iter().map(entity).collect(),
+        features: Default::default(),
         deleted: BTreeMap::new(),
         statuses: BTreeMap::new(),
     })

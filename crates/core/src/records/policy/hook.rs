@@ -132,6 +132,13 @@ impl Hooks {
     /// No hooks.
     pub const NONE: Self = Self { selection: None, approval: None, monitoring: None, removal: None };
 
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let Self { selection, approval, monitoring, removal } = self;
+        selection.is_none() && approval.is_none() && monitoring.is_none() && removal.is_none()
+    }
+
     /// Why the first of the hooks that are not valid is not; `None` if all are valid.
     pub(super) fn invalid_reason(&self) -> Option<String> {
         let named = [

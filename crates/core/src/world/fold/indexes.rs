@@ -5,7 +5,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::super::fleet::Fleet;
-use crate::records::entity::EntityKind;
+use super::super::version_uses::VersionUser;
+use super::observations::of_entity;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::order::{ApplyMethod, Assignment, OrderContent};
@@ -13,6 +14,7 @@ use crate::records::pause::NodePause;
 use crate::records::target::TargetState;
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
+use crate::words::feature::Features;
 use crate::words::map::Set;
 use crate::words::name::{EntityName, LedgerId, NodeName, PauseName, ServerName, TargetName};
 
@@ -24,7 +26,7 @@ impl Fleet {
         }
         let presence = self.presences.get(name).cloned();
         self.presence_changed(name, presence.as_ref());
-        self.observations_changed(name, revision);
+        self.membership_changed(name, revision);
         self.offers_changed(name, None, revision);
         self.refresh_pause(name);
     }
@@ -62,23 +64,14 @@ impl Fleet {
         }
     }
 
-    /// The observation of a node may have changed, for each entity whose selector matches it.
+    /// The observation of a node may have changed, but not which entities have it as a target. Costs time in proportion to
+    /// these entities.
     pub(super) fn observations_changed(&mut self, name: &NodeName, revision: Revision) {
         if self.loading {
             return;
         }
-        let target = TargetName::from(name);
-        let of_nodes = self.boards.iter().filter(|(_, board)| board.entity().source.is_nodes());
-        let entities: Vec<EntityName> = of_nodes.map(|(entity, _)| entity.clone()).collect();
-        for entity in entities {
-            let observation = self.observation_of_node(&entity, name);
-            let Some(board) = self.boards.get_mut(&entity) else { continue };
-            let before = board.target(&target).and_then(|target| target.observation);
-            if before != observation.as_ref() {
-                board.fold_observation(&target, observation);
-                self.touched.insert_mut(entity, revision);
-            }
-        }
+        let entities: Vec<EntityName> = self.entities_of_node.get(name).cloned().collect();
+        self.observe_node(name, entities, revision);
     }
 
     /// An entity was added, removed, or changed.
@@ -86,10 +79,13 @@ impl Fleet {
         if self.loading {
             return;
         }
-        self.touched.insert_mut(name.clone(), revision);
+        self.touch(name, revision);
+        self.index_entity(name);
         let Some(entity) = self.entities.get(name).map(|kept| kept.value.in_force()) else {
+            self.forget_targets(name);
             self.boards.remove_mut(name);
-            self.touched.remove_mut(name);
+            self.touched.forget(name);
+            self.refresh_progress_indexes(name);
             self.note_orphans(name);
             return self.forget_entity_in_orders(name);
         };
@@ -99,6 +95,7 @@ impl Fleet {
             Some(board) if board.entity().source == entity.source => board.fold_entity(entity),
             Some(_) | None => self.build_board(name),
         }
+        self.refresh_progress_indexes(name);
     }
 
     /// An entity's progress, or one of its rollouts, changed.
@@ -111,7 +108,8 @@ impl Fleet {
         let rollout = rollout.map(|kept| kept.value.clone());
         if let Some(board) = self.boards.get_mut(name) {
             board.fold_progress(progress, rollout);
-            self.touched.insert_mut(name.clone(), revision);
+            self.touch(name, revision);
+            self.refresh_progress_indexes(name);
         }
         self.note_orphans(name);
     }
@@ -127,7 +125,7 @@ impl Fleet {
             return;
         }
         if self.boards.contains_key(name) {
-            self.touched.insert_mut(name.clone(), revision);
+            self.touch(name, revision);
         }
         self.note_orphans(name);
         let old = before.into_iter().flat_map(|kept| kept.value.words.keys());
@@ -152,10 +150,12 @@ impl Fleet {
         if self.loading {
             return;
         }
+        let user = VersionUser::Target(entity.clone(), target.clone());
+        self.version_uses.set(user, state.iter().map(|state| &state.version));
         self.tell_target(entity, target, state.as_ref());
         if let Some(board) = self.boards.get_mut(entity) {
             board.fold_state(target, state);
-            self.touched.insert_mut(entity.clone(), revision);
+            self.touch(entity, revision);
         }
         self.note_orphans(entity);
     }
@@ -180,6 +180,11 @@ impl Fleet {
         }
     }
 
+    /// The features of a node's agent: those of the first builds before it has reported.
+    pub(crate) fn features(&self, name: &NodeName) -> Features {
+        self.reports.get(name).map(|kept| kept.value.features.clone()).unwrap_or_default()
+    }
+
     /// The ledger that a node reports.
     pub(crate) fn ledger(&self, name: &NodeName) -> Option<&LedgerId> {
         self.reports.get(name).and_then(|kept| kept.value.ledger.as_ref())
@@ -190,11 +195,11 @@ impl Fleet {
         let entities: Vec<EntityName> = self.entities.keys().cloned().collect();
         for name in &entities {
             self.refresh_dues(name);
+            self.index_entity(name);
             self.build_board(name);
-            self.touched.insert_mut(
-                name.clone(),
-                self.entities.get(name).map_or(Revision::ZERO, |kept| kept.revision),
-            );
+            self.refresh_progress_indexes(name);
+            let revision = self.entities.get(name).map_or(Revision::ZERO, |kept| kept.revision);
+            self.touch(name, revision);
         }
         for (entity, target, state) in states {
             let revision = self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default();
@@ -229,14 +234,28 @@ impl Fleet {
             return;
         }
         let Ok(node) = NodeName::parse(target.as_str()) else { return };
-        let kind = known.map_or(&EntityKind::Version, |entity| &entity.kind);
-        let told = state.map(|state| Assignment {
+        // What is left of a removed entity is assigned to nobody, and nobody is assigned what its agent does not know.
+        let known = known.filter(|entity| self.features(&node).has(entity.kind.feature()));
+        let told = known.zip(state).map(|(entity, state)| Assignment {
             version: state.version.clone(),
             number: state.assignment,
-            method: ApplyMethod::of(kind, state),
+            method: ApplyMethod::of(&entity.kind, state),
             ledger: None,
         });
         self.tell(&node, entity, told);
+    }
+
+    /// The features of a node's agent changed: assigns what it knows now, and nothing else.
+    pub(super) fn features_changed(&mut self, node: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let target = TargetName::from(node);
+        let entities: Vec<EntityName> = self.entities_of_node.get(node).cloned().collect();
+        for entity in entities {
+            let state = self.boards.get(&entity).and_then(|board| board.target(&target)?.state.cloned());
+            self.tell_target(&entity, &target, state.as_ref());
+        }
     }
 
     /// Puts an assignment into a node's order, or removes it.
@@ -284,8 +303,12 @@ impl Fleet {
     }
 
     fn forget_entity_in_orders(&mut self, entity: &EntityName) {
-        let told = self.contents.iter().filter(|(_, content)| content.entities.contains_key(entity));
-        let nodes: Vec<NodeName> = told.map(|(node, _)| node.clone()).collect();
+        let assigned =
+            of_entity(&self.targets, entity).filter_map(|(target, _)| NodeName::parse(target.as_str()).ok());
+        let told = |node: &NodeName| {
+            self.contents.get(node).is_some_and(|content| content.entities.contains_key(entity))
+        };
+        let nodes: Vec<NodeName> = assigned.filter(told).collect();
         for node in nodes {
             self.tell(&node, entity, None);
         }

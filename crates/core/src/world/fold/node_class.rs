@@ -143,6 +143,7 @@ mod tests {
                     generation: Generation::ZERO,
                     ledger: None,
                     entities: BTreeMap::new(),
+                    features: Default::default(),
                     deleted: BTreeMap::new(),
                     statuses: BTreeMap::from([(Category::parse("disk").unwrap(), status)]),
                 }))

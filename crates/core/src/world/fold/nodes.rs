@@ -11,6 +11,7 @@ use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::name::{Category, EntityName, NodeName};
 use crate::world::fleet::Fleet;
+use crate::world::version_uses::VersionUser;
 
 impl Fleet {
     pub(super) fn put_node(&mut self, node: Node, revision: Revision) {
@@ -58,13 +59,19 @@ impl Fleet {
         let waits = |report: &Report| report.entities.values().any(|entity| !entity.waits_for.is_empty());
         let waited = self.reports.get(&name).is_some_and(|before| waits(&before.value)) || waits(&report);
         let other_ledger = self.ledger(&name) != report.ledger.as_ref();
+        let other_features = self.features(&name) != report.features;
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
         }
+        let running = report.entities.values().filter_map(|entity| entity.running.as_ref());
+        self.version_uses.set(VersionUser::Report(name.clone()), running);
         self.counting(&name, |fleet| fleet.reports.insert_mut(name.clone(), kept(report, revision)));
         if waited {
             self.waits_changed(&name);
+        }
+        if other_features {
+            self.features_changed(&name);
         }
         if other_ledger {
             self.order_changed(&name);
@@ -74,6 +81,7 @@ impl Fleet {
 
     pub(super) fn delete_report(&mut self, name: &NodeName, revision: Revision) {
         self.forget_report(name);
+        self.version_uses.set(VersionUser::Report(name.clone()), core::iter::empty());
         self.counting(name, |fleet| {
             fleet.reports.remove_mut(name);
         });

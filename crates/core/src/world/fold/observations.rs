@@ -1,6 +1,8 @@
 //! Observations of targets: of nodes from their reports and presences, of external targets from their
 //! controllers' reports.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -43,7 +45,7 @@ impl Fleet {
         let observation = self.observation(entity, target);
         if let Some(board) = self.boards.get_mut(entity) {
             board.fold_observation(target, observation);
-            self.touched.insert_mut(entity.clone(), revision);
+            self.touch(entity, revision);
         }
         self.note_orphans(entity);
     }
@@ -94,6 +96,13 @@ impl Fleet {
                 board.fold_state(&target, Some(state));
             }
         }
+        self.forget_targets(name);
+        if entity.source.is_nodes() {
+            let members = board.targets().filter(|target| target.observation.is_some());
+            for node in members.filter_map(|target| NodeName::parse(target.name.as_str()).ok()) {
+                self.entities_of_node.insert(node, name);
+            }
+        }
         self.boards.insert_mut(name.clone(), board);
     }
 
@@ -131,6 +140,16 @@ impl Fleet {
         self.answers.get(entity)?.value.words.get(target).cloned()
     }
 
+    /// Why the agent of a node cannot be a target of the entity; `None` if it can.
+    fn unsupported(&self, entity: &EntityName, name: &NodeName) -> Option<String> {
+        let report = &self.reports.get(name)?.value;
+        let feature = self.entities.get(entity)?.value.kind.feature();
+        let (version, lacks) = (&report.agent_version, !report.features.has(feature));
+        lacks.then(|| {
+            format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent")
+        })
+    }
+
     fn see_node(&self, entity: &EntityName, name: &NodeName) -> Observation {
         let presence = self.presences.get(name).map(|kept| &*kept.value);
         let contact = presence.map_or(PresenceState::Never, |Presence { contact, .. }| *contact);
@@ -138,7 +157,8 @@ impl Fleet {
         let node = self.nodes.get(name).map(|kept| &kept.value);
         let paused = node.and_then(|node| self.paused(node));
         let held =
-            paused.or_else(|| Some(node?.cordon.as_ref()?.line())).map(|reason| Arc::from(reason.as_str()));
+            paused.or_else(|| Some(node?.cordon.as_ref()?.line())).or_else(|| self.unsupported(entity, name));
+        let held = held.map(|reason| Arc::from(reason.as_str()));
         let drained = node.and_then(|node| node.cordon.as_ref()).is_some_and(Cordon::is_drained);
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
         let word = self.word(entity, &TargetName::from(name));

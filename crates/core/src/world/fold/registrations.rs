@@ -26,8 +26,7 @@ impl Fleet {
             return;
         }
         for change in self.differences(name, before.map(|kept| &*kept.value)) {
-            self.catalogue.take(&change);
-            self.catalogue_log.add(revision, change);
+            self.catalogue_changed(change, revision);
         }
         self.waits_changed(name);
     }
@@ -37,8 +36,14 @@ impl Fleet {
         if self.loading || self.catalogue.service(name).is_some() {
             return;
         }
-        let change = CatalogueChange::ServiceKnown(name.clone());
+        self.catalogue_changed(CatalogueChange::ServiceKnown(name.clone()), revision);
+    }
+
+    fn catalogue_changed(&mut self, change: CatalogueChange, revision: Revision) {
         self.catalogue.take(&change);
+        if let Some(service) = change.service() {
+            self.service_changed(service, revision);
+        }
         self.catalogue_log.add(revision, change);
     }
 
@@ -47,9 +52,7 @@ impl Fleet {
         if self.loading {
             return;
         }
-        let change = CatalogueChange::ServiceForgotten(name.clone());
-        self.catalogue.take(&change);
-        self.catalogue_log.add(revision, change);
+        self.catalogue_changed(CatalogueChange::ServiceForgotten(name.clone()), revision);
     }
 
     /// Builds the catalogue, once all records are present.

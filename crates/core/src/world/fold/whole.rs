@@ -38,6 +38,7 @@ impl World {
             let states = states.remove(&namespace).unwrap_or_default();
             world.in_fleet(&namespace, |fleet| {
                 fleet.loading = false;
+                fleet.loaded = revision;
                 fleet.build_indexes(states);
             });
         }
@@ -69,6 +70,7 @@ impl World {
         self.revision = self.revision.max(revision);
         match record {
             GlobalRecord::Freeze(freeze) => {
+                self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
             GlobalRecord::Server(server) => {
@@ -89,6 +91,7 @@ impl World {
         self.revision = self.revision.max(revision);
         match key {
             GlobalKey::Freeze(name) => {
+                self.freezes_changed = revision;
                 self.freezes.remove_mut(name);
             }
             GlobalKey::Server(name) => {

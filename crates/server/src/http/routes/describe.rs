@@ -1,11 +1,13 @@
 //! Operations in the form in which OpenAPI describes them: parameters, answers, problems and who may call.
 
+use bellwether_api::media::{JSON, JSON_PATCH, MERGE_PATCH};
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ContentBuilder, ObjectBuilder, Ref, RefOr, Required, Response, ResponseBuilder, Schema, Type,
+    ArrayBuilder, ContentBuilder, ObjectBuilder, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+    Type,
 };
 
 /// Names of the security schemes.
@@ -21,8 +23,12 @@ const PROBLEMS: [(&str, &str, &str); 9] = [
     ("401", "Unauthenticated", "No valid token or certificate was sent."),
     ("403", "Forbidden", "The caller is known and not permitted to do this."),
     ("404", "NotFound", "There is nothing with this name."),
-    ("409", "Refused", "The request is refused in the current state, or the name is taken."),
-    ("412", "Conflict", "The record was changed concurrently."),
+    (
+        "409",
+        "Refused",
+        "The request is refused in the current state, the name is taken, or a value is not the expected one.",
+    ),
+    ("412", "Conflict", "The record was changed concurrently, or is not at the revision in the request."),
     ("413", "TooLarge", "The body is too large."),
     ("429", "Busy", "Too many requests of this kind are in progress; retry after `Retry-After`."),
     ("503", "Unavailable", "The store cannot be read or written; retry after `Retry-After`."),
@@ -40,6 +46,7 @@ pub(super) struct OperationSpec<'a> {
     pub(super) creates: bool,
     pub(super) body: Option<RefOr<Schema>>,
     pub(super) may_be_empty: bool,
+    pub(super) takes_patches: bool,
     pub(super) answer: (&'a str, RefOr<Schema>),
 }
 
@@ -68,8 +75,14 @@ impl OperationSpec<'_> {
         if let Some(schema) = self.body {
             let content = ContentBuilder::new().schema(Some(schema)).build();
             let required = if self.may_be_empty { Required::False } else { Required::True };
-            let body =
-                RequestBodyBuilder::new().content("application/json", content).required(Some(required));
+            let mut body = RequestBodyBuilder::new().content(JSON, content).required(Some(required));
+            if self.takes_patches {
+                let object =
+                    || RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(Type::Object).build()));
+                let list = RefOr::T(Schema::Array(ArrayBuilder::new().items(object()).build()));
+                let content = |schema| ContentBuilder::new().schema(Some(schema)).build();
+                body = body.content(JSON_PATCH, content(list)).content(MERGE_PATCH, content(object()));
+            }
             operation = operation.request_body(Some(body.build()));
         }
         let (media, schema) = self.answer;
@@ -180,6 +193,10 @@ fn query_parameter(name: &str) -> Parameter {
             ("Whether to include decommissioned nodes.", ObjectBuilder::new().schema_type(Type::Boolean))
         }
         "group" => ("Group of external targets.", text()),
+        "reason" => (
+            "Reason for the change, recorded in the history; for patches, which have no place for it.",
+            text(),
+        ),
         "service" => ("Service name.", text()),
         "tag" => ("Tag that an instance must have; may be repeated.", text()),
         "all" => {

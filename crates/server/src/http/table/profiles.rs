@@ -21,7 +21,9 @@ pub(super) fn profiles(routes: Routes) -> Routes {
             profiles::get,
         )
         .add::<ProfilePatch, ProfileRevision, _, _>(
-            route(Patch, paths::PROFILE, RequiredAccess::Operate, "Change single params of a profile"),
+            route(Patch, paths::PROFILE, RequiredAccess::Operate, "Change single params of a profile")
+                .patches()
+                .query(&["reason"]),
             profiles::patch,
         )
         .add::<ProfileSpec, ProfileRevision, _, _>(

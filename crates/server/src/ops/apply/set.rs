@@ -1,5 +1,6 @@
 //! One apply on its draft: sets objects by their own operations, gives them their labels, and deletes what is pruned.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use bellwether_api::shape::ShapeError;
@@ -21,7 +22,7 @@ use super::object::{Object, ObjectId};
 use super::version;
 use crate::ops::field_change;
 use crate::ops::freeze::FreezeNamespace;
-use crate::ops::scope::SlotScope;
+use crate::ops::scope::{ProfileScope, SlotScope};
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
@@ -58,14 +59,18 @@ impl Session {
         self.draft.world().fleets.get(&self.namespace).cloned().unwrap_or_default()
     }
 
-    /// What is to be committed, and what must not have changed meanwhile: the objects that stay as they are, if there is
-    /// room for comparing them. Without it the answer calls an object unchanged that somebody else may just have changed;
+    /// What is to be committed, and what must not have changed meanwhile: what the changes are guarded by, and the objects that
+    /// stay as they are, if there is room for comparing them. Without it the answer calls an object unchanged that somebody else may just have changed;
     /// what is written does not depend on it.
     pub(super) fn changes(&self) -> (Changeset, Vec<AnyKey>) {
         let changeset = self.draft.changeset();
         let unchanged = self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let fits = changeset.writes.len() + unchanged.len() + OTHER_COMPARES <= MAX_OPS;
-        (changeset, if fits { unchanged } else { Vec::new() })
+        let written: BTreeSet<AnyKey> = changeset.writes.iter().map(Write::key).collect();
+        let mut guards: Vec<AnyKey> = self.draft.guards().difference(&written).cloned().collect();
+        if changeset.writes.len() + guards.len() + unchanged.len() + OTHER_COMPARES <= MAX_OPS {
+            guards.extend(unchanged);
+        }
+        (changeset, guards)
     }
 
     /// Sets one object, unless it is as it is to be.
@@ -125,7 +130,8 @@ impl Session {
                 done.note = self.paused(&object.id);
             }
             (ObjectId::Profile(name), Document::Profile(document)) => {
-                profile::set(transactor, namespace, actor, name, document.spec()).await?;
+                let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
+                profile::set(transactor, scope, document.spec()).await?;
             }
             (ObjectId::Slot(name), Document::Slot(document)) => {
                 let scope = SlotScope { namespace, slot: name, actor };
@@ -175,7 +181,8 @@ impl Session {
             format!("its labels are {}", if labels.is_empty() { "none".into() } else { labels.join(", ") });
         let change_event = event(object.id.labelled_event(), object.to_string(), cause);
         let events = if self.draft.events() == events { vec![change_event] } else { Vec::new() };
-        self.draft.collect(&self.namespace, Changeset { writes: vec![Write::put(record)], events });
+        let changeset = Changeset { writes: vec![Write::put(record)], events };
+        self.draft.collect(&self.namespace, changeset.into());
     }
 
     /// Requests the version that an entity is to be at, unless it is; answers the one that was requested.
@@ -237,6 +244,7 @@ fn in_object(object: &Object, error: OpError) -> OpError {
             OpError::Refused { reason: format!("apply {object}: {what} does not exist"), hint: None }
         }
         other @ (OpError::Exists { .. }
+        | OpError::Differs { .. }
         | OpError::Forbidden { .. }
         | OpError::JoinToken(_)
         | OpError::Pki(_)

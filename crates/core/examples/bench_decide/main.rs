@@ -1,8 +1,10 @@
-//! How long the rollout decider takes, by number of targets. Run with
+//! How long the rollout decider takes, by number of targets, and a pass, by number of entities. Run with
 //! `cargo run --release -p bellwether-core --example bench_decide`; each line is `name value unit`.
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "it stops where it is wrong")]
+
+mod crowd;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -42,6 +44,13 @@ struct World {
 }
 
 fn main() {
+    for short_lived in [0, 1_000, 10_000] {
+        print(
+            short_lived,
+            "pass_after_one_report_beside_short_lived_entities",
+            crowd::one_report(short_lived),
+        );
+    }
     for targets in [1_000, 10_000, 100_000, 1_000_000] {
         let names = names(targets);
         let mut world = world(&names);

@@ -1,0 +1,74 @@
+//! Features of agents: parts of an order that an agent of another build may not know.
+
+use alloc::collections::BTreeSet;
+use core::fmt;
+
+/// A part of an order that an agent may not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Feature {
+    /// Versions applied by the node's own commands.
+    Versions,
+    /// Files rendered from profiles.
+    Files,
+    /// Actions, each run at most once.
+    Actions,
+}
+
+/// The features of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Features(BTreeSet<Feature>);
+
+impl Feature {
+    /// Every feature of this build.
+    pub const ALL: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
+
+    /// Features of agents that report none: of the first builds, or before the first report.
+    const FIRST: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
+
+    /// Name in reports and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Versions => "versions",
+            Self::Files => "files",
+            Self::Actions => "actions",
+        }
+    }
+
+    /// The feature of a name; `None` for one of another build.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|feature| feature.as_str() == name)
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Feature::FIRST.into_iter().collect()
+    }
+}
+
+impl FromIterator<Feature> for Features {
+    fn from_iter<T: IntoIterator<Item = Feature>>(features: T) -> Self {
+        Self(features.into_iter().collect())
+    }
+}
+
+impl Features {
+    /// Whether the agent has a feature.
+    #[must_use]
+    pub fn has(&self, feature: Feature) -> bool {
+        self.0.contains(&feature)
+    }
+
+    /// All features, in the order of their names' introduction.
+    pub fn iter(&self) -> impl Iterator<Item = Feature> + '_ {
+        self.0.iter().copied()
+    }
+}

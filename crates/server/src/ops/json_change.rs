@@ -1,0 +1,122 @@
+//! Changes of a JSON document as standards describe them: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396). Applied
+//! whole or not at all.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::value::is_same;
+use json_patch::{Patch, PatchOperation};
+use serde_json::Value;
+
+/// A change of a JSON document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsonChange {
+    /// Operations, one after the other; a `test` that fails stops the change.
+    Patch(Patch),
+    /// The members to replace; `null` removes a member.
+    Merge(Value),
+}
+
+/// Why a change cannot be applied.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Rejection {
+    /// A `test` failed: there is this value at the pointer.
+    Differs {
+        /// The JSON Pointer of the test.
+        pointer: String,
+        /// The value that is there.
+        value: Option<Value>,
+        /// The value that was expected.
+        expected: Value,
+    },
+    /// An operation does not fit the document.
+    Invalid(ShapeError),
+}
+
+impl JsonChange {
+    /// The document after the change.
+    pub(super) fn applied_to(&self, document: &Value) -> Result<Value, Rejection> {
+        let mut changed = document.clone();
+        match self {
+            Self::Patch(Patch(operations)) => {
+                for (index, operation) in operations.iter().enumerate() {
+                    apply(operation, &mut changed).map_err(|rejection| rejection.within(index))?;
+                }
+            }
+            Self::Merge(change) => json_patch::merge(&mut changed, change),
+        }
+        Ok(changed)
+    }
+}
+
+fn apply(operation: &PatchOperation, document: &mut Value) -> Result<(), Rejection> {
+    // A test compares numbers by value, as its RFC has it.
+    if let PatchOperation::Test(test) = operation {
+        let found = document.pointer(test.path.as_str());
+        if found.is_some_and(|found| is_same(found, &test.value)) {
+            return Ok(());
+        }
+        let (pointer, value) = (test.path.to_string(), found.cloned());
+        return Err(Rejection::Differs { pointer, value, expected: test.value.clone() });
+    }
+    json_patch::patch(document, std::slice::from_ref(operation)).map_err(|error| {
+        let reason = format!("{}: {}", operation.path(), error.kind);
+        Rejection::Invalid(ShapeError::at("the operation", reason))
+    })
+}
+
+impl Rejection {
+    fn within(self, index: usize) -> Self {
+        match self {
+            Self::Invalid(error) => Self::Invalid(error.within(&format!("[{index}]"))),
+            differs @ Self::Differs { .. } => differs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn patched(document: &Value, patch: Value) -> Result<Value, Rejection> {
+        JsonChange::Patch(serde_json::from_value(patch).unwrap()).applied_to(document)
+    }
+
+    #[test]
+    fn each_operation_works_and_a_failed_test_names_what_is_there() {
+        let before = json!({"a": 1, "b": {"c": [1, 2]}, "x/y": null});
+        let all = json!([
+            {"op": "test", "path": "/a", "value": 1.0},
+            {"op": "test", "path": "/x~1y", "value": null},
+            {"op": "add", "path": "/b/c/-", "value": 3},
+            {"op": "replace", "path": "/a", "value": {"d": true}},
+            {"op": "copy", "from": "/b/c", "path": "/e"},
+            {"op": "move", "from": "/b", "path": "/f"},
+            {"op": "remove", "path": "/x~1y"},
+        ]);
+        let after = json!({"a": {"d": true}, "e": [1, 2, 3], "f": {"c": [1, 2, 3]}});
+        assert_eq!(patched(&before, all), Ok(after));
+        let test = |path: &str, value: Value| {
+            patched(&before, json!([{"op": "test", "path": path, "value": value}]))
+        };
+        let differs = |pointer: &str, value, expected| {
+            Err(Rejection::Differs { pointer: pointer.to_owned(), value, expected })
+        };
+        assert_eq!(test("/b/c/1", json!("2")), differs("/b/c/1", Some(json!(2)), json!("2")));
+        assert_eq!(test("/none", json!(null)), differs("/none", None, json!(null)));
+        assert_eq!(test("/x~1y", json!(0)), differs("/x~1y", Some(json!(null)), json!(0)));
+    }
+
+    #[test]
+    fn an_operation_that_does_not_fit_is_named_by_its_position() {
+        let patch = json!([{"op": "add", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]);
+        let Err(Rejection::Invalid(error)) = patched(&json!({}), patch) else { panic!("it is refused") };
+        assert!(error.to_string().starts_with("[1]") && error.to_string().contains("/b"), "{error}");
+    }
+
+    #[test]
+    fn a_merge_replaces_members_and_removes_those_that_are_null() {
+        let merge = JsonChange::Merge(json!({"a": null, "b": {"c": 2}}));
+        assert_eq!(merge.applied_to(&json!({"a": 1, "b": {"d": 1}})), Ok(json!({"b": {"c": 2, "d": 1}})));
+    }
+}
