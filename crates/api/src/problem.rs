@@ -24,7 +24,7 @@ pub struct Problem {
     pub retry_after_ms: Option<u64>,
     /// With `conflict`: the value that differs from the expected one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conflict: Option<ConflictingValue>,
+    pub conflict: Option<Box<ConflictingValue>>,
 }
 
 /// A value that differs from the one that a change expects.

@@ -34,20 +34,7 @@ const MERGE_EXAMPLE: &str = "write one JSON object, like {\"workers\": 4, \"name
 pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
-        ProfileVerb::List => {
-            let page = client.profiles(namespace).await?;
-            if super::documents::yaml(context, "profile", &page.items).await? {
-                return Ok(Exit::Yes);
-            }
-            let names = || page.items.iter().map(|profile| profile.name.clone()).collect();
-            context.show.data(&page.items, names, |_| {
-                let rows = page.items.iter().map(|profile| {
-                    let (by, why) = (profile.by.clone(), profile.reason.clone());
-                    vec![profile.name.clone(), profile.revision.to_string(), date(profile.at_ms), by, why]
-                });
-                table(&["name", "revision", "changed", "by", "reason"], rows)
-            })?;
-        }
+        ProfileVerb::List => list(context).await?,
         ProfileVerb::Get { of, revision, key } => get(context, &of.name, revision, key).await?,
         ProfileVerb::Set { of, params, expected, if_absent, change } => {
             let set = pairs(&params)?;
@@ -94,6 +81,21 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+async fn list(context: &Context) -> Result<(), Failure> {
+    let page = context.client.profiles(&context.namespace).await?;
+    if super::documents::yaml(context, "profile", &page.items).await? {
+        return Ok(());
+    }
+    let names = || page.items.iter().map(|profile| profile.name.clone()).collect();
+    context.show.data(&page.items, names, |_| {
+        let rows = page.items.iter().map(|profile| {
+            let (by, why) = (profile.by.clone(), profile.reason.clone());
+            vec![profile.name.clone(), profile.revision.to_string(), date(profile.at_ms), by, why]
+        });
+        table(&["name", "revision", "changed", "by", "reason"], rows)
+    })
 }
 
 impl Change {

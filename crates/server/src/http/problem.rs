@@ -142,7 +142,7 @@ impl From<OpError> for Failure {
             // What the request expects of the content is not a precondition of HTTP, hence not 412.
             OpError::Differs { conflict, hint, .. } => {
                 let mut failure = Self::new(Code::Conflict, detail).hint(hint);
-                (failure.0.status, failure.0.conflict) = (409, Some(conflict));
+                (failure.0.status, failure.0.conflict) = (409, Some(Box::new(conflict)));
                 failure
             }
             OpError::Invalid(error) => error.into(),

@@ -78,8 +78,12 @@ mod tests {
 
     use super::*;
 
+    fn read(patch: Value) -> JsonChange {
+        JsonChange::Patch(serde_json::from_value(patch).unwrap())
+    }
+
     fn patched(document: &Value, patch: Value) -> Result<Value, Rejection> {
-        JsonChange::Patch(serde_json::from_value(patch).unwrap()).applied_to(document)
+        read(patch).applied_to(document)
     }
 
     #[test]

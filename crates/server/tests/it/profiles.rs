@@ -380,7 +380,10 @@ async fn a_failed_test_answers_the_pointer_the_value_and_the_revision_and_change
     assert_eq!(admin.only_at(0).change_profile("default", "db", &new, "").await.unwrap().revision, 1);
     for (change, says) in [
         (JsonChange::Patch(json!([{"op": "remove", "path": "/none"}])), "[0].the operation"),
-        (JsonChange::Patch(json!([{"op": "add", "path": "none", "value": 1}])), "does not start with a slash"),
+        (
+            JsonChange::Patch(json!([{"op": "add", "path": "none", "value": 1}])),
+            "does not start with a slash",
+        ),
         (JsonChange::Patch(json!([{"op": "replace", "path": "", "value": [1]}])), "expected an object"),
         (JsonChange::Patch(json!([{"op": "add", "path": "/a b", "value": 1}])), "is not a valid key"),
         (JsonChange::Patch(json!({"op": "add"})), "invalid type"),
