@@ -150,7 +150,19 @@ impl Backend for Embedded {
         let reader = self.reader.clone();
         async move {
             self.check_open()?;
-            off_runtime(&self.level, move || reader.view(|view| view.page(&range, at, limit))).await
+            let read = || {
+                let (reader, range) = (reader.clone(), range.clone());
+                off_runtime(&self.level, move || reader.view(|view| view.page(&range, at, limit)))
+            };
+            match read().await {
+                // A file that could not be opened again on a full disk is opened by whoever needs it next, also for reading:
+                // whoever writes may have to read first.
+                Err(StoreError::DiskFull { .. }) => {
+                    self.ask(|reply| WriterRequest::Reopen { reply }).await?;
+                    read().await
+                }
+                result => result,
+            }
         }
         .boxed()
     }

@@ -113,7 +113,7 @@ impl CommitGroup {
             WriterRequest::Grant { ttl, .. } => self.grant(tables, *ttl),
             WriterRequest::Revoke { lease, .. } => self.revoke(tables, *lease),
             WriterRequest::Compact { before, .. } => self.compact(tables, *before),
-            WriterRequest::Stop => Ok(WriterAnswer::Done),
+            WriterRequest::Reopen { .. } | WriterRequest::Stop => Ok(WriterAnswer::Done),
         }
     }
 

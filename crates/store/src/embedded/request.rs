@@ -30,6 +30,10 @@ pub(super) enum WriterRequest {
         before: Revision,
         reply: Reply<()>,
     },
+    /// Open the file again if it could not be opened after an earlier fault.
+    Reopen {
+        reply: Reply<()>,
+    },
     /// Accept nothing more, finish what is queued, release the file.
     Stop,
 }
@@ -48,7 +52,11 @@ impl WriterRequest {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Commit { txn, .. } => txn.size(),
-            Self::Grant { .. } | Self::Revoke { .. } | Self::Compact { .. } | Self::Stop => 0,
+            Self::Grant { .. }
+            | Self::Revoke { .. }
+            | Self::Compact { .. }
+            | Self::Reopen { .. }
+            | Self::Stop => 0,
         }
     }
 
@@ -58,9 +66,10 @@ impl WriterRequest {
             (request, WriterAnswer::No(error)) => request.refuse(error),
             (Self::Commit { reply, .. }, WriterAnswer::Outcome(outcome)) => send(reply, Ok(outcome)),
             (Self::Grant { reply, .. }, WriterAnswer::Lease(lease)) => send(reply, Ok(lease)),
-            (Self::Revoke { reply, .. } | Self::Compact { reply, .. }, WriterAnswer::Done) => {
-                send(reply, Ok(()))
-            }
+            (
+                Self::Revoke { reply, .. } | Self::Compact { reply, .. } | Self::Reopen { reply },
+                WriterAnswer::Done,
+            ) => send(reply, Ok(())),
             (Self::Stop, WriterAnswer::Done) => {}
             (request, WriterAnswer::Outcome(_) | WriterAnswer::Lease(_) | WriterAnswer::Done) => {
                 request.refuse(StoreError::Broken { reason: "its writer mixed up answers".to_owned() });
@@ -73,7 +82,9 @@ impl WriterRequest {
         match self {
             Self::Commit { reply, .. } => send(reply, Err(error)),
             Self::Grant { reply, .. } => send(reply, Err(error)),
-            Self::Revoke { reply, .. } | Self::Compact { reply, .. } => send(reply, Err(error)),
+            Self::Revoke { reply, .. } | Self::Compact { reply, .. } | Self::Reopen { reply } => {
+                send(reply, Err(error));
+            }
             Self::Stop => {}
         }
     }

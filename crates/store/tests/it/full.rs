@@ -100,6 +100,48 @@ async fn the_child_on_a_small_disk() {
     println!("met the limit and recovered");
 }
 
+#[test]
+fn a_file_that_could_not_be_opened_again_is_read_once_there_is_room() {
+    run("full::the_child_that_reads", SMALL_DISK);
+}
+
+/// Not a test of its own: what the child of the test above does. Small commits go on into the journal where large ones are
+/// refused, until the journal is full as well and the file cannot be opened again to take what is in it.
+#[tokio::test]
+async fn the_child_that_reads() {
+    let Some(disk) = child::directory() else { return };
+    let (ballast, dir, tasks) = (disk.join("ballast"), disk.join("store"), Tasks::new());
+    let store = Store::embedded(&dir, &tasks).unwrap();
+    fs::write(&ballast, vec![1; 36 << 20]).unwrap();
+    let fill_disk = || {
+        let mut rest = fs::File::create(disk.join("rest")).unwrap();
+        while std::io::Write::write(&mut rest, &[1; 4_096]).is_ok_and(|written| written > 0) {}
+    };
+    fill_disk();
+    let commit = async |size: usize, number: usize| {
+        let ops = vec![put(&format!("key/{size}/{number}"), &"x".repeat(size))];
+        store.commit(Txn { compares: vec![], ops }).await
+    };
+    let mut written = 0;
+    for round in 0..6 {
+        let size = if round % 2 == 0 { 60_000 } else { 100 };
+        for number in 0..5_000 {
+            match commit(size, round * 10_000 + number).await {
+                Ok(_) => written += 1,
+                Err(StoreError::DiskFull { .. }) => break,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    fs::remove_file(disk.join("rest")).unwrap();
+    fs::remove_file(&ballast).unwrap();
+    let page = store.list(Range::all(), None, 100_000).await.unwrap();
+    assert_eq!(page.entries.len(), written, "what was acknowledged is there, and nothing else");
+    commit(100, 1_000_000).await.unwrap();
+    store.close().await;
+    println!("met the limit and recovered");
+}
+
 /// Not a test of its own: what the child of the second test does.
 #[tokio::test]
 async fn the_child_with_small_files() {
