@@ -75,7 +75,8 @@ pub(super) fn scope(view: &FreezeView) -> String {
     let what = match (&view.freeze.entity, &view.freeze.targets) {
         (Some(entity), _) => format!("entity {entity}"),
         (None, Some(targets)) => format!("targets {targets}"),
-        (None, None) => "everything".to_owned(),
+        (None, None) if view.global => "everything".to_owned(),
+        (None, None) => "everything in this namespace".to_owned(),
     };
     if view.global { format!("{what} in every namespace") } else { what }
 }

@@ -6,8 +6,7 @@ mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::progress::Progress;
-use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView};
+use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, VersionJudgement};
 use bellwether_core::words::time::Span;
 
 use serde::Serialize;
@@ -95,13 +94,13 @@ async fn operate(
 /// What an accepted operation does, for people.
 fn accepted(verb: &str, stage: Option<u32>) -> String {
     match (verb, stage) {
-        ("pause", _) => "pausing the rollout".to_owned(),
-        ("resume", _) => "resuming the rollout".to_owned(),
+        ("pause", _) => "rollout paused; targets in flight finish".to_owned(),
+        ("resume", _) => "rollout resumed".to_owned(),
         ("approve", Some(stage)) => format!("stage {stage} approved"),
         ("approve", None) => "stage approved".to_owned(),
-        ("abort", _) => "aborting the rollout".to_owned(),
-        ("undo", _) => "rolling back to the last known good version".to_owned(),
-        ("retry", _) => "retrying the version".to_owned(),
+        ("abort", _) => "rollout aborted; targets keep what they run".to_owned(),
+        ("undo", _) => "rollback to the last known good version started".to_owned(),
+        ("retry", _) => "retry of the known bad version started".to_owned(),
         (other, _) => format!("{other} accepted"),
     }
 }
@@ -182,8 +181,11 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
 }
 
 /// The reason that was given for a rollout, what was wrong with its version, and who or what ended it.
-fn reason(rollout: &Rollout, progress: &Progress) -> String {
-    let found = progress.bad.iter().find(|bad| bad.rollout == rollout.number);
+fn reason(rollout: &Rollout) -> String {
+    let found = match &rollout.judgement {
+        VersionJudgement::Bad { reason, .. } => Some(reason.clone()),
+        VersionJudgement::Open | VersionJudgement::Good { .. } => None,
+    };
     let done = |what: &str, by: &str, reason: &str| match reason {
         "" => format!("{what} by {by}"),
         reason => format!("{what} by {by}: {reason}"),
@@ -191,7 +193,7 @@ fn reason(rollout: &Rollout, progress: &Progress) -> String {
     let status = &rollout.status;
     let parts = [
         Some(rollout.reason.clone()),
-        found.map(|bad| bad.reason.clone()),
+        found,
         rollout.undone.as_ref().map(|undone| done("undone", &undone.by, &undone.reason)),
         status.aborted.as_ref().map(|aborted| done("aborted", &aborted.by, &aborted.reason)),
         status.superseded_by.map(|number| format!("superseded by {number}")),
@@ -201,7 +203,6 @@ fn reason(rollout: &Rollout, progress: &Progress) -> String {
 
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
     let page = context.client.rollouts(&context.namespace, entity).await?;
-    let current = context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?;
     let names = || page.items.iter().map(|rollout| rollout.number.to_string()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {
@@ -219,7 +220,7 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.by.clone(),
                 date(rollout.started_ms),
                 took,
-                reason(rollout, &current.progress),
+                reason(rollout),
             ]
         });
         let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "reason"];

@@ -260,7 +260,10 @@ async fn a_stop_in_force_is_on_the_summary() {
     assert!(!text(&place.run(&["status"]).stdout).contains("stopped"));
     assert_eq!(code(&place.run(&["stop-everything", "--reason", "fire", "--yes"])), 0);
     let said = text(&place.run(&["status"]).stdout);
-    assert!(said.contains("stopped    stop-everything by admin covers everything: fire"), "{said}");
+    assert!(
+        said.contains("stopped    stop-everything by admin covers everything in this namespace: fire"),
+        "{said}"
+    );
     assert_eq!(code(&place.run(&["stop-everything", "--off"])), 0);
     assert!(!text(&place.run(&["status"]).stdout).contains("stopped"));
 }

@@ -129,7 +129,10 @@ fn why_clock(
             format!("its deadline is paused: not in contact for {}", now.since(since).brief())
         }
         DeadlineClock::Overdue { until: Some(until), .. } => {
-            format!("past its deadline: its next report decides, or time in {}", until.since(now).brief())
+            format!(
+                "past its deadline: its next report decides; without one, it is judged in {}",
+                until.since(now).brief()
+            )
         }
         DeadlineClock::Overdue { until: None, .. } => "past its deadline: its next report decides".into(),
     }
