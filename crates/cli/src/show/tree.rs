@@ -162,8 +162,9 @@ pub(crate) const fn state(status: &RolloutStatus) -> (&'static str, Tone) {
     }
 }
 
-/// Progress against its thresholds, in two lines that fit 80 columns. Of a rollback: how many targets still run the version.
-fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [String; 2] {
+/// Progress against its thresholds, in at most two lines that fit 80 columns. Of a rollback: how many targets still run the
+/// version, without the counts that are zero.
+fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let counts = &view.counts;
     let progress = match &view.rollout {
         Some(rollout) if is_rollback(rollout.status.state) => {
@@ -171,10 +172,11 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [Stri
             let left = targets.iter().filter(|target| target.running.as_ref() == Some(version)).count();
             let bar = bar(0, u64::try_from(left).unwrap_or(u64::MAX), 0, counts.targets, paint);
             let all = counts.targets;
-            format!(
-                "│ {bar} {left}/{all} run {version} · {} failed, {} tolerated",
-                counts.failed, view.tolerated
-            )
+            let failed = match counts.failed {
+                0 => String::new(),
+                failed => format!(" · {failed} failed, {} tolerated", view.tolerated),
+            };
+            format!("│ {bar} {left}/{all} run {version}{failed}")
         }
         Some(_) | None => format!(
             "│ {} {}/{} succeeded, {} needed · {} failed, {} tolerated",
@@ -186,7 +188,11 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [Stri
             view.tolerated,
         ),
     };
-    let mut text = format!("│ {} in flight, at most {} at once", counts.in_flight, view.batch);
+    let mut parts = Vec::new();
+    let back = view.rollout.as_ref().is_some_and(|rollout| is_rollback(rollout.status.state));
+    if counts.in_flight > 0 || !back {
+        parts.push(format!("{} in flight, at most {} at once", counts.in_flight, view.batch));
+    }
     for (count, word) in [
         (counts.unreachable, "unreachable"),
         (counts.held, "paused"),
@@ -194,10 +200,11 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> [Stri
         (counts.rollback_failed, "failed in rollback"),
     ] {
         if count > 0 {
-            text.push_str(&format!(" · {count} {word}"));
+            parts.push(format!("{count} {word}"));
         }
     }
-    [progress, text]
+    let rest = (!parts.is_empty()).then(|| format!("│ {}", parts.join(" · ")));
+    [progress].into_iter().chain(rest).collect()
 }
 
 /// Whether the rollout takes its version back, or has done so.

@@ -1,10 +1,12 @@
 //! The texts of target phases, and why a target or rollout is in its present state: one line for people.
 
 mod ended;
+mod settled;
 pub mod targets;
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::board::Board;
 use super::board::frame::BoardMode;
@@ -39,7 +41,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         | TargetPhase::Succeeded
         | TargetPhase::Adopted
         | TargetPhase::Failed
-        | TargetPhase::Lost => why_assigned(member, now),
+        | TargetPhase::Lost => why_assigned(board, member, now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
         | TargetPhase::Settling
@@ -63,14 +65,16 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     }
 }
 
-fn why_assigned(member: &BoardMember, now: Timestamp) -> String {
+fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else {
         return "no version assigned yet".into();
     };
     let version = &state.version;
     match &state.outcome {
         AssignmentOutcome::InFlight => format!("assigned {version}"),
-        AssignmentOutcome::Succeeded { failed_later: None, .. } => format!("on {version}, nothing to do"),
+        AssignmentOutcome::Succeeded { failed_later: None, .. } => {
+            settled::why_succeeded(board, member, state, now)
+        }
         AssignmentOutcome::Succeeded { failed_later: Some(at), .. } => {
             let seen = member.observation.as_ref().and_then(|observation| drifted(observation, state));
             let what = match seen {
@@ -205,10 +209,17 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
         } else {
             format!("is {state}, while rolling back{way} to {good}")
         };
-        return format!(
-            "rollout {number} {state}: {} rolled back, {} in flight, {left} left, {} failed",
-            counts.returned, counts.in_flight, counts.failed_return
-        );
+        let parts = [
+            (counts.returned, "rolled back"),
+            (counts.in_flight, "in flight"),
+            (left, "left"),
+            (counts.failed_return, "failed"),
+        ];
+        let parts =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let parts: Vec<String> = parts.collect();
+        let separator = if parts.is_empty() { "" } else { ": " };
+        return format!("rollout {number} {state}{separator}{}", parts.join(", "));
     }
     let can = board.tree().tally().count(ASSIGNABLE);
     let skipped = board.tree().tally().count(PhaseSet::of(&[

@@ -25,6 +25,7 @@
 //! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
 //! expect refused: text | why: text | why web-1: text      contained in the answer
+//! expect listed text | unlisted web-1        in the list of targets that need attention
 //! expect event rollout.started | event A then B | no event target.failed   since the last "when"
 //! expect wake in 60s
 //!
@@ -337,6 +338,7 @@ impl Stage {
                 let (name, text) = rest.split_once(": ").ok_or("why NAME: text")?;
                 contains(text, &why(&world.board, &names_of(name)[0], world.now))
             }
+            "listed" | "unlisted" => environment::expect_listed(world, line),
             "event" | "no" => self.expect_event(line),
             "asked" => environment::expect_asked(&self.world, rest),
             "wake" => same(rest, &self.wake.map_or("never".into(), |wake| format!("in {wake}"))),

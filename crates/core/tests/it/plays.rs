@@ -98,6 +98,7 @@ plays! {
     late_failures_are_reported_only_during_the_settle_time
     monitoring_judges_each_target_after_its_soak
     more_failures_than_tolerated_roll_back_in_the_same_pass
+    more_targets_than_are_named_are_counted
     never_more_unavailable_than_may_be
     newcomers_wait_while_a_freeze_is_in_force
     no_failure_demotes_last_known_good
@@ -130,6 +131,7 @@ plays! {
     soak_of_zero
     stages_cap_how_far_it_goes
     targets_on_a_replaced_version_go_back_with_the_rest
+    targets_that_are_not_as_desired_are_listed
     targets_that_leave_lower_no_budget
     targets_with_a_window_of_their_own_wait_for_it
     the_deadline_says_what_the_target_was_doing

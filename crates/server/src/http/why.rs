@@ -69,7 +69,7 @@ fn bare(world: &World, fleet: &Fleet, name: &str, now: Timestamp) -> Result<(boo
 fn entity(fleet: &Fleet, name: &EntityName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
     let lines = std::iter::once(fleet.why_rollout(board))
-        .chain(why_targets(board, now))
+        .chain(why_targets(board, fleet.last_rollout(name), now))
         .chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
 }

@@ -107,6 +107,7 @@ fn a_rollout_that_was_rolled_back_shows_no_success_and_an_empty_bar() {
     let mut targets = [back("web-1"), back("web-2")];
     let drawn = lines(&view, &targets, Paint::new(false)).join("\n");
     assert!(drawn.contains("│ ░░░░░░░░░░░░░░░░░░░░ 0/2 run v2 · 1 failed, 0 tolerated\n"), "{drawn}");
+    assert!(!drawn.contains("in flight"), "{drawn}");
     assert!(drawn.contains("2 rolled back") && drawn.contains("↩ web-1        rolled back"), "{drawn}");
     assert!(!drawn.contains("succeeded"), "{drawn}");
     // The time of the rollback says nothing about the batch.

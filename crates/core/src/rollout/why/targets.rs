@@ -5,11 +5,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::settled::{Deviation, all_run, desired, failures};
 use super::why;
+use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
+use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED, PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::time::Timestamp;
+use crate::words::version::Version;
 
 /// Most targets that are named with their reasons.
 const NAMED: usize = 10;
@@ -24,10 +28,47 @@ const KINDS: [(&str, PhaseSet); 6] = [
     ("waiting", ASSIGNABLE),
 ];
 
-/// At most [`NAMED`] targets with their reasons, and how many others there are of each kind. Costs time in proportion to
-/// the named targets.
+/// The first failures of the entity's newest rollout `last` if that is or was rolled back, and at most [`NAMED`] targets with
+/// their reasons: those that a rollout in progress has not finished with, or else those that are not as desired. Others
+/// are counted. Costs time in proportion to all targets while no rollout is in progress.
 #[must_use]
-pub fn why_targets(board: &Board, now: Timestamp) -> Vec<String> {
+pub fn why_targets(board: &Board, last: Option<&Rollout>, now: Timestamp) -> Vec<String> {
+    let mut lines = failures(&board.entity().name, last, now);
+    lines.extend(match desired(board) {
+        Some(version) => deviating(board, version, now),
+        None => unfinished(board, now),
+    });
+    lines
+}
+
+/// The targets that are not on the version, or not healthy; or that there is none.
+fn deviating(board: &Board, version: &Version, now: Timestamp) -> Vec<String> {
+    let mut found: BTreeMap<Deviation, Vec<&BoardMember>> = BTreeMap::new();
+    for member in board.tree().iter() {
+        if let Some(deviation) = Deviation::of(member, version) {
+            found.entry(deviation).or_default().push(member);
+        }
+    }
+    let (mut lines, mut others) = (Vec::new(), Vec::new());
+    for (deviation, members) in &found {
+        let room = NAMED.saturating_sub(lines.len());
+        lines.extend(members.iter().take(room).map(|member| why(board, &member.name, now)));
+        let rest = members.len().saturating_sub(room);
+        if rest > 0 {
+            others.push(format!("{rest} {}", deviation.kind()));
+        }
+    }
+    if !others.is_empty() {
+        lines.push(format!("and {}", others.join(", ")));
+    }
+    if lines.is_empty() {
+        lines.extend(all_run(board, version));
+    }
+    lines
+}
+
+/// The targets that a rollout in progress has not finished with.
+fn unfinished(board: &Board, now: Timestamp) -> Vec<String> {
     let (mut lines, mut others) = (Vec::new(), BTreeMap::new());
     for (place, (kind, phases)) in KINDS.iter().enumerate() {
         let before = lines.len();

@@ -7,6 +7,7 @@ use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::rollout::hook_answer::{HookAnswer, TargetJudgement};
 use bellwether_core::rollout::hook_question::HookQuestion;
+use bellwether_core::rollout::why::targets::why_targets;
 use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::selector::Selector;
@@ -120,4 +121,15 @@ pub(super) fn expect_asked(world: &World, rest: &str) -> Step {
         HookQuestion::Monitor { .. } => Vec::new(),
     };
     if names.is_empty() { Ok(()) } else { same_names(names, about) }
+}
+
+/// Checks a text, or a target's name, against the list of targets that need attention.
+pub(super) fn expect_listed(world: &World, line: &str) -> Result<(), String> {
+    let listed = why_targets(&world.board, world.newest(), world.now).join("\n");
+    let as_expected = match line.split_once(' ') {
+        Some(("listed", text)) => listed.contains(text),
+        Some((_, target)) => !listed.contains(&format!("{target}: ")),
+        None => return Err("listed text, or unlisted TARGET".into()),
+    };
+    if as_expected { Ok(()) } else { Err(format!("the list is\n{listed}")) }
 }
