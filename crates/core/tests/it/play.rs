@@ -25,10 +25,8 @@
 //! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
 //! expect refused: text | why: text | why web-1: text      contained in the answer
-//! expect listed text | unlisted web-1        in the list of targets that need attention
+//! expect listed text | unlisted web-1 | wake in 60s      in the list of targets that need attention; by itself
 //! expect event rollout.started | event A then B | no event target.failed   since the last "when"
-//! expect wake in 60s
-//!
 //! given web-1,web-2 labelled zone=a       what selectors, domains and orders see besides the name
 //! given the clock shows 2026-11-21T01:00:00Z
 //! when a freeze NAME of everything|web|targets SELECTOR [for 10m]: why    a stop NAME …; the freeze NAME ends
