@@ -8,7 +8,7 @@ use bellwether_core::words::random::RandomStream;
 use http::{Request, header};
 use serde_json::Value;
 
-use crate::network::{CallLoss, Network};
+use crate::network::{CallEnds, CallLoss, Network};
 
 /// The secret of the users' token.
 pub const TOKEN: &str = "bwt_people";
@@ -35,7 +35,8 @@ impl Caller {
         parts.headers.insert(header::AUTHORIZATION, bearer);
         let request = Request::from_parts(parts, body);
         let as_it_is = |router: Router| router;
-        let (status, body) = self.network.call(("people", server), as_it_is, request, PATIENCE).await?;
+        let ends = CallEnds { caller: "people", server };
+        let (status, body) = self.network.call(ends, as_it_is, request, PATIENCE).await?;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 

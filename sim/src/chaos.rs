@@ -69,21 +69,17 @@ pub fn next(
         ),
         (FaultMix::Outages, of) => {
             let longest = if chance.below(4) == 0 { 600_000 } else { 90_000 };
-            return (
-                10_000 + chance.below(60_000),
-                outage((server, agent), of),
-                2_000 + chance.below(longest),
-            );
+            return (10_000 + chance.below(60_000), outage(server, agent, of), 2_000 + chance.below(longest));
         }
         (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
-            any(chance, mix, (server, agent), of)
+            any(chance, mix, server, agent, of)
         }
     };
     (pause, blow, lasts)
 }
 
 /// A fault that takes something away for as long as it lasts.
-const fn outage((server, agent): (usize, usize), of: u64) -> Disruption {
+const fn outage(server: usize, agent: usize, of: u64) -> Disruption {
     match of {
         0..=4 => Disruption::KillAll,
         5..=6 => Disruption::Kill(server),
@@ -96,7 +92,7 @@ const fn outage((server, agent): (usize, usize), of: u64) -> Disruption {
     }
 }
 
-fn any(chance: &mut RandomStream, mix: FaultMix, (server, agent): (usize, usize), of: u64) -> Disruption {
+fn any(chance: &mut RandomStream, mix: FaultMix, server: usize, agent: usize, of: u64) -> Disruption {
     match of {
         0..=3 => Disruption::Kill(server),
         4..=6 => Disruption::Stand(server),

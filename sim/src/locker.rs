@@ -48,7 +48,8 @@ pub(crate) async fn locks(caller: Caller, number: u64, seed: u64, holdings: Hold
             continue;
         }
         let end = from + Duration::from_millis(500 + chance.below(12_000));
-        let to = hold(&caller, &mut chance, (&holder, fence), (asked, end)).await;
+        let grant = LockGrant { holder: &holder, fence, asked };
+        let to = hold(&caller, &mut chance, grant, end).await;
         holdings.lock().unwrap_or_else(PoisonError::into_inner).push(LockHolding {
             holder: holder.clone(),
             fence,
@@ -60,13 +61,18 @@ pub(crate) async fn locks(caller: Caller, number: u64, seed: u64, holdings: Hold
     }
 }
 
+/// The lock as granted to a client.
+struct LockGrant<'a> {
+    holder: &'a str,
+    /// Fencing number.
+    fence: u64,
+    /// When the client asked: its lease counts from then.
+    asked: Instant,
+}
+
 /// Holds it until `end`, or until the last acknowledged renewal is too old. Returns when it stopped.
-async fn hold(
-    caller: &Caller,
-    chance: &mut RandomStream,
-    (holder, fence): (&str, u64),
-    (asked, end): (Instant, Instant),
-) -> Instant {
+async fn hold(caller: &Caller, chance: &mut RandomStream, grant: LockGrant<'_>, end: Instant) -> Instant {
+    let LockGrant { holder, fence, asked } = grant;
     let mut deadline = asked + LEASE;
     loop {
         let pause = RENEW_EVERY.min(deadline.min(end).saturating_duration_since(Instant::now()));

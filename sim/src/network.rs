@@ -33,6 +33,15 @@ pub enum CallLoss {
 /// Name of a caller.
 pub type Caller = String;
 
+/// The two ends of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct CallEnds<'a> {
+    /// Name of the caller.
+    pub caller: &'a str,
+    /// Index of the server.
+    pub server: usize,
+}
+
 /// The network. Clones are the same network.
 #[derive(Debug, Clone)]
 pub struct Network {
@@ -104,11 +113,12 @@ impl Network {
     /// [`CallLoss`] if there is none.
     pub async fn call(
         &self,
-        (caller, server): (&str, usize),
+        ends: CallEnds<'_>,
         serve: impl FnOnce(Router) -> Router,
         request: Request<Body>,
         deadline: Duration,
     ) -> Result<(u16, Bytes), CallLoss> {
+        let CallEnds { caller, server } = ends;
         let asked = async {
             self.way().await;
             if self.is_cut(caller, server) {

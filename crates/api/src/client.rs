@@ -8,6 +8,6 @@ pub mod secret;
 pub mod tls;
 
 pub use access::{Access, Identity};
-pub use calls::nodes::NodeKnowledge;
+pub use calls::nodes::{NodeKnowledge, NodeLogKey};
 pub use connection::{Client, DEFAULT_DEADLINE};
 pub use error::{CallError, UnreachableCause};

@@ -108,8 +108,8 @@ async fn start(
         for _ in 0..readers() {
             tasks.spawn("dns-udp", udp::serve(resolver.clone(), port.clone(), tasks.clone()));
         }
-        let limits = (config.limits.clone(), slots.clone());
-        tasks.spawn("dns-tcp", tcp::serve(resolver.clone(), listener, limits, tasks.clone()));
+        let (limits, slots) = (config.limits.clone(), slots.clone());
+        tasks.spawn("dns-tcp", tcp::serve(resolver.clone(), listener, limits, slots, tasks.clone()));
     }
     Ok(DnsServer { addresses, counters, zone })
 }

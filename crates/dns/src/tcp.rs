@@ -23,7 +23,8 @@ const ERROR_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) async fn serve(
     resolver: Arc<Resolver>,
     listener: TcpListener,
-    (limits, slots): (DnsLimits, Arc<Semaphore>),
+    limits: DnsLimits,
+    slots: Arc<Semaphore>,
     tasks: Tasks,
 ) {
     let token = tasks.token();

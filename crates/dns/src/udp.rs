@@ -40,6 +40,13 @@ struct ReplyAddress {
     from: Option<IpAddr>,
 }
 
+/// A query to forward, and where its answer goes.
+struct ForwardedQuery {
+    query: Box<Query>,
+    forwarder: Arc<Forwarder>,
+    back: ReplyAddress,
+}
+
 impl UdpSocketPort {
     pub(crate) fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
@@ -109,7 +116,8 @@ pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tas
                     MessageAction::Send => port.send(&out, back).await,
                     MessageAction::Drop => {}
                     MessageAction::Forward(query, forwarder) => {
-                        forward(&resolver, &port, (query, forwarder, back), &tasks).await;
+                        let forwarded = ForwardedQuery { query, forwarder, back };
+                        forward(&resolver, &port, forwarded, &tasks).await;
                     }
                 }
             }
@@ -121,9 +129,10 @@ pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tas
 async fn forward(
     resolver: &Arc<Resolver>,
     port: &Arc<UdpSocketPort>,
-    (query, forwarder, back): (Box<Query>, Arc<Forwarder>, ReplyAddress),
+    forwarded: ForwardedQuery,
     tasks: &Tasks,
 ) {
+    let ForwardedQuery { query, forwarder, back } = forwarded;
     let Some(slot) = forwarder.slot() else {
         let mut out = Vec::new();
         resolver.fail(&query, ResponseCode::ServFail, &mut out);

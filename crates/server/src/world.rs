@@ -129,9 +129,17 @@ impl WorldFollower {
                 tokio::time::sleep(RETRY).await;
             }
             lists.inc();
-            watch = updater.list(&store, &mut asked, (&mut world, watch), waiting).await;
+            let watched = WatchedWorld { world: &mut world, watch };
+            watch = updater.list(&store, &mut asked, watched, waiting).await;
         }
     }
+}
+
+/// A world, and the watch that keeps it up to date.
+struct WatchedWorld<'a> {
+    world: &'a mut World,
+    /// `None` after it failed.
+    watch: Option<Watch>,
 }
 
 impl WorldUpdater {
@@ -186,9 +194,10 @@ impl WorldUpdater {
         &self,
         store: &Store,
         asked: &mut RelistRequests,
-        (world, mut watch): (&mut World, Option<Watch>),
+        watched: WatchedWorld<'_>,
         mut waiting: Vec<oneshot::Sender<()>>,
     ) -> Option<Watch> {
+        let WatchedWorld { world, mut watch } = watched;
         let mut went_back = false;
         loop {
             // Requests made before a list begins are answered by it.

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::node::{AgentNode, AgentReport, bearer};
-use crate::network::CallLoss;
+use crate::network::{CallEnds, CallLoss};
 use crate::requests::{bare, json};
 
 /// Duration of a long poll.
@@ -55,8 +55,8 @@ impl AgentConnection {
         let caller = self.node.name.to_string();
         let bearer = bearer(&self.node.name);
         let as_node = |router: Router| to_peer(router, Some(bearer));
-        let (status, body) =
-            self.node.network.call((&caller, self.server()), as_node, request, deadline).await?;
+        let ends = CallEnds { caller: &caller, server: self.server() };
+        let (status, body) = self.node.network.call(ends, as_node, request, deadline).await?;
         match status {
             204 => Ok(None),
             200..300 => Ok(serde_json::from_slice(&body).ok()),

@@ -8,7 +8,7 @@ use bellwether_core::words::version::Version;
 
 use super::rest::{NextStep, ended};
 use super::task::EntityTask;
-use super::validate::commands;
+use crate::apply::part::{PartContext, run_all};
 use crate::config::recipe::Recipe;
 
 impl EntityTask {
@@ -23,6 +23,7 @@ impl EntityTask {
         self.recent.clear();
         let facts = self.facts(version, run.clone());
         let (mut log, tasks) = (self.log(), self.context.tasks.clone());
+        let mut job = PartContext::new(&facts, recipe.timeout.to_duration(), &mut log, &tasks);
         let token = tasks.token();
         let name = self.name.clone();
         let assigned = move |order: &Order| {
@@ -34,7 +35,7 @@ impl EntityTask {
         let otherwise = orders.wait_for(|order| order.as_deref().map(&assigned) != before);
         // Dropping the validation kills its command; it is repeated later unless something else follows.
         let outcome = tokio::select! {
-            outcome = commands(recipe, &facts, &tasks, &mut log) => outcome,
+            outcome = run_all("validate", &recipe.validation, &mut job) => outcome,
             () = ended(self.process.as_mut().filter(|process| process.ended().is_none())) => return NextStep::Observe,
             _ = otherwise => return NextStep::Observe,
             () = token.cancelled() => return NextStep::Stop,

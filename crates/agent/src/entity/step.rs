@@ -211,7 +211,8 @@ impl EntityTask {
         let superseded = self.superseded(version.as_str());
         let limit: Duration = recipe.timeout.to_duration();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };
-        let verdict = validate(recipe, facts, (self.process.as_mut(), checks), &self.context.tasks, &mut log);
+        let mut job = PartContext::new(facts, limit, &mut log, &self.context.tasks);
+        let verdict = validate(recipe, self.process.as_mut(), checks, &mut job);
         // Dropping the validation kills its command; nothing else is undone.
         tokio::select! {
             outcome = tokio::time::timeout(limit, verdict) => StepEnd::This(match outcome {

@@ -5,11 +5,8 @@ use std::time::Duration;
 use bellwether_core::local::health_tracker::{CheckSummary, vital};
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
-use bellwether_rt::tasks::Tasks;
 
 use super::rest::ended;
-use crate::apply::CommandFacts;
-use crate::apply::log::EntityLog;
 use crate::apply::part::{PartContext, run_all};
 use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;
@@ -21,13 +18,12 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// Waits for the verdict on what was just applied. The caller sets the deadline.
 pub(super) async fn validate(
     recipe: &Recipe,
-    facts: &CommandFacts,
-    (mut process, checks): (Option<&mut SupervisedProcess>, &mut EntityChecks),
-    tasks: &Tasks,
-    log: &mut EntityLog,
+    mut process: Option<&mut SupervisedProcess>,
+    checks: &mut EntityChecks,
+    job: &mut PartContext<'_>,
 ) -> StepOutcome {
     let verdict = async {
-        match commands(recipe, facts, tasks, log).await {
+        match run_all("validate", &recipe.validation, job).await {
             StepOutcome::Done => {}
             other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => return other,
         }
@@ -51,15 +47,4 @@ pub(super) async fn validate(
     }
     let evidence = process.and_then(|process| process.ended()).unwrap_or_default();
     StepOutcome::Failed(Evidence { summary: format!("validate: {}", evidence.summary), ..evidence })
-}
-
-/// Runs the commands of the validation.
-pub(super) async fn commands(
-    recipe: &Recipe,
-    facts: &CommandFacts,
-    tasks: &Tasks,
-    log: &mut EntityLog,
-) -> StepOutcome {
-    let mut job = PartContext::new(facts, recipe.timeout.to_duration(), log, tasks);
-    run_all("validate", &recipe.validation, &mut job).await
 }

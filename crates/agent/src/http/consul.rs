@@ -63,7 +63,7 @@ pub(super) async fn health_of_service(
     query.only(&["tag", "passing"])?;
     let (name, tags, passing) = (name_of(&name), query.tags()?, query.switch("passing")?);
     let say = |view: bellwether_api::consul::View<'_>| {
-        name.as_ref().map(|name| view.health(name, (&tags, passing))).unwrap_or_default()
+        name.as_ref().map(|name| view.health(name, &tags, passing)).unwrap_or_default()
     };
     api.answer(&query, say).await
 }

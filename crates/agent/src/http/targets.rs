@@ -28,6 +28,6 @@ pub(super) async fn groups(
         let near = near.unwrap_or_default();
         return Err(ConsulRefusal::NotFound(format!("service {name}: it was never registered{near}")));
     };
-    let groups = http_sd::groups(&api.http().namespace, (&name, service), &tags);
+    let groups = http_sd::groups(&api.http().namespace, &name, service, &tags);
     std::future::ready(Ok(Json(groups))).await
 }

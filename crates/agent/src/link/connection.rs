@@ -51,7 +51,7 @@ impl Connection {
     pub(crate) fn new(settings: ConnectionSettings) -> Self {
         let ConnectionSettings { identity, servers, saved, contact, seed, now } = settings;
         let me = format!("{}/{}", identity.namespace, identity.node);
-        let servers = KnownServers::new(&me, seed, (servers, saved.servers), now);
+        let servers = KnownServers::new(&me, seed, servers, saved.servers, now);
         let state = ConnectionState { identity, servers, tag: saved.tag, client: None };
         Self { state: Arc::new(watch::Sender::new(state)), contact, moves: watch::Sender::new(0) }
     }

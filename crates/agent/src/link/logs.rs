@@ -1,7 +1,7 @@
 //! Logs of failed runs: the newest of each category and entity, delivered one after the other. A log that cannot be
 //! delivered before the agent ends stays on disk, and the next agent sends it.
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::{CallError, NodeLogKey};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
 use bellwether_core::words::name::{Category, EntityName, Namespace, NodeName};
@@ -34,8 +34,13 @@ impl Delivery for LogSender {
     }
 
     async fn send(&self, ((category, entity), log): &Self::Value) -> Result<(), CallError> {
-        let node = (self.namespace.as_str(), self.node.as_str());
-        self.connection.client()?.keep_log(node, (category.as_str(), entity.as_str()), log).await
+        let key = NodeLogKey {
+            namespace: self.namespace.as_str(),
+            node: self.node.as_str(),
+            category: category.as_str(),
+            entity: entity.as_str(),
+        };
+        self.connection.client()?.keep_log(key, log).await
     }
 
     fn is_final(error: &CallError) -> bool {

@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use bellwether_api::client::NodeLogKey;
 use bellwether_api::v1::log::NodeLog;
 
 use crate::bench::{Bench, NODE, NS};
 
 async fn log(bench: &Bench, category: &str) -> Option<NodeLog> {
-    bench.client.node_log(NS, NODE, category, "web").await.ok()
+    let key = NodeLogKey { namespace: NS, node: NODE, category, entity: "web" };
+    bench.client.node_log(key).await.ok()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

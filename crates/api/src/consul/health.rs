@@ -51,7 +51,7 @@ impl View<'_> {
     /// The instances of a service that have all of `tags`; with `passing`, only those whose checks all pass.
     /// As in Consul, an instance with a warning check does not pass.
     #[must_use]
-    pub fn health(&self, name: &ServiceName, (tags, passing): (&[Tag], bool)) -> Vec<Entry> {
+    pub fn health(&self, name: &ServiceName, tags: &[Tag], passing: bool) -> Vec<Entry> {
         let wanted = self
             .instances(name, tags)
             .filter(|instance| !passing || instance.level == InstanceState::Passing);
@@ -155,7 +155,7 @@ mod tests {
     fn every_level_has_its_checks_and_an_unreachable_node_has_only_that_one() {
         let (catalogue, datacentre) = (catalogue(), "default".parse().unwrap());
         let view = View { catalogue: &catalogue, datacentre: &datacentre };
-        let entries = view.health(&"web".parse().unwrap(), (&[], false));
+        let entries = view.health(&"web".parse().unwrap(), &[], false);
         let said = entries.iter().map(|entry| {
             let checks = entry.checks.iter().map(|check| format!("{}={}", check.check_id, check.status));
             checks.collect::<Vec<_>>().join(" ")
@@ -167,7 +167,7 @@ mod tests {
             "serfHealth=critical",
         ];
         assert_eq!(said.collect::<Vec<_>>(), expected);
-        assert_eq!(view.health(&"web".parse().unwrap(), (&[], true)).len(), 1, "what warns does not pass");
+        assert_eq!(view.health(&"web".parse().unwrap(), &[], true).len(), 1, "what warns does not pass");
         let output = entries.get(1).and_then(|entry| entry.checks.get(1)).map(|check| check.output.as_str());
         assert_eq!(output, Some("check disk: 91% full"));
         assert!(view.node_health(&"nobody".parse().unwrap()).is_empty());
@@ -177,7 +177,7 @@ mod tests {
     fn a_target_without_a_port_is_left_out_and_one_by_ipv6_has_brackets() {
         let catalogue = catalogue();
         let name = "web".parse().unwrap();
-        let groups = groups(&"default".parse().unwrap(), (&name, catalogue.service(&name).unwrap()), &[]);
+        let groups = groups(&"default".parse().unwrap(), &name, catalogue.service(&name).unwrap(), &[]);
         let level =
             |group: &crate::v1::http_sd::TargetGroup| group.labels["__meta_bellwether_status"].clone();
         let found: Vec<String> =

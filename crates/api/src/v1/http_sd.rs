@@ -27,7 +27,8 @@ pub struct TargetGroup {
 #[must_use]
 pub fn groups(
     namespace: &Namespace,
-    (name, service): (&ServiceName, &CatalogueService),
+    name: &ServiceName,
+    service: &CatalogueService,
     tags: &[Tag],
 ) -> Vec<TargetGroup> {
     let wanted = service.instances().filter(|instance| tags.iter().all(|tag| instance.tags.contains(tag)));

@@ -171,16 +171,17 @@ pub struct FleetLockError {
 }
 
 impl SlotSpec {
-    /// Reads the specification; absent fields take the values of `old`: the capacity and the lease.
+    /// Reads the specification; absent fields take the values of `old`.
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
-    pub fn read(&self, old: (u32, Span)) -> Result<(u32, Span), ShapeError> {
-        let capacity = self.capacity.unwrap_or(old.0);
+    pub fn read(&self, old: core::SlotLimits) -> Result<core::SlotLimits, ShapeError> {
+        let capacity = self.capacity.unwrap_or(old.capacity);
         if capacity > core::MAX_CAPACITY {
             return Err(ShapeError::at("capacity", format!("must be between 0 and {}", core::MAX_CAPACITY)));
         }
-        Ok((capacity, lease(self.lease.as_deref())?.unwrap_or(old.1)))
+        let lease = lease(self.lease.as_deref())?.unwrap_or(old.lease);
+        Ok(core::SlotLimits { capacity, lease })
     }
 }
 

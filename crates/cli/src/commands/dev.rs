@@ -71,7 +71,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let server = Server::start(&config, Clock::system()).await?;
     let tasks = Tasks::new();
     let taken = dns_taken(args.dns);
-    let started = start_agent(&server, &config, (dir, args.dns), &tasks).await;
+    let started = start_agent(&server, &config, dir, args.dns, &tasks).await;
     if started.is_ok() {
         print(&greeting(&server, &config, dir)?)?;
         if let Some(error) = taken {
@@ -91,7 +91,8 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
 async fn start_agent(
     server: &Server,
     config: &Config,
-    (dir, dns): (&Path, SocketAddr),
+    dir: &Path,
+    dns: SocketAddr,
     tasks: &Tasks,
 ) -> Result<(), Failure> {
     let data_dir = dir.join("agent");

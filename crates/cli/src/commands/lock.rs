@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
         }
         LockVerb::Release { name, holder, force: _, reason } => {
             let force = ForceRelease { holder, reason };
-            super::slot::release(context, ("lock", &name), force).await.map(|()| Exit::Yes)
+            super::slot::release(context, "lock", &name, force).await.map(|()| Exit::Yes)
         }
     }
 }

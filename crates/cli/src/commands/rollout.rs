@@ -166,7 +166,7 @@ async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult
 
 async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Span>) -> CommandResult {
     let view = if wait {
-        match follow::until_rest(context, entity, (timeout, 0), async |_: &RolloutView| Ok(())).await? {
+        match follow::until_rest(context, entity, timeout, 0, async |_: &RolloutView| Ok(())).await? {
             Some(view) => view,
             None => return Err(follow::not_in_time(entity, timeout)),
         }

@@ -24,7 +24,7 @@ pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
             context.show.changed(&format!("slot {}: capacity {capacity}, held by {held} now", of.name));
         }
         SlotVerb::Release { of, holder, reason } => {
-            release(context, ("slot", &of.name), ForceRelease { holder, reason }).await?;
+            release(context, "slot", &of.name, ForceRelease { holder, reason }).await?;
         }
     }
     Ok(Exit::Yes)
@@ -35,7 +35,8 @@ pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
 /// A lock is a slot: `noun` is the one that the person used.
 pub(super) async fn release(
     context: &Context,
-    (noun, name): (&str, &str),
+    noun: &str,
+    name: &str,
     force: ForceRelease,
 ) -> Result<(), Failure> {
     context.client.force_release_slot(&context.namespace, name, &force).await?;

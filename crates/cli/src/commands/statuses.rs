@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_agent::local::client;
+use bellwether_api::client::NodeLogKey;
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::local::NewStatus;
 use bellwether_api::v1::log::NodeLog;
@@ -135,7 +136,8 @@ pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> CommandResult {
     let mut logs = Vec::new();
     for head in heads {
         let (namespace, category, entity) = (&context.namespace, &head.category, &head.entity);
-        logs.push(context.client.node_log(namespace, &name, category, entity).await?);
+        let key = NodeLogKey { namespace, node: &name, category, entity };
+        logs.push(context.client.node_log(key).await?);
     }
     if logs.is_empty() {
         let message = format!("no output of a failing run is kept for node {name}");

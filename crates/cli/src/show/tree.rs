@@ -45,7 +45,7 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
     }
     let count = branches.len();
     for (index, each) in branches.iter().enumerate() {
-        branch(&mut lines, each, (view.now_ms, index + 1 == count), paint);
+        branch(&mut lines, each, view.now_ms, index + 1 == count, paint);
     }
     lines
 }
@@ -291,7 +291,7 @@ fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> Sorted<'a> {
     sorted
 }
 
-fn branch(lines: &mut Vec<String>, branch: &Branch<'_>, (now_ms, last): (u64, bool), paint: Paint) {
+fn branch(lines: &mut Vec<String>, branch: &Branch<'_>, now_ms: u64, last: bool, paint: Paint) {
     let (fork, stem) = if last { ("└─", "   ") } else { ("├─", "│  ") };
     let title = format!("{fork} {}  {}", branch.title, summary(branch, paint));
     lines.push(title.trim_end().to_owned());

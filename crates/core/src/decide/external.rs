@@ -28,8 +28,7 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
         let due = dues.iter().take_while(|(at, _)| from <= now && *at <= now).take(AT_ONCE);
         for (_, target) in due {
             if let Some(known) = fleet.externals.get(&(entity.clone(), target.clone())) {
-                let quiet = now.since(known.value.reported_at);
-                verdict.changesets.push(turn((entity, target), (&known.value, quiet), staleness, now));
+                verdict.changesets.push(turn(entity, target, &known.value, staleness, now));
             }
         }
         let next = dues.first().map(|(at, _)| from.max(*at));
@@ -39,12 +38,13 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
 }
 
 fn turn(
-    (entity, target): (&EntityName, &TargetName),
-    (known, quiet): (&ExternalTarget, Span),
+    entity: &EntityName,
+    target: &TargetName,
+    known: &ExternalTarget,
     staleness: StalenessLimits,
     now: Timestamp,
 ) -> Changeset {
-    let quiet_for = Span::from_secs(quiet.as_millis() / 1_000);
+    let quiet_for = Span::from_secs(now.since(known.reported_at).as_millis() / 1_000);
     let event_draft = |kind, cause| EventDraft {
         kind,
         subject: format!("target/{entity}/{target}"),

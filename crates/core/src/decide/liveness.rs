@@ -10,12 +10,12 @@ use alloc::string::ToString;
 use alloc::vec;
 
 use crate::decide::liveness::context::LivenessContext;
-use crate::decide::liveness::finding::{PresenceFinding, look};
+use crate::decide::liveness::finding::{PresenceChange, PresenceFinding, look};
 use crate::records::event::EventDraft;
 use crate::records::key::Record;
 use crate::records::node::{Presence, PresenceState};
 use crate::verdict::{Changeset, Verdict, Write};
-use crate::words::name::{NodeName, ServerName};
+use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 pub use contacts::Contacts;
@@ -28,26 +28,20 @@ pub use contacts::Contacts;
 pub fn decide(fleet: &Fleet, contacts: &Contacts, watch: &LivenessContext<'_>, now: Timestamp) -> Verdict {
     let mut verdict = Verdict { changesets: vec![], wake: contacts.next_due() };
     for node in contacts.unsettled() {
-        match look(fleet, contacts, (node, watch), now) {
+        match look(fleet, contacts, node, watch, now) {
             PresenceFinding::Unchanged => {}
             PresenceFinding::Waits(due) => {
                 verdict.wake = Some(verdict.wake.map_or(due, |wake| wake.min(due)))
             }
-            PresenceFinding::Changes(contact, server, cause) => {
-                verdict.changesets.extend(change(fleet, node, (contact, now), (server, &cause)));
-            }
+            PresenceFinding::Changes(found) => verdict.changesets.extend(change(fleet, node, found, now)),
         }
     }
     verdict
 }
 
 /// `None` if the node does not exist any more.
-fn change(
-    fleet: &Fleet,
-    node: &NodeName,
-    (contact, now): (PresenceState, Timestamp),
-    (server, cause): (&ServerName, &str),
-) -> Option<Changeset> {
+fn change(fleet: &Fleet, node: &NodeName, found: PresenceChange<'_>, now: Timestamp) -> Option<Changeset> {
+    let PresenceChange { contact, server, cause } = found;
     fleet.active_node(node)?;
     let kept = fleet.presences.get(node).map(|kept| &*kept.value);
     let same = kept.filter(|presence| presence.contact == contact);
@@ -68,7 +62,7 @@ fn change(
         subject: alloc::format!("node/{node}"),
         before,
         after: Some(contact.as_str().to_string()),
-        cause: cause.to_string(),
+        cause,
     };
     Some(Changeset { writes: vec![write], events: vec![event] })
 }

@@ -32,8 +32,15 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     }
     let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key));
     events.extend(gone.map(|(key, registration)| {
-        let was = Some(registration.serving.as_str().to_string());
-        event("service.deregistered", (&new.node, key), (was, None), "its node no longer registers it")
+        let cause = "its node no longer registers it".to_string();
+        let before = Some(registration.serving.as_str().to_string());
+        EventDraft {
+            kind: "service.deregistered",
+            subject: subject(&new.node, key),
+            before,
+            after: None,
+            cause,
+        }
     }));
     let names: alloc::collections::BTreeSet<&ServiceName> =
         new.instances.keys().map(|(name, _)| name).collect();
@@ -65,17 +72,12 @@ fn event_draft(
         "" => "checks pass",
         reason => reason,
     };
-    Some(event(kind, (node, key), (was.map(ToString::to_string), Some(is.to_string())), cause))
+    let (before, after) = (was.map(ToString::to_string), Some(is.to_string()));
+    Some(EventDraft { kind, subject: subject(node, key), before, after, cause: cause.to_string() })
 }
 
-fn event(
-    kind: &'static str,
-    (node, (service, instance)): (&NodeName, &(ServiceName, InstanceName)),
-    (before, after): (Option<String>, Option<String>),
-    cause: &str,
-) -> EventDraft {
-    let subject = format!("service/{service}/{node}/{instance}");
-    EventDraft { kind, subject, before, after, cause: cause.to_string() }
+fn subject(node: &NodeName, (service, instance): &(ServiceName, InstanceName)) -> String {
+    format!("service/{service}/{node}/{instance}")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
-use crate::records::slot::{Holder, Slot};
+use crate::records::slot::{Holder, Slot, SlotLimits};
 use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::counter::FenceNumber;
 use crate::words::name::{Actor, HolderName, SlotName};
@@ -30,6 +30,15 @@ pub struct SlotRequest {
     pub lease: Option<Span>,
     /// The capacity that the caller expects: all callers must agree. `None` accepts any.
     pub capacity: Option<u32>,
+}
+
+/// Identifies one hold of a slot, for its renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotHold<'a> {
+    /// Name of the holder.
+    pub holder: &'a HolderName,
+    /// Fencing number that the holder received when it acquired the slot.
+    pub fence: FenceNumber,
 }
 
 /// A slot that is held.
@@ -140,7 +149,7 @@ pub fn acquire(
 fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<EventDraft>, SlotRefusal> {
     match wanted {
         Some(wanted) if wanted != slot.capacity && slot.is_idle() => {
-            let before = limits(slot);
+            let before = limits_text(slot);
             slot.capacity = wanted;
             Ok(Some(changed(slot, before, "set by its first holder")))
         }
@@ -158,14 +167,15 @@ fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<EventDraft>, Slo
 pub fn renew(
     fleet: &Fleet,
     name: &SlotName,
-    (holder, fence): (&HolderName, FenceNumber),
+    hold: SlotHold<'_>,
     lease: Option<Span>,
     now: Timestamp,
 ) -> Result<(Changeset, SlotGrant), SlotLost> {
     let mut slot = slot_of(fleet, name);
     let ends = now.plus(lease.unwrap_or(slot.lease));
-    let held = slot.holders.get_mut(holder).filter(|held| held.fence == fence && held.ends > now);
-    let held = held.ok_or(SlotLost { fence })?;
+    let held = slot.holders.get_mut(hold.holder);
+    let held = held.filter(|held| held.fence == hold.fence && held.ends > now);
+    let held = held.ok_or(SlotLost { fence: hold.fence })?;
     held.ends = held.ends.max(ends);
     let grant = grant(held);
     Ok((Changeset { writes: vec![write(slot)], events: vec![] }, grant))
@@ -188,7 +198,7 @@ pub fn release(
         return None;
     }
     let cause = format!("released by {holder}");
-    take_from(fleet, name, holder, ("slot.released", cause))
+    take_from(fleet, name, holder, "slot.released", cause)
 }
 
 /// Removes a slot without holders, with its fencing number; `None` when there is none or it is held.
@@ -198,7 +208,7 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
     let event = EventDraft {
         kind: "slot.deleted",
         subject: subject(name),
-        before: Some(format!("{}, number {}", limits(slot), slot.fence)),
+        before: Some(format!("{}, number {}", limits_text(slot), slot.fence)),
         after: None,
         cause: "deleted; fencing numbers start again".to_string(),
     };
@@ -210,23 +220,25 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
 #[must_use]
 pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, reason: &str) -> Option<Changeset> {
     let cause = format!("taken from {holder}: {reason}");
-    take_from(fleet, name, holder, ("slot.forced", cause))
+    take_from(fleet, name, holder, "slot.forced", cause)
 }
 
-/// Sets capacity and lease of a slot, which then exists until it is deleted; `None` when they are set so already. Present holders are not affected.
+/// Sets the limits of a slot, which then exists until it is deleted; `None` when they are set so already.
+/// Present holders are not affected.
 #[must_use]
-pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Option<Changeset> {
+pub fn set(fleet: &Fleet, name: &SlotName, limits: SlotLimits) -> Option<Changeset> {
+    let SlotLimits { capacity, lease } = limits;
     let old = slot_of(fleet, name);
     let slot = Slot { capacity, lease, configured: true, ..old.clone() };
     if slot == old {
         return None;
     }
-    let mut event = changed(&slot, limits(&old), "set");
+    let mut event = changed(&slot, limits_text(&old), "set");
     event.before = event.before.filter(|before| event.after.as_ref() != Some(before));
     Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
-fn limits(slot: &Slot) -> String {
+fn limits_text(slot: &Slot) -> String {
     format!("capacity {}, lease {}", slot.capacity, slot.lease)
 }
 
@@ -235,7 +247,7 @@ fn changed(slot: &Slot, before: String, cause: &str) -> EventDraft {
         kind: "slot.changed",
         subject: subject(&slot.name),
         before: Some(before),
-        after: Some(limits(slot)),
+        after: Some(limits_text(slot)),
         cause: cause.to_string(),
     }
 }
@@ -248,7 +260,8 @@ fn take_from(
     fleet: &Fleet,
     name: &SlotName,
     holder: &HolderName,
-    (kind, cause): (&'static str, String),
+    kind: &'static str,
+    cause: String,
 ) -> Option<Changeset> {
     let mut slot = slot_of(fleet, name);
     let before = words(&slot);

@@ -74,7 +74,8 @@ impl KnownServers {
     pub fn new(
         me: &str,
         seed: u64,
-        (configured, advertised): (Vec<String>, Vec<AdvertisedServer>),
+        configured: Vec<String>,
+        advertised: Vec<AdvertisedServer>,
         now: Timestamp,
     ) -> Self {
         let (me, records, current) = (me.to_owned(), BTreeMap::new(), String::new());

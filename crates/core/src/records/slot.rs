@@ -40,6 +40,15 @@ pub struct Slot {
     pub labels: Labels,
 }
 
+/// How many may hold a slot, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotLimits {
+    /// Most holders at once; with 0 nobody can acquire it.
+    pub capacity: u32,
+    /// Duration of a hold before it expires.
+    pub lease: Span,
+}
+
 /// One hold of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {

@@ -44,7 +44,8 @@ pub fn absorb(
     known: Option<&ExternalTarget>,
     report: &TargetReport,
     expected: Expected<'_>,
-    (staleness, now): (StalenessLimits, Timestamp),
+    staleness: StalenessLimits,
+    now: Timestamp,
 ) -> ExternalTarget {
     let assigned = known.map(|known| known.assigned).unwrap_or_default();
     let error = report.error.as_deref().map(line);
@@ -136,18 +137,29 @@ pub enum GroupConflict {
     TooMany,
 }
 
-/// The controllers after `who` reported `group`. A silent controller is replaced by any other, and with `take_over`
-/// one that is not silent too. `None` when nothing must be written.
+/// A controller's claim to report the targets of a group.
+#[derive(Debug, Clone, Copy)]
+pub struct GroupClaim<'a> {
+    /// The group; "" for targets without one.
+    pub group: &'a str,
+    /// The controller.
+    pub controller: &'a Actor,
+    /// Whether it also replaces a controller that is not silent.
+    pub take_over: bool,
+}
+
+/// The controllers after a controller claimed a group. A silent controller is replaced by any other.
+/// `None` when nothing must be written.
 ///
 /// # Errors
 /// [`GroupConflict`] when another controller owns the group and is not replaced, or there are too many groups.
 pub fn claim(
     known: &Controllers,
-    (group, who): (&str, &Actor),
-    take_over: bool,
+    claim: GroupClaim<'_>,
     staleness: StalenessLimits,
     now: Timestamp,
 ) -> Result<Option<Controllers>, GroupConflict> {
+    let GroupClaim { group, controller: who, take_over } = claim;
     if let Some(owner) = known.0.get(group) {
         let ago = now.since(owner.reported_at);
         if owner.name == *who && ago < staleness.grain() {

@@ -47,6 +47,15 @@ pub enum HookAnswer {
     },
 }
 
+/// A question to a hook, with its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredQuestion<'a> {
+    /// The question.
+    pub question: &'a HookQuestion,
+    /// The answer, or the reason that there is none.
+    pub answer: HookAnswer,
+}
+
 /// A hook's judgement of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetJudgement {

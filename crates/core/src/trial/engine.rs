@@ -11,7 +11,7 @@
 //! ```
 //! use bellwether_core::records::policy::hook::{Hook, Hooks};
 //! use bellwether_core::records::policy::{Policy, PolicyDraft};
-//! use bellwether_core::rollout::hook_answer::HookAnswer;
+//! use bellwether_core::rollout::hook_answer::{AnsweredQuestion, HookAnswer};
 //! use bellwether_core::trial::engine::{RolloutEngine, TargetReport};
 //! use bellwether_core::records::annotation::Annotation;
 //! use bellwether_core::rollout::hook_question::HookQuestion;
@@ -42,7 +42,8 @@
 //! engine.set_target_version(&namespace, &entity, "v2".parse()?, intent(2))?;
 //! let question = engine.questions(&namespace, &entity)[0].clone();
 //! assert!(matches!(&question, HookQuestion::Selection { candidates, .. } if candidates.len() == 2));
-//! engine.answer((&namespace, &entity), &question, HookAnswer::Selected(vec![]), minute(2));
+//! let answered = AnsweredQuestion { question: &question, answer: HookAnswer::Selected(vec![]) };
+//! engine.answer(&namespace, &entity, answered, minute(2));
 //! let green = [report("green-1", "v2"), report("green-2", "v2")];
 //! engine.orchestrate(&namespace, &entity, &green, minute(3));
 //! engine.orchestrate(&namespace, &entity, &green, minute(4));
@@ -51,7 +52,8 @@
 //! // The version is good: now the blue machines can be removed.
 //! let question = engine.questions(&namespace, &entity)[0].clone();
 //! let HookQuestion::Removal { targets } = &question else { panic!("{question:?}") };
-//! engine.answer((&namespace, &entity), &question, HookAnswer::Removed(targets.clone()), minute(5));
+//! let answered = AnsweredQuestion { question: &question, answer: HookAnswer::Removed(targets.clone()) };
+//! engine.answer(&namespace, &entity, answered, minute(5));
 //! let rollout = engine.history(&namespace, &entity).last().unwrap();
 //! assert_eq!(rollout.state.to_string(), "succeeded");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -77,7 +79,7 @@ use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
 pub use crate::rollout::external::TargetReport;
-use crate::rollout::hook_answer::{HookAnswer, absorb};
+use crate::rollout::hook_answer::{AnsweredQuestion, HookAnswer, absorb};
 use crate::rollout::hook_question::HookQuestion;
 use crate::rollout::observation::Observation;
 use crate::rollout::operations;
@@ -185,11 +187,12 @@ impl RolloutEngine {
     /// Absorbs a hook's answer. Targets that the hook removed are removed here too.
     pub fn answer(
         &mut self,
-        (namespace, entity): (&Namespace, &EntityName),
-        question: &HookQuestion,
-        answer: HookAnswer,
+        namespace: &Namespace,
+        entity: &EntityName,
+        answered: AnsweredQuestion<'_>,
         now: Timestamp,
     ) {
+        let AnsweredQuestion { question, answer } = answered;
         let world = self.world(namespace, entity);
         let gone = match &answer {
             HookAnswer::Removed(gone) => gone.clone(),

@@ -254,7 +254,7 @@ impl Play {
             };
             let known = Some(&known).filter(|known| known.reported_at > Timestamp::EPOCH);
             let expect = expected.as_ref().map(|(version, number)| (version, *number));
-            let new = absorb(known, &report, expect, (limits, now));
+            let new = absorb(known, &report, expect, limits, now);
             if is_news(known, &new, limits.grain()) {
                 machine.external = new;
             }

@@ -8,7 +8,6 @@ use bellwether_core::decide::rollout;
 use bellwether_core::records::hook_answers::{HookAnswers, HookPurpose};
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::policy::hook::{Hook, MonitorSource};
-use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -31,22 +30,16 @@ pub(super) fn look(world: &World, now: Timestamp) -> PendingQuestions {
     let mut look = PendingQuestions::default();
     for (namespace, fleet) in &world.fleets {
         for entity in fleet.hooked.iter() {
-            if let Some(board) = fleet.boards.get(entity) {
-                look.add(world, (namespace, entity), board, now);
-            }
+            look.add(world, namespace, entity, now);
         }
     }
     look
 }
 
 impl PendingQuestions {
-    fn add(
-        &mut self,
-        world: &World,
-        (namespace, entity): (&Namespace, &EntityName),
-        board: &Board,
-        now: Timestamp,
-    ) {
+    fn add(&mut self, world: &World, namespace: &Namespace, entity: &EntityName, now: Timestamp) {
+        let board = world.fleets.get(namespace).and_then(|fleet| fleet.boards.get(entity));
+        let Some(board) = board else { return };
         let Some(rollout) = board.rollout().filter(|rollout| !rollout.is_over()) else { return };
         self.live.insert((namespace.clone(), entity.clone()));
         let environment = world.environment(namespace, entity);

@@ -96,7 +96,7 @@ pub(crate) async fn targets(
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let service = service.ok_or_else(|| unknown_service(fleet, &name))?;
-    std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, (&name, service), &tags)))).await
+    std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, &name, service, &tags)))).await
 }
 
 /// The error for a service that was never registered, or was forgotten, with the nearest known name.

@@ -32,7 +32,7 @@ pub async fn request(
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            if !request.force && is_same(&node, &reason, limits.0) {
+            if !request.force && is_same(&node, &reason, limits.max_unavailable) {
                 return Ok((None, ()));
             }
             let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
@@ -40,7 +40,7 @@ pub async fn request(
             let (kind, drain) = match before {
                 Some(Drain::Drained(since)) => ("node.drained", Drain::Drained(since)),
                 Some(Drain::Waiting(_)) | None if request.force => ("node.drained", Drain::Drained(now)),
-                Some(Drain::Waiting(_)) | None => ("node.drain_requested", waiting(limits, now)),
+                Some(Drain::Waiting(_)) | None => ("node.drain_requested", limits.waiting(now)),
             };
             node.cordon = Some(Cordon { annotation, drain: Some(drain) });
             Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&reason)))), ()))
@@ -48,8 +48,24 @@ pub async fn request(
         .await
 }
 
-/// The budget's amount and how long it may wait, as requested.
-fn limits(request: &v1::node::DrainRequest) -> Result<(Amount, Span), OpError> {
+/// The budget of a drain, and how long it may wait for it.
+#[derive(Debug, Clone, Copy)]
+struct DrainLimits {
+    max_unavailable: Amount,
+    deadline: Span,
+}
+
+impl DrainLimits {
+    const fn waiting(self, now: Timestamp) -> Drain {
+        Drain::Waiting(DrainBudget {
+            max_unavailable: self.max_unavailable,
+            deadline: now.plus(self.deadline),
+        })
+    }
+}
+
+/// The limits as requested.
+fn limits(request: &v1::node::DrainRequest) -> Result<DrainLimits, OpError> {
     let most: Option<Amount> = read_some("max_unavailable", request.max_unavailable.as_deref())?;
     let most = most.unwrap_or(Amount::Count(1));
     if most.is_zero() {
@@ -57,11 +73,7 @@ fn limits(request: &v1::node::DrainRequest) -> Result<(Amount, Span), OpError> {
         return Err(ShapeError::at("max_unavailable", error).into());
     }
     let deadline: Option<Span> = read_some("deadline", request.deadline.as_deref())?;
-    Ok((most, deadline.unwrap_or(DEADLINE)))
-}
-
-fn waiting((max_unavailable, deadline): (Amount, Span), now: Timestamp) -> Drain {
-    Drain::Waiting(DrainBudget { max_unavailable, deadline: now.plus(deadline) })
+    Ok(DrainLimits { max_unavailable: most, deadline: deadline.unwrap_or(DEADLINE) })
 }
 
 /// Whether the node is drained, or waits for it with this budget, for the same reason.

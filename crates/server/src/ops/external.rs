@@ -8,7 +8,7 @@ use bellwether_api::v1::external::{ExpectedVersion, ExpectedVersions, TargetRepo
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::external::{ExternalTarget, MAX_REPORTED, StalenessLimits};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::rollout::external::{self, GroupConflict, TargetReport};
+use bellwether_core::rollout::external::{self, GroupClaim, GroupConflict, TargetReport};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::{Actor, EntityName, TargetName};
@@ -159,15 +159,14 @@ fn take(
     now: Timestamp,
 ) -> Result<Option<Changeset>, OpError> {
     let limits = limits(fleet, scope.entity)?;
-    let mut changeset = Changeset::default();
-    claim(fleet, scope, parsed, (limits, now), &mut changeset)?;
+    let mut changeset = claim(fleet, scope.entity, parsed, limits, now)?;
     for line in lines {
         let key = (scope.entity.clone(), line.target().clone());
         let known = fleet.externals.get(&key).map(|kept| &*kept.value);
         match line {
             ReportLine::Seen(report) => {
                 let expected = fleet.boards.get(scope.entity).and_then(|board| board.expected(line.target()));
-                let new = external::absorb(known, report, expected, (limits, now));
+                let new = external::absorb(known, report, expected, limits, now);
                 if external::is_news(known, &new, limits.grain()) {
                     changeset.writes.push(Write::put(Record::ExternalTarget(key.0, key.1, new)));
                 }
@@ -200,18 +199,20 @@ fn limits(fleet: &Fleet, entity: &EntityName) -> Result<StalenessLimits, OpError
     })
 }
 
+/// The change of the entity's controllers; empty if none is due.
 fn claim(
     fleet: &Fleet,
-    scope: EntityScope<'_>,
+    entity: &EntityName,
     parsed: &ParsedReports,
-    (limits, now): (StalenessLimits, Timestamp),
-    changeset: &mut Changeset,
-) -> Result<(), OpError> {
-    let known = fleet.controllers.get(scope.entity).map(|kept| (*kept.value).clone()).unwrap_or_default();
+    limits: StalenessLimits,
+    now: Timestamp,
+) -> Result<Changeset, OpError> {
+    let mut changeset = Changeset::default();
+    let known = fleet.controllers.get(entity).map(|kept| (*kept.value).clone()).unwrap_or_default();
     let mut controllers = known.clone();
     for group in &parsed.groups {
-        let claimed =
-            external::claim(&controllers, (group, &parsed.controller), parsed.take_over, limits, now);
+        let claim = GroupClaim { group, controller: &parsed.controller, take_over: parsed.take_over };
+        let claimed = external::claim(&controllers, claim, limits, now);
         if let Some(claimed) = claimed.map_err(conflict)? {
             controllers = claimed;
         }
@@ -219,15 +220,15 @@ fn claim(
         if before.as_deref() != Some(parsed.controller.as_str()) {
             let what = if group.is_empty() { "its targets".to_owned() } else { format!("group {group}") };
             let assigned =
-                event("entity.controller", format!("entity/{}", scope.entity), format!("it reports {what}"));
+                event("entity.controller", format!("entity/{entity}"), format!("it reports {what}"));
             let after = Some(parsed.controller.to_string());
             changeset.events.push(bellwether_core::records::event::EventDraft { before, after, ..assigned });
         }
     }
     if controllers != known {
-        changeset.writes.push(Write::put(Record::Controllers(scope.entity.clone(), controllers)));
+        changeset.writes.push(Write::put(Record::Controllers(entity.clone(), controllers)));
     }
-    Ok(())
+    Ok(changeset)
 }
 
 fn conflict(conflict: GroupConflict) -> OpError {

@@ -2,8 +2,8 @@
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::slot::{AcquireSlot, ForceRelease, RenewSlot, Slot as View, SlotSpec, lease};
-use bellwether_core::decide::slots::{self, SlotGrant, SlotRefusal, SlotRequest};
-use bellwether_core::records::slot::{MAX_CAPACITY, Slot};
+use bellwether_core::decide::slots::{self, SlotGrant, SlotHold, SlotRefusal, SlotRequest};
+use bellwether_core::records::slot::{MAX_CAPACITY, Slot, SlotLimits};
 use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::name::{Actor, HolderName, SlotName};
 use bellwether_core::world::fleet::Fleet;
@@ -78,7 +78,7 @@ pub async fn renew(
     let lease = lease(renew.lease.as_deref())?;
     transactor
         .change(scope.namespace, scope.actor, |_, fleet, now| {
-            let renewed = slots::renew(fleet, name, (&holder, fence), lease, now);
+            let renewed = slots::renew(fleet, name, SlotHold { holder: &holder, fence }, lease, now);
             let (changeset, grant) = renewed.map_err(|over| OpError::Refused {
                 reason: format!("renew slot {name} for {holder}: {over}"),
                 hint: Some(format!("show its state: bellwether describe slot/{name}")),
@@ -162,9 +162,10 @@ pub async fn set(transactor: &Transactor, scope: SlotScope<'_>, spec: &SlotSpec)
             has_room(fleet, name)?;
             let kept = fleet.slots.get(name);
             let old = kept.map_or_else(|| Slot::fresh(name.clone()), |kept| (*kept.value).clone());
-            let (capacity, lease) = spec.read((old.capacity, old.lease))?;
+            let limits = spec.read(SlotLimits { capacity: old.capacity, lease: old.lease })?;
+            let SlotLimits { capacity, lease } = limits;
             let view = View::from(&Slot { capacity, lease, configured: true, ..old });
-            Ok((slots::set(fleet, name, (capacity, lease)), view))
+            Ok((slots::set(fleet, name, limits), view))
         })
         .await
 }

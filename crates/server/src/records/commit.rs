@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use proposal::Reply;
 pub use proposal::{CommitError, CommitPipeline, Fence, Proposal};
+use task::CommitWriter;
 
 /// Capacity of each queue of proposals; when it is full, callers wait.
 const QUEUE: usize = 4_096;
@@ -47,7 +48,8 @@ impl Committer {
     pub fn start(store: Store, clock: Clock, fence: Fence, tasks: &Tasks) -> Self {
         let (first, of_first) = mpsc::channel(QUEUE);
         let (nodes, of_nodes) = mpsc::channel(QUEUE);
-        tasks.spawn("commit", task::run(store, (clock, fence), (of_first, of_nodes), tasks.token()));
+        let writer = CommitWriter::new(store, clock, fence);
+        tasks.spawn("commit", writer.run(of_first, of_nodes, tasks.token()));
         Self { first, nodes }
     }
 

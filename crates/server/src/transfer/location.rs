@@ -33,7 +33,7 @@ pub async fn migrate(
 ) -> Result<MigrationResult, TransferError> {
     let goal = name(to);
     exists(from).await?;
-    with(from, async |from| with(to, async |to| migrate::migrate((from, to), &goal, tell).await).await).await
+    with(from, async |from| with(to, async |to| migrate::migrate(from, to, &goal, tell).await).await).await
 }
 
 /// Writes a backup; see [`backup::take`].

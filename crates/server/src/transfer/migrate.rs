@@ -21,7 +21,8 @@ pub struct MigrationResult {
 /// # Errors
 /// [`TransferError`]; `from` is unchanged, and another attempt resumes this one.
 pub async fn migrate(
-    (from, to): (&Store, &Store),
+    from: &Store,
+    to: &Store,
     place: &str,
     mut tell: impl FnMut(u64),
 ) -> Result<MigrationResult, TransferError> {
@@ -43,7 +44,7 @@ pub async fn migrate(
         return Err(TransferError::Lost { sent: sent.count, found: there.count });
     }
     unused(from).await?;
-    finish((from, to), &installation, (place, reader.at)).await?;
+    finish(from, to, &installation, place, reader.at).await?;
     Ok(MigrationResult { records: there.count, before })
 }
 
@@ -60,9 +61,11 @@ async fn last_key(to: &Store) -> Result<Option<bytes::Bytes>, TransferError> {
 /// Marks the source as moved, then the destination as complete. In between both have the records: the destination is still
 /// marked as incomplete, so that no server starts on either.
 async fn finish(
-    (from, to): (&Store, &Store),
+    from: &Store,
+    to: &Store,
     installation: &Installation,
-    (place, at): (&str, bellwether_store::Revision),
+    place: &str,
+    at: bellwether_store::Revision,
 ) -> Result<(), TransferError> {
     let entry = from.get(key_text::META.into()).await?.ok_or(InstallationError::Missing)?;
     let gone = Installation { moved_to: Some(place.to_owned()), ..installation.clone() };

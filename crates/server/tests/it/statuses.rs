@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bellwether_api::client::NodeLogKey;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
 use bellwether_api::v1::status::{Status, StatusState};
@@ -84,40 +85,47 @@ async fn the_last_log_of_each_failure_is_kept_within_bounds() {
     let mut installation = Installation::new().await;
     let (web, db) = (installation.node("web-1").await, installation.node("db-1").await);
     let log = |run: &str, text: &str| NewLog { run: run.into(), text: text.into() };
-    let own = ("default", "web-1");
     for run in ["1-1-1", "2-1-1"] {
-        web.client.keep_log(own, ("configure", "web"), &log(run, &format!("run {run}"))).await.unwrap();
+        web.client.keep_log(own_log("configure", "web"), &log(run, &format!("run {run}"))).await.unwrap();
     }
     installation.restart().await;
     let (web, db) = (installation.node_again(web), installation.node_again(db));
     let admin = installation.admin();
-    let kept = admin.node_log("default", "web-1", "configure", "web").await.unwrap();
+    let kept = admin.node_log(own_log("configure", "web")).await.unwrap();
     assert_eq!((kept.run.as_str(), kept.text.as_str(), kept.bytes), ("2-1-1", "run 2-1-1", 9));
     let before = admin.node_logs("default", "web-1").await.unwrap().items;
     assert!(before.iter().all(|head| head.text.is_empty()));
     // The same run again, as after a restart of the agent, writes nothing.
-    web.client.keep_log(own, ("configure", "web"), &log("2-1-1", "run 2-1-1")).await.unwrap();
+    web.client.keep_log(own_log("configure", "web"), &log("2-1-1", "run 2-1-1")).await.unwrap();
     assert_eq!(admin.node_logs("default", "web-1").await.unwrap().items, before);
     for number in 0..20 {
-        web.client.keep_log(own, ("validate", &format!("e{number}")), &log("3-1-1", "x")).await.unwrap();
+        web.client.keep_log(own_log("validate", &format!("e{number}")), &log("3-1-1", "x")).await.unwrap();
     }
     let heads = admin.node_logs("default", "web-1").await.unwrap().items;
     assert_eq!(heads.len(), 16);
     assert!(heads.iter().all(|head| head.entity != "web" && head.entity != "e0"), "the oldest went");
     let refused = [
-        (problem(db.client.keep_log(own, ("configure", "web"), &log("1-1-1", "")).await).0, Code::Forbidden),
-        (problem(admin.keep_log(own, ("configure", "web"), &log("1-1-1", "")).await).0, Code::Forbidden),
-        (problem(web.client.keep_log(own, ("configure", "web"), &log("../x", "")).await).0, Code::Invalid),
         (
-            problem(web.client.keep_log(own, ("configure", "web"), &log("1", &"x".repeat(65_537))).await).0,
+            problem(db.client.keep_log(own_log("configure", "web"), &log("1-1-1", "")).await).0,
+            Code::Forbidden,
+        ),
+        (problem(admin.keep_log(own_log("configure", "web"), &log("1-1-1", "")).await).0, Code::Forbidden),
+        (problem(web.client.keep_log(own_log("configure", "web"), &log("../x", "")).await).0, Code::Invalid),
+        (
+            problem(web.client.keep_log(own_log("configure", "web"), &log("1", &"x".repeat(65_537))).await).0,
             Code::Invalid,
         ),
-        (problem(admin.node_log("default", "web-1", "configure", "db").await).0, Code::NotFound),
+        (problem(admin.node_log(own_log("configure", "db")).await).0, Code::NotFound),
         (problem(admin.node_logs("default", "ghost").await).0, Code::NotFound),
     ];
     for (code, wanted) in refused {
         assert_eq!(code, wanted);
     }
+}
+
+/// The log of `web-1` for a category and entity.
+const fn own_log<'a>(category: &'a str, entity: &'a str) -> NodeLogKey<'a> {
+    NodeLogKey { namespace: "default", node: "web-1", category, entity }
 }
 
 /// Sets one state after the other in one category of a node, alternating with a person who sets it too.

@@ -56,10 +56,10 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     let (etcd, tasks) = (TestEtcd::one().await, Tasks::new());
     let (from, to) = (Store::embedded(&installation.store_file(), &tasks).unwrap(), etcd.store(&tasks).await);
     let kept = dump(&from).await;
-    let moved = migrate((&from, &to), "etcd", |_| {}).await.unwrap();
+    let moved = migrate(&from, &to, "etcd", |_| {}).await.unwrap();
     assert_eq!((moved.records, moved.before), (kept.len() as u64, 0));
     assert_eq!(dump(&to).await, kept);
-    let again = migrate((&from, &to), "etcd", |_| {}).await.unwrap_err();
+    let again = migrate(&from, &to, "etcd", |_| {}).await.unwrap_err();
     assert!(again.to_string().contains("it has installation"), "{again}");
     from.close().await;
     to.close().await;
@@ -81,10 +81,10 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     // The records of a store in use are not moved.
     let (from, aside) = (etcd.store(&tasks).await, tempfile::tempdir().unwrap());
     let to = Store::embedded(aside.path(), &tasks).unwrap();
-    let used = migrate((&from, &to), "a file", |_| {}).await.unwrap_err();
+    let used = migrate(&from, &to, "a file", |_| {}).await.unwrap_err();
     assert!(matches!(used, TransferError::InUse { .. }), "{used}");
     installation.server.take().unwrap().stop().await.unwrap();
-    migrate((&from, &to), "a file", |_| {}).await.unwrap();
+    migrate(&from, &to, "a file", |_| {}).await.unwrap();
     assert_eq!(dump(&to).await, dump(&from).await);
 }
 
@@ -105,14 +105,14 @@ async fn an_interrupted_migration_resumes_and_one_into_other_content_is_refused(
         ops.push(Op::Put { key: key.clone().into(), value: value.clone().into(), lease: None });
     }
     to.commit(Txn { compares: vec![], ops }).await.unwrap();
-    let moved = migrate((&from, &to), "memory", |_| {}).await.unwrap();
+    let moved = migrate(&from, &to, "memory", |_| {}).await.unwrap();
     assert_eq!((moved.records, moved.before), (kept.len() as u64, 3));
     assert_eq!(dump(&to).await, kept);
 
     let other = Store::memory(&tasks);
     let ops = vec![Op::Put { key: "/bw/something".into(), value: "else".into(), lease: None }];
     other.commit(Txn { compares: vec![], ops }).await.unwrap();
-    let refused = migrate((&from, &other), "memory", |_| {}).await.unwrap_err();
+    let refused = migrate(&from, &other, "memory", |_| {}).await.unwrap_err();
     assert!(refused.to_string().contains("/bw/something"), "{refused}");
 }
 

@@ -17,6 +17,25 @@ use crate::v1::registrations::ServiceRegistrations;
 use crate::v1::report::Report;
 use crate::v1::status::Status;
 
+/// Identifies the log of a node's last failed run of a category and entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeLogKey<'a> {
+    /// Namespace of the node.
+    pub namespace: &'a str,
+    /// Name of the node.
+    pub node: &'a str,
+    /// Category of the run.
+    pub category: &'a str,
+    /// Name of the entity.
+    pub entity: &'a str,
+}
+
+impl NodeLogKey<'_> {
+    fn path(self) -> String {
+        fill(paths::NODE_LOG, &[self.namespace, self.node, self.category, self.entity])
+    }
+}
+
 /// What a node has already received when it polls for its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeKnowledge {
@@ -227,28 +246,16 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn node_log(
-        &self,
-        namespace: &str,
-        name: &str,
-        category: &str,
-        entity: &str,
-    ) -> Result<NodeLog, CallError> {
-        self.get(&fill(paths::NODE_LOG, &[namespace, name, category, entity]), DEFAULT_DEADLINE).await
+    pub async fn node_log(&self, log: NodeLogKey<'_>) -> Result<NodeLog, CallError> {
+        self.get(&log.path(), DEFAULT_DEADLINE).await
     }
 
     /// Sends the log of this node's last failed run of a category and entity.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn keep_log(
-        &self,
-        (namespace, name): (&str, &str),
-        (category, entity): (&str, &str),
-        log: &NewLog,
-    ) -> Result<(), CallError> {
-        let path = fill(paths::NODE_LOG, &[namespace, name, category, entity]);
-        self.send::<_, Nothing>(Method::PUT, &path, log, DEFAULT_DEADLINE).await.map(|_| ())
+    pub async fn keep_log(&self, key: NodeLogKey<'_>, log: &NewLog) -> Result<(), CallError> {
+        self.send::<_, Nothing>(Method::PUT, &key.path(), log, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Sends this node's report.

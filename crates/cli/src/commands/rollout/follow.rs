@@ -28,7 +28,7 @@ pub(crate) async fn follow(
     let drawn = context.show.terminal && !context.show.is_data();
     let mut screen = Screen::default();
     let mut said = String::new();
-    let rested = until_rest(context, entity, (timeout, after), async |view: &RolloutView| {
+    let rested = until_rest(context, entity, timeout, after, async |view: &RolloutView| {
         if drawn {
             let targets = targets(context, entity).await?;
             screen.draw(&tree::lines(view, &targets, context.show.paint));
@@ -69,7 +69,8 @@ pub(super) fn note_advice(context: &Context, view: &RolloutView) {
 pub(crate) async fn until_rest(
     context: &Context,
     entity: &str,
-    (timeout, after): (Option<Span>, u64),
+    timeout: Option<Span>,
+    after: u64,
     mut each: impl AsyncFnMut(&RolloutView) -> Result<(), Failure>,
 ) -> Result<Option<RolloutView>, Failure> {
     let time = Clock::system();

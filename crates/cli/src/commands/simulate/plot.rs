@@ -100,7 +100,7 @@ fn plot(area: &Area<'_>, args: &Simulate, curves: &[Curve]) -> Result<(), PlotEr
         .x_desc(format!("{} since the start", times.name))
         .y_label_formatter(&|share| format!("{share}%"))
         .draw()?;
-    needed(&mut chart, curves, (end, highest))?;
+    needed(&mut chart, curves, end, highest)?;
     for (curve, colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
         draw_curve(&mut chart, curve, colour, &times)?;
     }
@@ -133,7 +133,7 @@ fn subtitle(args: &Simulate) -> String {
 }
 
 /// A line for each share that some policy needs for a version to be good.
-fn needed(chart: &mut Chart<'_, '_>, curves: &[Curve], (end, highest): (f64, f64)) -> Result<(), PlotError> {
+fn needed(chart: &mut Chart<'_, '_>, curves: &[Curve], end: f64, highest: f64) -> Result<(), PlotError> {
     let mut shares: Vec<f64> = curves.iter().map(|curve| curve.needed).collect();
     shares.retain(|share| *share <= highest);
     shares.sort_by(f64::total_cmp);

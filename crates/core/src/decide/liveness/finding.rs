@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 
 use crate::decide::liveness::contacts::Contacts;
-use crate::decide::liveness::context::LivenessContext;
+use crate::decide::liveness::context::{LivenessContext, PresenceLimits};
 use crate::records::node::PresenceState;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::{Span, Timestamp};
@@ -15,14 +15,25 @@ pub(super) enum PresenceFinding<'a> {
     Unchanged,
     /// Nothing changes before this time.
     Waits(Timestamp),
-    /// Its presence changes to this state, held by this server, for this reason.
-    Changes(PresenceState, &'a ServerName, String),
+    /// Its presence changes.
+    Changes(PresenceChange<'a>),
+}
+
+/// A change of a node's presence.
+pub(super) struct PresenceChange<'a> {
+    /// The new state.
+    pub(super) contact: PresenceState,
+    /// The server that holds the node's session, or held the last one.
+    pub(super) server: &'a ServerName,
+    /// The cause, in one line.
+    pub(super) cause: String,
 }
 
 pub(super) fn look<'a>(
     fleet: &'a Fleet,
     contacts: &Contacts,
-    (node, watch): (&NodeName, &LivenessContext<'a>),
+    node: &NodeName,
+    watch: &LivenessContext<'a>,
     now: Timestamp,
 ) -> PresenceFinding<'a> {
     let heard = contacts.heard_at(node).map(|heard| heard.plus(watch.limits.suspect));
@@ -37,7 +48,8 @@ pub(super) fn look<'a>(
     // not take it from each other for ever.
     let takes = connected && (!up || (!mine && (lost || contacts.is_unrecorded(node))));
     if takes || (heard.is_some() && !up) {
-        return PresenceFinding::Changes(PresenceState::Up, watch.me, "connected".to_string());
+        let (contact, cause) = (PresenceState::Up, "connected".to_string());
+        return PresenceFinding::Changes(PresenceChange { contact, server: watch.me, cause });
     }
     let orphan = watch.leads && lost;
     let present = kept.filter(|presence| match presence.contact {
@@ -49,7 +61,8 @@ pub(super) fn look<'a>(
             present.contact,
             contacts.quiet_since(node, watch),
             held_by.unwrap_or(watch.me),
-            (watch, now),
+            watch.limits,
+            now,
         ),
         // Another server holds it: this one forgets its own session once that ended long enough ago.
         (_, false, _) => heard.map_or(PresenceFinding::Unchanged, PresenceFinding::Waits),
@@ -61,22 +74,23 @@ fn quiet<'a>(
     contact: PresenceState,
     since: Timestamp,
     server: &'a ServerName,
-    (watch, now): (&LivenessContext<'_>, Timestamp),
+    limits: PresenceLimits,
+    now: Timestamp,
 ) -> PresenceFinding<'a> {
-    let (limits, quiet) = (watch.limits, now.since(since));
+    let quiet = now.since(since);
+    let silent = |contact| {
+        let cause = alloc::format!("no report for {}", Span::from_secs(quiet.as_millis() / 1_000));
+        PresenceFinding::Changes(PresenceChange { contact, server, cause })
+    };
     if quiet >= limits.unreachable {
-        return PresenceFinding::Changes(PresenceState::Unreachable, server, silent(quiet));
+        return silent(PresenceState::Unreachable);
     }
     if quiet >= limits.suspect && contact != PresenceState::Suspect {
-        return PresenceFinding::Changes(PresenceState::Suspect, server, silent(quiet));
+        return silent(PresenceState::Suspect);
     }
     PresenceFinding::Waits(since.plus(if quiet < limits.suspect {
         limits.suspect
     } else {
         limits.unreachable
     }))
-}
-
-fn silent(quiet: Span) -> String {
-    alloc::format!("no report for {}", Span::from_secs(quiet.as_millis() / 1_000))
 }

@@ -24,7 +24,7 @@ impl Contacts {
             if !self.is_open(fleet, &node, watch, now) {
                 continue;
             }
-            match look(fleet, self, (&node, watch), now) {
+            match look(fleet, self, &node, watch, now) {
                 PresenceFinding::Waits(due) => {
                     self.due.insert((due, node.clone()));
                     self.waiting.insert(node, due);

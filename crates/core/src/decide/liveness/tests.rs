@@ -8,7 +8,7 @@ use crate::records::node::Node;
 use crate::records::server::Server;
 use crate::words::counter::Revision;
 use crate::words::label::Labels;
-use crate::words::name::Namespace;
+use crate::words::name::{Namespace, ServerName};
 use crate::words::time::Span;
 use crate::world::World;
 use alloc::string::String;
@@ -299,7 +299,7 @@ proptest! {
             let fleet = setup.world.fleets.get(&setup.namespace).unwrap();
             let watch = LivenessContext { me: &setup.me, servers: &setup.world.servers, leads: setup.leads, limits: LIMITS };
             for number in (0..NODES).filter(|_| setup.leads) {
-                let found = look(fleet, &setup.contacts, (&numbered(number), &watch), at(now));
+                let found = look(fleet, &setup.contacts, &numbered(number), &watch, at(now));
                 prop_assert!(!matches!(found, PresenceFinding::Changes(..)), "{} at {now}", numbered(number));
                 if let PresenceFinding::Waits(due) = found {
                     prop_assert!(setup.contacts.next_due().is_some_and(|next| next <= due), "{} waits", numbered(number));

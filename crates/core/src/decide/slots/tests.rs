@@ -61,7 +61,8 @@ impl Setup {
     }
 
     fn renew(&mut self, index: u8, fence: FenceNumber) -> Result<SlotGrant, SlotLost> {
-        let (changeset, grant) = renew(&self.fleet(), &reboot(), (&machine(index), fence), None, self.now)?;
+        let (changeset, grant) =
+            renew(&self.fleet(), &reboot(), SlotHold { holder: &machine(index), fence }, None, self.now)?;
         self.write(changeset);
         Ok(grant)
     }
@@ -187,9 +188,9 @@ fn whoever_asks_need_not_wait_for_the_decider() {
 fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
     let mut place = Setup::new();
     place.acquire(1).unwrap();
-    let changeset = set(&place.fleet(), &reboot(), (0, LEASE)).unwrap();
+    let changeset = set(&place.fleet(), &reboot(), SlotLimits { capacity: 0, lease: LEASE }).unwrap();
     place.write(changeset);
-    assert_eq!(set(&place.fleet(), &reboot(), (0, LEASE)), None);
+    assert_eq!(set(&place.fleet(), &reboot(), SlotLimits { capacity: 0, lease: LEASE }), None);
     assert_eq!(place.holders().len(), 1);
     place.release(1);
     assert_eq!(place.acquire(1).unwrap_err().to_string(), "capacity is 0");
@@ -198,11 +199,15 @@ fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
 #[test]
 fn a_slot_that_was_set_to_its_defaults_exists_until_it_is_deleted() {
     let mut place = Setup::new();
-    let changeset = set(&place.fleet(), &reboot(), (1, LEASE)).unwrap();
+    let changeset = set(&place.fleet(), &reboot(), SlotLimits { capacity: 1, lease: LEASE }).unwrap();
     let event = changeset.events.first().unwrap();
     assert_eq!((&event.before, event.after.as_deref()), (&None, Some("capacity 1, lease 1h")));
     place.write(changeset);
-    assert_eq!(set(&place.fleet(), &reboot(), (1, LEASE)), None, "it is set so already");
+    assert_eq!(
+        set(&place.fleet(), &reboot(), SlotLimits { capacity: 1, lease: LEASE }),
+        None,
+        "it is set so already"
+    );
     assert!(!place.slot().is_idle());
     let of_two = SlotRequest { capacity: Some(2), ..wish(1) };
     assert_eq!(place.acquire_as(of_two).unwrap_err().to_string(), "capacity is 1, not 2");
@@ -270,7 +275,7 @@ proptest! {
                     changeset.into_iter().for_each(|changeset| place.write(changeset));
                 }
                 Step::Set(capacity, secs) => {
-                    let changeset = set(&place.fleet(), &reboot(), (*capacity, Span::from_secs(*secs)));
+                    let changeset = set(&place.fleet(), &reboot(), SlotLimits { capacity: *capacity, lease: Span::from_secs(*secs) });
                     changeset.into_iter().for_each(|changeset| place.write(changeset));
                     prop_assert_eq!(&place.holders(), &before, "nobody is thrown out");
                 }

@@ -23,7 +23,7 @@ fn live(names: &[&str], lasts: Span) -> Vec<LiveServer> {
 
 /// A machine that was configured with `a` alone and told of three.
 fn advertised(me: &str) -> KnownServers {
-    let mut servers = KnownServers::new(me, 7, (vec![address("a")], vec![]), at(0));
+    let mut servers = KnownServers::new(me, 7, vec![address("a")], vec![], at(0));
     servers.update(live(&["a", "b", "c"], Span::ZERO), at(0));
     servers
 }
@@ -78,7 +78,7 @@ fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own(
 fn a_better_server_is_gone_to_after_a_minute_in_place_and_not_by_all_at_once() {
     let mut moments: Vec<u64> = Vec::new();
     for seed in 0..1_000 {
-        let mut servers = KnownServers::new("default/n", seed, (vec![address("x")], vec![]), at(0));
+        let mut servers = KnownServers::new("default/n", seed, vec![address("x")], vec![], at(0));
         servers.update(live(&["a"], Span::from_secs(10)), at(5 * MINUTE));
         let (better, due) = servers.better(at(0)).unwrap();
         assert_eq!(better, address("a"));
@@ -95,7 +95,7 @@ fn a_better_server_is_gone_to_after_a_minute_in_place_and_not_by_all_at_once() {
 fn of_several_that_were_always_there_the_best_is_gone_to_and_not_the_oldest() {
     for number in 0..50 {
         let mut servers =
-            KnownServers::new(&format!("default/{number}"), number, (vec![address("x")], vec![]), at(0));
+            KnownServers::new(&format!("default/{number}"), number, vec![address("x")], vec![], at(0));
         let mut all = live(&["a", "b", "c"], Span::from_secs(3_600));
         all[1].lasts = Span::from_secs(7_200);
         servers.update(all, at(5 * MINUTE));
@@ -108,7 +108,7 @@ fn of_several_that_were_always_there_the_best_is_gone_to_and_not_the_oldest() {
 
 #[test]
 fn one_that_does_not_answer_is_tried_later_each_time_until_it_was_away_and_is_back() {
-    let mut servers = KnownServers::new("default/n", 7, (vec![address("x")], vec![]), at(0));
+    let mut servers = KnownServers::new("default/n", 7, vec![address("x")], vec![], at(0));
     servers.update(live(&["a"], Span::ZERO), at(0));
     let mut waits = Vec::new();
     for _ in 0..8 {
@@ -130,7 +130,7 @@ fn who_is_gone_is_called_when_nobody_else_answers_and_the_configured_ones_before
     servers.update(live(&["b"], Span::ZERO), at(MINUTE));
     let kept = servers.advertised().to_vec();
     assert_eq!(kept.iter().map(|advertised| advertised.live).collect::<Vec<_>>(), [true, false, false]);
-    let mut again = KnownServers::new("default/n", 9, (vec![address("a")], kept), at(2 * MINUTE));
+    let mut again = KnownServers::new("default/n", 9, vec![address("a")], kept, at(2 * MINUTE));
     let mut called = vec![again.current().to_owned()];
     for _ in 0..3 {
         again.failed(at(2 * MINUTE));
@@ -159,11 +159,11 @@ fn an_address_that_means_this_machine_is_no_news_on_another_one() {
             }]
         };
         let mut far =
-            KnownServers::new("default/n", 7, (vec!["https://10.0.0.9:7420".to_string()], vec![]), at(0));
+            KnownServers::new("default/n", 7, vec!["https://10.0.0.9:7420".to_string()], vec![], at(0));
         far.update(one(), at(0));
         assert_eq!(far.better(at(0)).is_some(), !here, "{address}");
         let mut near =
-            KnownServers::new("default/n", 7, (vec!["https://127.0.0.1:1".to_string()], vec![]), at(0));
+            KnownServers::new("default/n", 7, vec!["https://127.0.0.1:1".to_string()], vec![], at(0));
         near.update(one(), at(0));
         assert!(near.better(at(0)).is_some(), "{address}");
     }
@@ -171,7 +171,7 @@ fn an_address_that_means_this_machine_is_no_news_on_another_one() {
 
 #[test]
 fn what_is_not_tls_is_never_called_on_hearsay_and_no_crowd_is_remembered() {
-    let mut servers = KnownServers::new("default/n", 7, (vec![address("a")], vec![]), at(0));
+    let mut servers = KnownServers::new("default/n", 7, vec![address("a")], vec![], at(0));
     let name = |number: u32| ServerName::parse(&format!("s{number}")).unwrap();
     servers.update(
         vec![LiveServer { name: name(0), address: "http://10.0.0.1:1".to_string(), lasts: Span::ZERO }],

@@ -22,7 +22,7 @@ fn take(
     now: Timestamp,
 ) -> ExternalTarget {
     let report = TargetReport { assignment: answering, ..report.clone() };
-    absorb(known, &report, None, (StalenessLimits::default(), now))
+    absorb(known, &report, None, StalenessLimits::default(), now)
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn without_a_number_it_is_judged_by_what_it_says_it_runs() {
     let answers = |running, error| {
         let expected = Some((&version, AssignmentNumber::new(7)));
         let staleness = StalenessLimits::default();
-        absorb(Some(&known), &says(running, error), expected, (staleness, at(0))).answering.get()
+        absorb(Some(&known), &says(running, error), expected, staleness, at(0)).answering.get()
     };
     assert_eq!(answers(Some("v2"), None), 7);
     assert_eq!(answers(Some("v2"), Some("down")), 7);
@@ -115,13 +115,14 @@ fn a_group_belongs_to_one_controller_until_it_falls_silent() {
     let (one, two): (Actor, Actor) = ("one".parse().unwrap(), "two".parse().unwrap());
     let staleness = StalenessLimits::default();
     let claims = |known: &Controllers, who: &Actor, take_over, seconds| {
-        claim(known, ("blue", who), take_over, staleness, at(seconds))
+        claim(known, GroupClaim { group: "blue", controller: who, take_over }, staleness, at(seconds))
     };
     let known = claims(&Controllers::default(), &one, false, 0).unwrap().unwrap();
     assert_eq!(claims(&known, &one, false, 1), Ok(None), "nothing to remember");
     let refused = claims(&known, &two, false, 10).unwrap_err().to_string();
     assert_eq!(refused, "accept reports about group blue from two: one reports them, last 10s ago");
-    let other = claim(&known, ("green", &two), false, staleness, at(10)).unwrap().unwrap();
+    let green = GroupClaim { group: "green", controller: &two, take_over: false };
+    let other = claim(&known, green, staleness, at(10)).unwrap().unwrap();
     assert_eq!(other.0.len(), 2, "another group is another's");
     for (take_over, seconds) in [(true, 10), (false, 300)] {
         let taken = claims(&known, &two, take_over, seconds).unwrap().unwrap();
@@ -135,8 +136,10 @@ fn there_are_only_so_many_groups() {
     let controller = Controller { name: "one".parse().unwrap(), reported_at: at(0) };
     let full = (0..MAX_GROUPS).map(|n| (alloc::format!("g{n}"), controller.clone()));
     let full = Controllers(full.collect());
-    assert_eq!(claim(&full, ("one-more", &who), true, staleness, at(0)), Err(GroupConflict::TooMany));
-    assert_eq!(claim(&full, ("g1", &who), false, staleness, at(0)), Ok(None));
+    let claims =
+        |group, take_over| claim(&full, GroupClaim { group, controller: &who, take_over }, staleness, at(0));
+    assert_eq!(claims("one-more", true), Err(GroupConflict::TooMany));
+    assert_eq!(claims("g1", false), Ok(None));
 }
 
 proptest! {

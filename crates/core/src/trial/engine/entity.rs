@@ -82,7 +82,7 @@ impl EngineEntity {
         let word = before.and_then(|before| before.word.clone());
         let expected = self.board.expected(&report.target);
         let known = self.externals.get(&report.target);
-        let external = external::absorb(known, report, expected, (self.staleness, now));
+        let external = external::absorb(known, report, expected, self.staleness, now);
         self.plan_silence(&report.target, Some(&external));
         self.board.fold_observation(&report.target, Some(external::observation(&external, labels, word)));
         self.externals.insert(report.target.clone(), external);

@@ -69,14 +69,14 @@ impl Fleet {
         let key = (entity.clone(), target.clone());
         let before = self.externals.get(&key).cloned();
         self.externals.insert_mut(key, kept(external, revision));
-        self.external_changed((entity, target), before.as_ref(), revision);
+        self.external_changed(entity, target, before.as_ref(), revision);
     }
 
     pub(super) fn delete_external(&mut self, entity: &EntityName, target: &TargetName, revision: Revision) {
         let key = (entity.clone(), target.clone());
         let before = self.externals.get(&key).cloned();
         self.externals.remove_mut(&key);
-        self.external_changed((entity, target), before.as_ref(), revision);
+        self.external_changed(entity, target, before.as_ref(), revision);
     }
 
     pub(super) fn put_controllers(

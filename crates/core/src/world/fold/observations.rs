@@ -27,7 +27,8 @@ impl Fleet {
     /// The last report about an external target changed.
     pub(super) fn external_changed(
         &mut self,
-        (entity, target): (&EntityName, &TargetName),
+        entity: &EntityName,
+        target: &TargetName,
         before: Option<&Versioned<ExternalTarget>>,
         revision: Revision,
     ) {

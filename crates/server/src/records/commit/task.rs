@@ -26,32 +26,8 @@ const ABREAST: usize = 12;
 /// Attempts of a group that loses the event numbering to another server, before its proposals conflict.
 const SEQUENCE_TRIES: u32 = 64;
 
-pub(super) async fn run(
-    store: Store,
-    (clock, fence): (Clock, Fence),
-    (mut first, mut nodes): (Queue, Queue),
-    stop: CancellationToken,
-) {
-    let mut writer = CommitWriter { store, clock, fence, last: BTreeMap::new() };
-    loop {
-        // recv is cancel safe: the losing arm took nothing.
-        let (one, beside) = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            one = first.recv() => (one, BESIDE),
-            one = nodes.recv() => (one, DRAIN),
-        };
-        let mut waiting: VecDeque<_> = one.into_iter().collect();
-        if waiting.is_empty() {
-            return;
-        }
-        waiting.extend(std::iter::from_fn(|| first.try_recv().ok()).take(DRAIN));
-        waiting.extend(std::iter::from_fn(|| nodes.try_recv().ok()).take(beside));
-        writer.commit_all(waiting).await;
-    }
-}
-
-struct CommitWriter {
+/// Commits proposals in groups.
+pub(super) struct CommitWriter {
     store: Store,
     clock: Clock,
     fence: Fence,
@@ -60,6 +36,30 @@ struct CommitWriter {
 }
 
 impl CommitWriter {
+    pub(super) const fn new(store: Store, clock: Clock, fence: Fence) -> Self {
+        Self { store, clock, fence, last: BTreeMap::new() }
+    }
+
+    /// Commits proposals of deciders and people (`first`) and of nodes, until `stop` or until a queue is closed.
+    pub(super) async fn run(mut self, mut first: Queue, mut nodes: Queue, stop: CancellationToken) {
+        loop {
+            // recv is cancel safe: the losing arm took nothing.
+            let (one, beside) = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                one = first.recv() => (one, BESIDE),
+                one = nodes.recv() => (one, DRAIN),
+            };
+            let mut waiting: VecDeque<_> = one.into_iter().collect();
+            if waiting.is_empty() {
+                return;
+            }
+            waiting.extend(std::iter::from_fn(|| first.try_recv().ok()).take(DRAIN));
+            waiting.extend(std::iter::from_fn(|| nodes.try_recv().ok()).take(beside));
+            self.commit_all(waiting).await;
+        }
+    }
+
     /// Commits all waiting proposals: several groups are in flight at a time and share the store's disk syncs. A later group
     /// assumes the event numbers of the groups before it, and that their parts of its pipelines succeed; if one of them
     /// fails, it conflicts and is tried again.
