@@ -41,6 +41,7 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         | TargetPhase::Succeeded
         | TargetPhase::Adopted
         | TargetPhase::Failed
+        | TargetPhase::FailedAsBefore
         | TargetPhase::Lost => why_assigned(board, member, now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
@@ -56,7 +57,10 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         TargetPhase::Newcomer => {
             why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))
         }
-        TargetPhase::Moved | TargetPhase::MovedFlight | TargetPhase::MovedSilent => {
+        TargetPhase::Moved
+        | TargetPhase::MovedUnhealthy
+        | TargetPhase::MovedFlight
+        | TargetPhase::MovedSilent => {
             why_waiting(board, &format!("waiting to be rolled back to {}", known_good(board)))
         }
         TargetPhase::Quiet => "skipped: stopped reporting; updated when it reports again".into(),
@@ -83,7 +87,11 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
             };
             format!("{what}; not rolled back, because it had succeeded")
         }
-        AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
+        AssignmentOutcome::Failed { evidence, .. } => {
+            let before = state.failing_before.as_ref().filter(|before| *before != version);
+            let before = before.map(|before| format!("; it was failing on {before} before"));
+            format!("failed on {version}: {}{}", evidence.summary, before.unwrap_or_default())
+        }
         AssignmentOutcome::Unreachable { at } => {
             format!(
                 "assigned {version}, unreachable at its deadline {} ago; judged when it reports again",
@@ -161,7 +169,7 @@ fn why_waiting(board: &Board, what: &str) -> String {
     match if back { thresholds.rollback } else { thresholds.batch } {
         0 => format!("{what}: {}", RolloutWait::BatchIsZero),
         batch => match thresholds.max_unavailable {
-            Some(most) if !back && u64::from(tally.unavailable) >= most => {
+            Some(most) if u64::from(tally.unavailable) >= most => {
                 let limit = RolloutWait::Unavailable { domain: None };
                 format!("{what}: {limit}, {} of {most}", tally.unavailable)
             }
@@ -236,7 +244,7 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
     };
     let some = [(counts.in_flight, "in flight"), (can, "waiting"), (skipped, "skipped")];
     let some = some.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
-    let tally = format!(
+    let mut tally = format!(
         "{} of {} succeeded{}, {} failed, {} tolerated",
         counts.succeeded,
         counts.targets,
@@ -244,6 +252,9 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
         counts.failed,
         board.thresholds().tolerated
     );
+    if counts.failing_before > 0 {
+        tally.push_str(&format!(", {} failed as before the rollout", counts.failing_before));
+    }
     match state.details() {
         Some(_) => format!("rollout {number} to {version} is {state} ({tally}){next}"),
         None => format!("rollout {number} to {version} is {state}: {tally}{next}"),
