@@ -27,6 +27,7 @@ use crate::lease_key::TTL;
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
 use crate::sleep::sleep_or_never;
+use crate::timing::SILENCE_LIMIT;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
 
@@ -96,7 +97,11 @@ impl Reconciler {
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
-            let watch = Watch { since: audience.complete_since(&world, now), grace: self.grace() };
+            let watch = Watch {
+                since: audience.complete_since(&world, now),
+                grace: self.grace(),
+                detection: self.settings.limits.suspect.plus(SILENCE_LIMIT),
+            };
             let pass = self.pass(&world, PassInputs { term, watch, now }, &mut agendas).await;
             self.metrics.passes.inc();
             let sleep = match pass {

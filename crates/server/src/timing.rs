@@ -15,6 +15,10 @@ use futures_util::future::join_all;
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
 
+/// Longest silence on an agent's connection. Agents ping every 6 s: one ping may be lost and the next one late. Together with
+/// the time that a node may be silent it is below the 30 s within which a cut connection is to be found.
+pub(crate) const SILENCE_LIMIT: Span = Span::from_secs(14);
+
 /// Longest wait for the other servers: a failed server keeps its membership for a few seconds.
 const WITHIN: Duration = Duration::from_secs(2);
 

@@ -100,7 +100,7 @@ pub enum DeadlineClock {
         /// Time that was counted before, in milliseconds.
         spent_ms: u64,
     },
-    /// The deadline has passed, and the next report decides.
+    /// The deadline has passed. For a node, contact that lasts decides; for an external target, its next report.
     Overdue {
         /// Time at which that was noticed, in milliseconds since the Unix epoch.
         at_ms: u64,

@@ -11,6 +11,7 @@
 #[path = "../it/bed.rs"]
 mod bed;
 mod clocks;
+mod evidence;
 mod full;
 #[path = "../it/laws.rs"]
 mod laws;

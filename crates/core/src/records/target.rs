@@ -67,7 +67,7 @@ pub enum DeadlineClock {
         /// Time counted before it, without the last moments, in which contact was assumed and not proved.
         spent: Span,
     },
-    /// The deadline has passed. The next report decides, or, for a node, contact that lasts.
+    /// The deadline has passed. For a node, contact that lasts decides; for an external target, its next report.
     Overdue {
         /// When it was noticed, by the server's clock.
         at: Timestamp,

@@ -34,6 +34,9 @@ pub struct Watch {
     /// How long a node that has lost its server may count as in contact. Until it has passed, contact proves
     /// nothing.
     pub grace: Span,
+    /// The longest time for which a node can be out of contact, or stand still, before that is noticed. A deadline is judged
+    /// only after as long again, so that the whole deadline was observed, whatever was not noticed in it.
+    pub detection: Span,
 }
 
 impl Watch {

@@ -141,10 +141,7 @@ fn why_clock(
             format!("its deadline is paused: not in contact for {}", now.since(since).brief())
         }
         DeadlineClock::Overdue { until: Some(until), .. } => {
-            format!(
-                "past its deadline: its next report decides; without one, it is judged in {}",
-                until.since(now).brief()
-            )
+            format!("past its deadline; judged in {}, unless it is out of contact", until.since(now).brief())
         }
         DeadlineClock::Overdue { until: None, .. } => "past its deadline: its next report decides".into(),
     }

@@ -109,7 +109,8 @@ impl Play {
             world.operate(Ok(entity));
         }
         world.set_policy(history.policy.clone());
-        world.environment.watch = Watch { since: world.now, grace: Span::from_secs(GRACE) };
+        world.environment.watch =
+            Watch { since: world.now, grace: Span::from_secs(GRACE), detection: Span::from_secs(SUSPECT) };
         let v1 = "v1".parse().unwrap();
         for index in 0..history.machines {
             world.see(&name(index), Some(newcomer(Some(&v1), world.now)));
@@ -152,6 +153,10 @@ impl Play {
             let off = away.iter().any(|outage| matches!(outage, Outage::Machine(at) if *at == index));
             let heard = !servers && !off && if self.history.external { !controller } else { !cut };
             let idle = off || self.history.external && controller || self.history.needs_server && !heard;
+            if off {
+                // It reports where it stands as soon as it goes on.
+                self.machines[index].reported = None;
+            }
             self.work(index, !idle);
             if self.history.external {
                 self.controller_calls(index, heard);
@@ -283,10 +288,10 @@ fn outage(machines: usize) -> impl Strategy<Value = (Outage, u64, u64)> {
         3 => Just(Outage::Servers),
         1 => Just(Outage::NewLeader),
         2 => (0..machines).prop_map(Outage::Network),
-        1 => (0..machines).prop_map(Outage::Machine),
+        2 => (0..machines).prop_map(Outage::Machine),
         2 => Just(Outage::Controller),
     ];
-    (what, 0..600_u64, prop_oneof![Just(5_u64), 10..60_u64, 60..4_000_u64])
+    (what, 0..600_u64, prop_oneof![Just(5_u64), Just(15), 10..60_u64, 60..4_000_u64])
 }
 
 fn history(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value = OutageHistory> {
@@ -294,6 +299,8 @@ fn history(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value
     (truth, shape, any::<bool>(), 1..4_u32).prop_flat_map(
         |(truth, (external, needs_server, machines, work, soak, every), fail_fast, batch)| {
             let gap = if external { StalenessLimits::default().longest_gap() } else { Span::ZERO };
+            // A node reports at once.
+            let slack = if external { 2 * every + 4 } else { 2 };
             let draft = PolicyDraft {
                 batch: batch.to_string().parse().ok(),
                 soak: Some(Span::from_secs(soak * STEP)),
@@ -301,7 +308,7 @@ fn history(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value
                 unreachable: "100%".parse().ok(),
                 // Enough for the work, the way of the reports and the soak, and not a step more; of external targets also
                 // for the longest time between reports that still counts as contact.
-                deadline: Some(Span::from_secs((work + soak + 2 * every + 4) * STEP).plus(gap)),
+                deadline: Some(Span::from_secs((work + soak + slack) * STEP).plus(gap)),
                 ..PolicyDraft::default()
             };
             let policy = Policy::new(draft).unwrap();

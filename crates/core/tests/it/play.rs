@@ -143,7 +143,8 @@ impl Stage {
             self.world.pass_time(span.parse::<Span>().map_err(|error| error.to_string())?);
         } else if let Some(span) = line.strip_prefix("the servers are away for ") {
             self.world.pass_time(span.parse::<Span>().map_err(|error| error.to_string())?);
-            self.world.environment.watch = Watch { since: self.world.now, grace: Span::from_secs(20) };
+            self.world.environment.watch =
+                Watch { since: self.world.now, grace: Span::from_secs(20), detection: Span::ZERO };
         } else if let Some(rest) = line.strip_prefix("policy changes to ") {
             self.world.set_policy(policy(rest)?);
         } else if line == "the server restarts" {

@@ -10,9 +10,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Longest silence. Agents ping every 6 s: one ping may be lost and the next one late. Together with the time that a node
-/// may be silent it is below the 30 s within which a cut connection is to be found.
-const QUIET: Span = Span::from_secs(14);
+use crate::timing::SILENCE_LIMIT;
 
 /// Time of the last received data. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -35,7 +33,7 @@ impl LastActivity {
     /// Waits until the connection is silent for too long.
     pub(super) async fn falls_silent(&self) {
         loop {
-            let until = Timestamp::from_millis(self.at.load(Ordering::Relaxed)).plus(QUIET);
+            let until = Timestamp::from_millis(self.at.load(Ordering::Relaxed)).plus(SILENCE_LIMIT);
             let left = until.since(self.clock.now());
             if left == Span::ZERO {
                 return;
@@ -130,6 +128,6 @@ mod tests {
             () = heard.falls_silent() => {}
         }
         let after = clock.now().since(last);
-        assert!(after >= QUIET && after < QUIET.plus(Span::from_secs(1)), "{after:?}");
+        assert!(after >= SILENCE_LIMIT && after < SILENCE_LIMIT.plus(Span::from_secs(1)), "{after:?}");
     }
 }

@@ -269,7 +269,7 @@ impl Play {
                 namespace: &namespace(),
                 fleet,
                 term: Term::new(1),
-                watch: Watch { since: Timestamp::EPOCH, grace: Span::from_secs(10) },
+                watch: Watch { since: Timestamp::EPOCH, grace: Span::from_secs(10), detection: Span::ZERO },
                 kept: RetentionLimits::default(),
                 now: self.now,
             };

@@ -69,8 +69,13 @@ pub(super) fn turn_clock(pass: &mut Pass<'_>, member: &BoardMember, state: &Targ
 fn proved_contact(pass: &Pass<'_>, observation: &Observation) -> Timestamp {
     match pass.board.entity().source {
         TargetSource::External(_) => observation.reported_at,
-        TargetSource::Nodes(_) => pass.now.minus(pass.environment.watch.grace),
+        TargetSource::Nodes(_) => pass.now.minus(unnoticed(pass)),
     }
+}
+
+/// The longest time in which a node may be out of contact while it counts as in contact.
+fn unnoticed(pass: &Pass<'_>) -> Span {
+    pass.environment.watch.grace.max(pass.environment.watch.detection)
 }
 
 /// The deadline has passed, or a silence as long. A target in contact is judged by what it reports from now on, or
@@ -85,7 +90,7 @@ pub(super) fn pass_deadline(pass: &mut Pass<'_>, member: &BoardMember, state: &T
             let clock = pass.board.progress().clock;
             let at = clock.when(from.max(clock.floor).plus(deadline)).unwrap_or(pass.now);
             let reports_alone = matches!(pass.board.entity().source, TargetSource::External(_));
-            let until = (!reports_alone).then(|| at.plus(pass.environment.watch.grace));
+            let until = (!reports_alone).then(|| at.plus(unnoticed(pass)));
             let clock = DeadlineClock::Overdue { at, until };
             pass.put(&member.name, Some(TargetState { clock, ..state.clone() }), None);
         }

@@ -208,11 +208,14 @@ fn success(frame: &BoardFrame, observation: &Observation, state: &TargetState) -
     Some(since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
 }
 
-/// When a target past its deadline is judged: now if it reported since, or once its contact has lasted.
+/// When a target past its deadline is judged: once its contact has lasted, or, where only reports prove contact, now if it
+/// reported since. The first report alone proves nothing of a node: it may have stood still until then.
 fn overdue(observation: &Observation, state: &TargetState) -> Option<Timestamp> {
     match state.clock {
-        DeadlineClock::Overdue { at, .. } if observation.reported_at >= at => Some(Timestamp::EPOCH),
-        DeadlineClock::Overdue { until, .. } => until,
+        DeadlineClock::Overdue { until: Some(until), .. } => Some(until),
+        DeadlineClock::Overdue { at, until: None } => {
+            (observation.reported_at >= at).then_some(Timestamp::EPOCH)
+        }
         DeadlineClock::Running { .. } | DeadlineClock::Stopped { .. } | DeadlineClock::Silent { .. } => None,
     }
 }

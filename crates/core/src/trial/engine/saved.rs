@@ -63,7 +63,7 @@ impl EngineEntity {
         entity.overdue =
             entity.externals.iter().map(|(name, known)| (due(known, staleness), name.clone())).collect();
         entity.environment = RolloutEnvironment {
-            watch: Watch { since: now, grace: Span::ZERO },
+            watch: Watch { since: now, grace: Span::ZERO, detection: Span::ZERO },
             answers: fleet.answers.get(name).map_or_else(Arc::default, |kept| kept.value.clone()),
             ..RolloutEnvironment::default()
         };
