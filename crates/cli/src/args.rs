@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
-pub(crate) use apply::{Apply, FileFlags};
+pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use fleet::{
@@ -201,15 +201,15 @@ pub(crate) enum Command {
     Lock(LockVerb),
     /// Stop every rollout and rollback at once; lift the stop with --off
     StopEverything(StopEverything),
-    /// Create or change the objects in files: all of them, or none
+    /// Create or change the objects in files; nothing is changed unless all of them can be
     Apply(Apply),
     /// Show what `apply` would change, field by field; exit 1 if anything
     Diff {
         #[command(flatten)]
         from: FileFlags,
     },
-    /// Print every object of the namespace as documents for `apply`
-    Export,
+    /// Print the objects of the namespace as documents for `apply`, or write them to files
+    Export(Export),
     /// Simulate policies on a simulated fleet in virtual time; works offline
     Simulate(Box<Simulate>),
     /// Explain what a node, entity, service, target or slot waits for
