@@ -10,7 +10,7 @@ use crate::records::freeze::{Freeze, FreezeKind, lift_command};
 use crate::records::report::RunningStep;
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
-use crate::rollout::why::{why, why_rollout};
+use crate::rollout::why::{WhyTime, why, why_rollout};
 use crate::words::name::{FreezeName, NodeName, TargetName};
 use crate::words::time::Timestamp;
 
@@ -18,7 +18,8 @@ impl World {
     /// Why a target of a board of this fleet is in its present state, in one line; for one that a freeze keeps,
     /// with the command that ends the freeze.
     #[must_use]
-    pub fn why_target(&self, fleet: &Fleet, board: &Board, target: &TargetName, now: Timestamp) -> String {
+    pub fn why_target(&self, fleet: &Fleet, board: &Board, target: &TargetName, time: WhyTime) -> String {
+        let WhyTime { now, .. } = time;
         let own = fleet.freezes.values().map(|kept| (&*kept.value, false));
         let global = self.freezes.values().map(|kept| (&*kept.value, true));
         match own.chain(global).find(|(freeze, _)| keeps(freeze, board, target, now)) {
@@ -29,7 +30,7 @@ impl World {
             }
             None => {
                 let step = fleet.running_step(board, target).map(|step| format!("; {}", step.line(now)));
-                format!("{}{}", why(board, target, now), step.unwrap_or_default())
+                format!("{}{}", why(board, target, time), step.unwrap_or_default())
             }
         }
     }
@@ -68,5 +69,7 @@ fn keeps(freeze: &Freeze, board: &Board, target: &TargetName, now: Timestamp) ->
     let Some(observation) = &member.observation else { return false };
     let phase = member.place.phase;
     let waits = ASSIGNABLE.has(phase) || (freeze.kind == FreezeKind::Stop && MOVED.has(phase));
-    waits && freeze.is_in_force(now) && freeze.picks(target, &observation.labels)
+    // A rollout in progress says itself which freeze it waits for.
+    let covers = || board.rollout().is_none() && freeze.covers(&board.entity().name);
+    waits && freeze.is_in_force(now) && (freeze.picks(target, &observation.labels) || covers())
 }

@@ -1,5 +1,4 @@
 //! Reads and performs a play. Each line is one step:
-//!
 //! ```text
 //! given targets web-1..web-3 on v1        healthy and reporting; "on nothing" when no version is known
 //! given policy batch=1 soak=60s           fields of the policy; those not named take their default
@@ -334,7 +333,7 @@ impl Stage {
             "why" if line.starts_with("why:") => contains(rest, &why_rollout(&world.board, world.newest())),
             "why" => {
                 let (name, text) = rest.split_once(": ").ok_or("why NAME: text")?;
-                contains(text, &why(&world.board, &names_of(name)[0], world.now))
+                contains(text, &why(&world.board, &names_of(name)[0], world.why_time()))
             }
             "listed" | "unlisted" => environment::expect_listed(world, line),
             "event" | "no" => self.expect_event(line),

@@ -93,6 +93,7 @@ plays! {
     failure_without_known_good_pauses
     first_ever_version_without_known_good
     flapping_does_not_stretch_the_deadline
+    health_that_nobody_sees_is_not_counted
     healthy_only_by_an_old_report_does_not_count
     healthy_without_checks_means_runs_it_and_reports_no_error
     late_failures_are_reported_only_during_the_settle_time

@@ -2,6 +2,9 @@
 
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::table::RetentionLimits;
+use bellwether_core::words::time::Span;
+
+use crate::lease_key::TTL;
 
 /// Settings of the deciders.
 #[derive(Debug, Clone, Copy)]
@@ -10,4 +13,13 @@ pub struct DeciderSettings {
     pub limits: PresenceLimits,
     /// What is kept, and for how long.
     pub kept: RetentionLimits,
+}
+
+impl DeciderSettings {
+    /// How long a node that lost its server may still be shown as up. It is found suspect by then at the latest; the
+    /// lifetime of a lease on top leaves the server that finds it time to begin, and to write it.
+    #[must_use]
+    pub const fn grace(&self) -> Span {
+        self.limits.suspect.plus(self.limits.reconnect).plus(Span::from_secs(TTL.as_secs()))
+    }
 }
