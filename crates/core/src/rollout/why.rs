@@ -93,7 +93,9 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
             };
             format!("{what}; not rolled back, because it had succeeded")
         }
-        AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
+        AssignmentOutcome::Failed { evidence, .. } => {
+            settled::why_failed(member.observation.as_ref(), state, &evidence.summary, now)
+        }
         AssignmentOutcome::Unreachable { at } => {
             format!(
                 "assigned {version}, unreachable at its deadline {} ago; judged when it reports again",

@@ -26,6 +26,7 @@ plays! {
     a_failed_rollback_has_its_own_state
     a_failed_rollout_does_not_poison_the_next
     a_failure_after_success_counts_until_the_version_is_good
+    a_failure_that_is_over_is_not_shown_after_the_end
     a_freeze_by_label_holds_those_on_a_replaced_version_too
     a_freeze_by_label_skips_its_targets
     a_freeze_ends_by_itself

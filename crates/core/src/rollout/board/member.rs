@@ -146,7 +146,7 @@ fn coming(
         }
         (_, Some(state)) => match &state.outcome {
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
-            AssignmentOutcome::Failed { .. } if phase == TargetPhase::Failed => {
+            AssignmentOutcome::Failed { .. } if matches!(phase, TargetPhase::Failed | TargetPhase::Rest) => {
                 success(frame, observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::Success)
             }
             AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
