@@ -6,7 +6,10 @@ mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, VersionJudgement};
+use bellwether_api::v1::entity::RequestKind;
+use bellwether_api::v1::rollout::{
+    NewRollout, Rollout, RolloutOperation, RolloutView, TargetCounts, VersionJudgement,
+};
 use bellwether_core::words::time::Span;
 
 use serde::Serialize;
@@ -141,7 +144,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 rollout.number.to_string(),
                 rollout.version.clone(),
                 tree::state(&rollout.status).0.to_owned(),
-                format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
+                succeeded(rollout),
                 date(rollout.started_ms),
                 each.why.clone(),
             ]
@@ -199,6 +202,16 @@ fn reason(rollout: &Rollout) -> String {
         status.superseded_by.map(|number| format!("superseded by {number}")),
     ];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// How many targets succeeded on the version, and how many were rolled back.
+fn succeeded(rollout: &Rollout) -> String {
+    let TargetCounts { targets, succeeded, rolled_back, .. } = rollout.counts;
+    match (rolled_back, rollout.kind) {
+        (_, RequestKind::Undo) if succeeded == 0 => format!("{rolled_back} rolled back"),
+        (0, _) => format!("{succeeded}/{targets}"),
+        (_, _) => format!("{succeeded}/{targets}, {rolled_back} rolled back"),
+    }
 }
 
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
