@@ -27,7 +27,7 @@ pub(crate) struct FileFlags {
 /// Which objects are printed as documents, and where.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Export {
-    /// Only objects of this kind; repeat it for several
+    /// Kind of the objects to print, every kind if absent; repeat it for several
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) kind: Vec<DocumentKind>,
     /// Write one YAML file for each object into this directory, named KIND-NAME.yaml, instead of printing

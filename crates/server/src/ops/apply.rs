@@ -45,7 +45,10 @@ pub async fn apply(
     let mut apply = Apply { transactor, namespace, who, request, objects, committed: Committed::default() };
     let mut tries = 0;
     loop {
+        let before = apply.committed.transactions;
         match apply.attempt().await {
+            // A part conflicts with one before it if both write the same profile: that is progress.
+            Err(OpError::Commit(CommitError::Conflict)) if apply.committed.transactions > before => tries = 0,
             Err(OpError::Commit(CommitError::Conflict)) if tries < TRIES => tries += 1,
             Err(error) => return Err(apply.committed.interrupted(error)),
             Ok(applied) => return Ok(applied),

@@ -100,6 +100,9 @@ pub(super) fn split(steps: &[Step], unchanged: &[AnyKey]) -> Result<Vec<Part>, O
         }
         match parts.last_mut() {
             Some(part) if used.plus(cost).fits() => {
+                // An entity's step writes its profile again, so that it is not deleted meanwhile.
+                let again = |write: &Write| changeset.writes.iter().any(|other| other.key() == write.key());
+                part.changeset.writes.retain(|write| !again(write));
                 part.changeset.writes.extend(changeset.writes.iter().cloned());
                 part.changeset.events.extend(changeset.events.iter().cloned());
                 part.guards.extend(guards);
