@@ -294,6 +294,7 @@ fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>
     tasks.spawn("reconcile", reconciler.run(tasks.token()));
     let hooks = HookCaller {
         transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
         leadership: app.cluster.leadership.clone(),
         tasks: tasks.clone(),
         settings: app.hooks.clone(),
