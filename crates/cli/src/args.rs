@@ -328,6 +328,19 @@ pub(crate) fn short_help(words: impl Iterator<Item = std::ffi::OsString>) -> Str
     command.render_help().to_string()
 }
 
+/// The commands below a noun that have this name, in the order of the nouns' names; none for a name of the first level.
+pub(crate) fn commands_named(verb: &str) -> Vec<String> {
+    let command = command();
+    if command.find_subcommand(verb).is_some() {
+        return Vec::new();
+    }
+    let nouns = command.get_subcommands().filter(|noun| noun.find_subcommand(verb).is_some());
+    let mut found: Vec<String> =
+        nouns.map(|noun| format!("{} {} {verb}", command.get_name(), noun.get_name())).collect();
+    found.sort();
+    found
+}
+
 /// The token in the environment. There is no flag for it: a secret on a command line can be read by every process.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 pub(crate) fn token_in_environment() -> Option<String> {

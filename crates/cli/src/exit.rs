@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::problem::Code;
+use clap::error::{ContextKind, ContextValue};
+
+use crate::args::commands_named;
 
 /// How a command ended, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,6 +281,12 @@ pub(crate) fn code(ended: CommandResult) -> ExitCode {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // With stderr or stdout closed nobody reads the message.
     drop(error.print());
+    if let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) {
+        let found = commands_named(verb);
+        if !found.is_empty() {
+            say(&format!("hint: {}", found.join("   or: ")));
+        }
+    }
     ExitCode::from(if error.use_stderr() { Exit::Usage.number() } else { 0 })
 }
 

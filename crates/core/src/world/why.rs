@@ -2,17 +2,22 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::World;
 use super::fleet::Fleet;
 use crate::records::annotation::attribution_in_brackets;
+use crate::records::event::Event;
 use crate::records::freeze::{Freeze, FreezeKind, lift_command};
 use crate::records::report::RunningStep;
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
 use crate::rollout::why::{WhyTime, why, why_rollout};
-use crate::words::name::{FreezeName, NodeName, TargetName};
+use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
 use crate::words::time::Timestamp;
+
+/// The kind of the event that a target failed after it had succeeded.
+const LATE_FAILURE: &str = "target.late_failure";
 
 impl World {
     /// Why a target of a board of this fleet is in its present state, in one line; for one that a freeze keeps,
@@ -54,6 +59,17 @@ impl Fleet {
             Some(freeze) => format!("{text}; end the freeze: {}", self.lift_command(freeze)),
             None => text,
         }
+    }
+
+    /// Number of failures since then of an entity's targets that had succeeded, among the newest events. A target that
+    /// fails again and again is healthy in between, so that its state alone does not show it.
+    #[must_use]
+    pub fn late_failures(&self, entity: &EntityName, since: Timestamp) -> u64 {
+        let prefix = format!("target/{entity}/");
+        let of_entity = |event: &&Arc<Event>| {
+            event.kind == LATE_FAILURE && event.time >= since && event.subject.starts_with(&prefix)
+        };
+        u64::try_from(self.events.values().filter(of_entity).count()).unwrap_or(u64::MAX)
     }
 
     /// The command that ends a freeze: one of this namespace if it has one of that name, else of all namespaces.
