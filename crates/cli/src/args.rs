@@ -23,6 +23,7 @@ mod slot;
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
@@ -328,8 +329,15 @@ pub(crate) fn short_help(words: impl Iterator<Item = std::ffi::OsString>) -> Str
     command.render_help().to_string()
 }
 
+/// The commands that a command line without its noun may mean.
+pub(crate) fn commands_meant(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let found = commands_named(verb);
+    (!found.is_empty()).then(|| found.join("   or: "))
+}
+
 /// The commands below a noun that have this name, in the order of the nouns' names; none for a name of the first level.
-pub(crate) fn commands_named(verb: &str) -> Vec<String> {
+fn commands_named(verb: &str) -> Vec<String> {
     let command = command();
     if command.find_subcommand(verb).is_some() {
         return Vec::new();

@@ -5,9 +5,6 @@ use std::process::ExitCode;
 
 use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::problem::Code;
-use clap::error::{ContextKind, ContextValue};
-
-use crate::args::commands_named;
 
 /// How a command ended, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -277,15 +274,12 @@ pub(crate) fn code(ended: CommandResult) -> ExitCode {
     ExitCode::from(exit.number())
 }
 
-/// A command line that does not parse, or asked for help.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+/// A command line that does not parse, or asked for help; with a hint if there is one.
+pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
     // With stderr or stdout closed nobody reads the message.
     drop(error.print());
-    if let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) {
-        let found = commands_named(verb);
-        if !found.is_empty() {
-            say(&format!("hint: {}", found.join("   or: ")));
-        }
+    if let Some(hint) = hint {
+        say(&format!("hint: {hint}"));
     }
     ExitCode::from(if error.use_stderr() { Exit::Usage.number() } else { 0 })
 }

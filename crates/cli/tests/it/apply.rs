@@ -302,34 +302,6 @@ async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_of_more_than_three_megabytes_is_read_by_diff_and_apply() {
-    let place = Setup::new().await;
-    let params = format!("{{\"text\": \"{}\"}}", "x".repeat(60_000));
-    let params = write(&place, "params.json", params);
-    for number in 0..58 {
-        done(&place, &["profile", "replace", &format!("big-{number}"), "-f", &params]);
-    }
-    done(&place, &["slot", "set", "reboot", "--capacity", "2"]);
-    let all = done(&place, &["export"]);
-    assert!(all.len() > 3_000_000);
-    let file = write(&place, "all.yaml", &all);
-    assert_eq!(done(&place, &["diff", "-f", &file]), "");
-
-    let directory = place.path("exported");
-    done(&place, &["export", "-d", &directory]);
-    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 59);
-    assert_eq!(done(&place, &["diff", "-f", &directory]), "");
-    assert_eq!(done(&place, &["export", "--kind", "slot,pause", "-o", "name"]), "slot/reboot\n");
-    assert_eq!(code(&place.run(&["export", "--kind", "node"])), 64);
-
-    let other = Setup::new().await;
-    let applied = other.run(&["apply", "-f", &directory]);
-    assert_eq!(text(&applied.stdout).matches(" created").count(), 59, "{}", text(&applied.stderr));
-    assert!(text(&applied.stderr).contains("changed in 4 transactions"), "{}", text(&applied.stderr));
-    assert_eq!(done(&other, &["export"]), all);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn files_that_cannot_be_read_are_refused_with_their_place() {
     let place = Setup::new().await;
     let good = write(&place, "good.yaml", "kind: entity\nname: web\nselector: all\n");
