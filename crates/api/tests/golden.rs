@@ -156,6 +156,7 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
         r#"{"paused":{"by":"kim","kind":"person","reason":"lunch"},"state":"paused"}"#,
         r#"{"paused":{"failed":2,"kind":"too_many_failed","tolerated":1},"state":"paused"}"#,
         r#"{"paused":{"failed":2,"kind":"no_known_good","tolerated":1},"state":"paused"}"#,
+        r#"{"paused":{"failing":2,"kind":"only_failing_before"},"state":"paused"}"#,
         r#"{"paused":{"kind":"too_many_unreachable","tolerated":1,"unreachable":2},"state":"paused"}"#,
         r#"{"state":"rolling_back"}"#,
         r#"{"state":"succeeded"}"#,

@@ -69,6 +69,10 @@ pub struct TargetState {
     pub assigned_at_ms: u64,
     /// The clock of its deadline.
     pub clock: DeadlineClock,
+    /// The last known good version, if the target was failing on it when it was assigned: failing again is no evidence
+    /// against the assigned version. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing_before: Option<String>,
     /// The outcome of the assignment.
     pub outcome: AssignmentOutcome,
 }
@@ -214,6 +218,7 @@ impl From<&core::TargetState> for TargetState {
             assignment: from.assignment.get(),
             assigned_at_ms: from.assigned_at.as_millis(),
             clock: from.clock.into(),
+            failing_before: from.failing_before.as_ref().map(ToString::to_string),
             outcome: (&from.outcome).into(),
         }
     }
@@ -229,6 +234,11 @@ impl TryFrom<TargetState> for core::TargetState {
             assignment: AssignmentNumber::new(from.assignment),
             assigned_at: Timestamp::from_millis(from.assigned_at_ms),
             clock: from.clock.into(),
+            failing_before: from
+                .failing_before
+                .as_deref()
+                .map(|text| read("failing_before", text))
+                .transpose()?,
             outcome: from.outcome.into(),
         })
     }

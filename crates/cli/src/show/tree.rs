@@ -198,6 +198,7 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<S
         parts.push(format!("{} in flight, at most {} at once", counts.in_flight, view.batch));
     }
     for (count, word) in [
+        (counts.failing_before, "failed as before"),
         (counts.unreachable, "unreachable"),
         (counts.held, "paused"),
         (counts.rolled_back, "rolled back"),
@@ -207,8 +208,7 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<S
             parts.push(format!("{count} {word}"));
         }
     }
-    let rest = (!parts.is_empty()).then(|| format!("│ {}", parts.join(" · ")));
-    [progress].into_iter().chain(rest).collect()
+    [progress].into_iter().chain((!parts.is_empty()).then(|| format!("│ {}", parts.join(" · ")))).collect()
 }
 
 /// Whether the rollout takes its version back, or has done so.

@@ -227,6 +227,12 @@ pub enum RolloutPause {
         /// The error, and what happens meanwhile.
         reason: String,
     },
+    /// Every target that was updated failed, and each was failing on the last known good version before: nothing shows
+    /// whether the version is good. Ends when one of them succeeds, or by `resume`, which accepts these failures.
+    OnlyFailingBefore {
+        /// Number of these targets.
+        failing: u64,
+    },
     /// Too many targets are silent; ends when enough of them report again, or by `resume`.
     TooManyUnreachable {
         /// Number of silent targets.
@@ -312,6 +318,8 @@ pub struct TargetCounts {
     pub succeeded: u64,
     /// Failed on the version, including former targets.
     pub failed: u64,
+    /// Failed on the version as they had on the last known good one before: no evidence against the version.
+    pub failing_before: u64,
     /// Silent past their deadline, or silent and never assigned the version.
     pub unreachable: u64,
     /// Held by an operator before they were assigned the version.

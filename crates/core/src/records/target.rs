@@ -24,6 +24,9 @@ pub struct TargetState {
     pub assigned_at: Timestamp,
     /// Time counted towards the deadline.
     pub clock: DeadlineClock,
+    /// The last known good version, if the target was failing on it when it was assigned: failing again is no evidence
+    /// against the assigned version. `None` once it has succeeded.
+    pub failing_before: Option<Version>,
     /// The outcome of the assignment.
     pub outcome: AssignmentOutcome,
 }

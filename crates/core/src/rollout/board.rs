@@ -246,7 +246,9 @@ impl Board {
         let failed = tally.of(TargetPhase::Failed) + tally.of(TargetPhase::Departed);
         let (unreachable, held) =
             (tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent), tally.of(TargetPhase::Held));
-        let assigned = in_flight + succeeded + tally.of(TargetPhase::Failed) + unreachable + held;
+        let failing_before = tally.of(TargetPhase::FailedAsBefore);
+        let outcomes = succeeded + tally.of(TargetPhase::Failed) + failing_before;
+        let assigned = in_flight + outcomes + unreachable + held;
         let waiting = targets.saturating_sub(assigned + tally.of(TargetPhase::Rest));
         let (returned, failed_return) = (0, 0);
         TargetCounts {
@@ -254,6 +256,7 @@ impl Board {
             in_flight,
             succeeded,
             failed,
+            failing_before,
             unreachable,
             held,
             waiting,
@@ -268,7 +271,14 @@ impl Board {
         let waived = self.rollout().map(|rollout| rollout.waived).unwrap_or_default();
         let targets = u64::from(self.tree.tally().members);
         let enrolled = self.rollout().map_or(targets, |rollout| rollout.enrolled.max(targets));
-        Thresholds::of(&self.entity.policy, RolloutSize { targets, enrolled }, waived)
+        let failing_before = match self.frame.stage {
+            BoardMode::RollingBack => 0,
+            BoardMode::Settled | BoardMode::Abandoned | BoardMode::Judging | BoardMode::Finishing => {
+                self.tree.tally().of(TargetPhase::FailedAsBefore)
+            }
+        };
+        let size = RolloutSize { targets, enrolled, failing_before };
+        Thresholds::of(&self.entity.policy, size, waived)
     }
 
     pub(crate) const fn frame(&self) -> &BoardFrame {

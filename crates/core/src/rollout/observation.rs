@@ -147,6 +147,21 @@ pub(crate) fn is_broken(observation: &Observation) -> bool {
         || matches!(observation.activity, TargetActivity::Failed { .. })
 }
 
+/// Whether it is in contact and reports an error or a failing check on its assigned version.
+pub(crate) fn is_failing(observation: &Observation, state: &TargetState) -> bool {
+    let error = match (&observation.activity, &observation.health) {
+        (TargetActivity::Failed { .. }, _) => true,
+        (TargetActivity::Nothing, TargetHealth::Failing { .. }) => {
+            observation.running.as_ref() == Some(&state.version)
+        }
+        (
+            TargetActivity::Nothing | TargetActivity::Applying { .. } | TargetActivity::Waiting { .. },
+            TargetHealth::NoChecks | TargetHealth::Healthy | TargetHealth::Failing { .. },
+        ) => false,
+    };
+    error && observation.contact == PresenceState::Up && observation.answering == state.assignment
+}
+
 /// Whether it is functional: in order, not drained, and not being updated, unless its own checks passed after the update.
 pub(crate) fn is_functional(observation: &Observation, in_flight: Option<&TargetState>) -> bool {
     let proved = |state: &TargetState| {

@@ -28,6 +28,8 @@ pub struct RolloutSize {
     pub targets: u64,
     /// The largest number of targets during the rollout: targets that left are no evidence, so that they lower no budget.
     pub enrolled: u64,
+    /// Targets that failed as they had before: no evidence, so that nothing is expected of them.
+    pub failing_before: u64,
 }
 
 impl Thresholds {
@@ -36,15 +38,17 @@ impl Thresholds {
     /// The tolerated failures always leave room for the needed successes.
     #[must_use]
     pub fn of(policy: &Policy, size: RolloutSize, waived: WaivedPauses) -> Self {
-        let RolloutSize { targets, enrolled } = size;
-        let share = policy.success.of_rounded_up(targets).max(1);
+        let RolloutSize { targets, enrolled, failing_before } = size;
+        let judged = targets.saturating_sub(failing_before);
+        let share = policy.success.of_rounded_up(judged).max(1);
+        let enrolled = enrolled.saturating_sub(failing_before);
         let left_over = enrolled.saturating_sub(policy.success.of_rounded_up(enrolled).max(1));
         let allowed = policy.failures.map_or(left_over, |failures| failures.of_at_most(enrolled));
         let tolerated = allowed.min(left_over).max(waived.failed);
         Self {
             batch: policy.batch.of_at_least_one(targets),
             rollback: policy.rollback.of_at_least_one(targets),
-            needed: share.min(targets.saturating_sub(tolerated)).max(1),
+            needed: share.min(judged.saturating_sub(tolerated)).max(1),
             tolerated,
             unreachable: policy.unreachable.of_at_most(enrolled).max(waived.unreachable),
             max_unavailable: policy.max_unavailable.map(|most| most.of_at_least_one(targets)),
@@ -62,7 +66,7 @@ mod tests {
         let draft = PolicyDraft { success: success.parse().ok(), failures, ..PolicyDraft::default() };
         let thresholds = Thresholds::of(
             &Policy::new(draft).unwrap(),
-            RolloutSize { targets, enrolled: targets },
+            RolloutSize { targets, enrolled: targets, failing_before: 0 },
             WaivedPauses::default(),
         );
         (thresholds.needed, thresholds.tolerated)
@@ -84,10 +88,20 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_expected_of_targets_that_fail_as_before() {
+        let policy =
+            Policy::new(PolicyDraft { success: "90%".parse().ok(), ..PolicyDraft::default() }).unwrap();
+        let size = RolloutSize { targets: 20, enrolled: 20, failing_before: 10 };
+        let thresholds = Thresholds::of(&policy, size, WaivedPauses::default());
+        assert_eq!((thresholds.needed, thresholds.tolerated), (9, 1));
+    }
+
+    #[test]
     fn what_a_person_let_pass_lowers_what_is_needed() {
         let policy = Policy::new(PolicyDraft::default()).unwrap();
         let waived = WaivedPauses { failed: 3, unreachable: 4, monitor: false };
-        let thresholds = Thresholds::of(&policy, RolloutSize { targets: 10, enrolled: 10 }, waived);
+        let size = RolloutSize { targets: 10, enrolled: 10, failing_before: 0 };
+        let thresholds = Thresholds::of(&policy, size, waived);
         assert_eq!((thresholds.needed, thresholds.tolerated, thresholds.unreachable), (7, 3, 4));
     }
 }

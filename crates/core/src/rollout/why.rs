@@ -51,6 +51,7 @@ fn why_member(board: &Board, member: &BoardMember, time: WhyTime) -> String {
         | TargetPhase::Succeeded
         | TargetPhase::Adopted
         | TargetPhase::Failed
+        | TargetPhase::FailedAsBefore
         | TargetPhase::Lost => why_assigned(board, member, time.now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
@@ -66,7 +67,10 @@ fn why_member(board: &Board, member: &BoardMember, time: WhyTime) -> String {
         TargetPhase::Newcomer => {
             why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))
         }
-        TargetPhase::Moved | TargetPhase::MovedFlight | TargetPhase::MovedSilent => {
+        TargetPhase::Moved
+        | TargetPhase::MovedUnhealthy
+        | TargetPhase::MovedFlight
+        | TargetPhase::MovedSilent => {
             why_waiting(board, &format!("waiting to be rolled back to {}", known_good(board)))
         }
         TargetPhase::Quiet => "skipped: stopped reporting; updated when it reports again".into(),
@@ -214,7 +218,7 @@ fn why_waiting(board: &Board, what: &str) -> String {
     match if back { thresholds.rollback } else { thresholds.batch } {
         0 => format!("{what}: {}", RolloutWait::BatchIsZero),
         batch => match thresholds.max_unavailable {
-            Some(most) if !back && u64::from(tally.unavailable) >= most => {
+            Some(most) if u64::from(tally.unavailable) >= most => {
                 let limit = RolloutWait::Unavailable { domain: None };
                 format!("{what}: {limit}, {} of {most}", tally.unavailable)
             }
@@ -292,7 +296,7 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
     };
     let some = [(counts.in_flight, "in flight"), (can, "waiting"), (skipped, "skipped")];
     let some = some.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
-    let tally = format!(
+    let mut tally = format!(
         "{} of {} succeeded{}, {} failed, {} tolerated",
         counts.succeeded,
         counts.targets,
@@ -300,6 +304,9 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
         counts.failed,
         board.thresholds().tolerated
     );
+    if counts.failing_before > 0 {
+        tally.push_str(&format!(", {} failed as before the rollout", counts.failing_before));
+    }
     match state.details() {
         Some(_) => format!("rollout {number} to {version} is {state} ({tally}){next}"),
         None => format!("rollout {number} to {version} is {state}: {tally}{next}"),

@@ -67,7 +67,7 @@ impl RolloutPlan {
         }
         let (apply, policy) = (case.apply, &case.asked.policy);
         let targets = case.board.counts().targets;
-        let size = RolloutSize { targets, enrolled: targets };
+        let size = RolloutSize { targets, enrolled: targets, failing_before: 0 };
         Self {
             running,
             thresholds: Thresholds::of(policy, size, WaivedPauses::default()),

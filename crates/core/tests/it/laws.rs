@@ -11,7 +11,7 @@ use bellwether_core::records::target::{AssignmentOutcome, AssignmentPurpose, Tar
 use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::name::TargetName;
-use bellwether_core::words::percent::Amount;
+use bellwether_core::words::percent::{Amount, Percent};
 use proptest::prelude::*;
 
 use crate::acts::{Act, TARGETS, act, policy};
@@ -25,17 +25,23 @@ impl World {
 
     /// Failures that count for a rollout, counted without the board.
     fn failed(&self, rollout: &Rollout) -> u64 {
-        let counts = |state: &&TargetState| {
-            state.rollout == rollout.number
-                && matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
-                && matches!(state.outcome, AssignmentOutcome::Failed { .. })
-        };
-        self.states.values().filter(counts).count() as u64
+        self.all_failed(rollout) - self.failed_as_before(rollout)
+    }
+
+    fn all_failed(&self, rollout: &Rollout) -> u64 {
+        self.states.values().filter(|state| has_failed(state, rollout)).count() as u64
+    }
+
+    /// Targets whose failure says nothing about the version, because they were failing on last known good.
+    fn failed_as_before(&self, rollout: &Rollout) -> u64 {
+        let members = self.states.iter().filter(|(name, _)| self.observations.contains_key(*name));
+        members.filter(|(_, state)| has_failed(state, rollout) && state.failing_before.is_some()).count()
+            as u64
     }
 
     /// Failures that the policy tolerates among the most targets of a rollout, reckoned without the engine.
     fn tolerated(&self, rollout: &Rollout) -> u64 {
-        let targets = rollout.enrolled.max(self.observations.len() as u64);
+        let targets = rollout.enrolled.max(self.observations.len() as u64) - self.failed_as_before(rollout);
         let needed = (targets * u64::from(self.entity.policy.success.get())).div_ceil(100).max(1);
         let left = targets.saturating_sub(needed);
         match self.entity.policy.failures {
@@ -43,6 +49,12 @@ impl World {
             Some(Amount::Share(_)) | None => left,
         }
     }
+}
+
+fn has_failed(state: &TargetState, rollout: &Rollout) -> bool {
+    state.rollout == rollout.number
+        && matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
+        && matches!(state.outcome, AssignmentOutcome::Failed { .. })
 }
 
 /// What was assigned between two worlds: targets with a newer assignment in flight.
@@ -101,6 +113,19 @@ fn unavailable(world: &World) -> u64 {
     world.observations.keys().filter(|name| is_unavailable(world, name)).count() as u64
 }
 
+/// Targets that are available, and were given up before: they are in flight again on the assignment that they have.
+fn returned(before: &World, after: &World) -> u64 {
+    let resumed = |name: &TargetName| {
+        before.states.get(name).zip(after.states.get(name)).is_some_and(|(old, new)| {
+            matches!(old.outcome, AssignmentOutcome::Unreachable { .. })
+                && new.is_in_flight()
+                && new.assignment == old.assignment
+        })
+    };
+    let names = before.observations.keys().filter(|name| !is_unavailable(before, name));
+    names.filter(|name| resumed(name)).count() as u64
+}
+
 /// The laws of assigning targets: stages, domains, what may be unavailable, freezes.
 fn check_turns(before: &World, after: &World) {
     let assigned = dispatched(before, after);
@@ -124,10 +149,10 @@ fn check_turns(before: &World, after: &World) {
         let zones: std::collections::BTreeSet<_> = fresh.iter().map(|(name, _, _)| zone(name)).collect();
         assert!(zones.len() <= 1, "turns in several domains at once: {zones:?}");
     }
-    let back = in_flight().any(|(_, state, _)| state.purpose == AssignmentPurpose::Rollback);
-    if let (Some(most), false, false) = (after.entity.policy.max_unavailable, fresh.is_empty(), back) {
+    let begun = |(_, _, was_flying): &(&TargetName, &TargetState, bool)| !was_flying;
+    if let (Some(most), true) = (after.entity.policy.max_unavailable, in_flight().any(begun)) {
         let most = most.of_at_least_one(after.observations.len() as u64);
-        let (was, is) = (unavailable(before), unavailable(after));
+        let (was, is) = (unavailable(before), unavailable(after) - returned(before, after));
         assert!(is <= most.max(was), "{is} unavailable after {was}, {most} may be");
     }
     if let (Some(rollout), false) = (after.active(), fresh.is_empty())
@@ -304,4 +329,32 @@ proptest! {
         heal(&mut world);
         check_ended(&world);
     }
+}
+
+/// A target that was given up, and is heard of again, has its assignment already: to count it as in flight again makes nothing
+/// unavailable.
+#[test]
+fn a_target_that_returns_in_flight_makes_nothing_unavailable() {
+    let policy = PolicyDraft {
+        batch: Some(Amount::Count(3)),
+        max_unavailable: Some(Amount::Count(2)),
+        success: Percent::new(1),
+        unreachable: Some(Amount::Count(1)),
+        soak: "7s".parse().ok(),
+        deadline: "8s".parse().ok(),
+        fail_fast: Some(false),
+        ..PolicyDraft::default()
+    };
+    let mut world = World::new();
+    world.set_policy(Policy::new(policy).unwrap());
+    for target in 0..3 {
+        world.act(&Act::Join(target, 1));
+    }
+    let silent = Act::Contact(4, PresenceState::Suspect);
+    let (long, short) = (Act::Time(8), Act::Time(1));
+    let end = [Act::Pause, Act::ComplyAll, Act::Fail(2), Act::Resume];
+    for act in [Act::Join(4, 0), silent, Act::Start(2), long, short].iter().chain(&end) {
+        step(&mut world, act);
+    }
+    assert_eq!(world.in_flight(), 3);
 }

@@ -17,14 +17,17 @@ macro_rules! plays {
 
 plays! {
     a_bad_version_in_the_first_stage_touches_nobody_else
+    a_bad_version_is_bad_beside_a_target_that_was_failing_before
     a_bad_version_that_pauses_never_keeps_the_next_one_waiting
     a_batch_is_dispatched_when_it_opens
+    a_broken_machine_does_not_exhaust_the_progress_limit
     a_crash_never_leaves_more_in_flight_than_the_batch
     a_deadline_at_the_beginning_of_time
     a_domain_has_its_own_budget_of_unavailable_ones
     a_domain_nobody_carries_is_a_stated_wait
     a_failed_rollback_has_its_own_state
     a_failed_rollout_does_not_poison_the_next
+    a_failing_fleet_is_mended_by_the_next_version
     a_failure_after_success_counts_until_the_version_is_good
     a_failure_that_is_over_is_not_shown_after_the_end
     a_freeze_by_label_holds_those_on_a_replaced_version_too
@@ -47,6 +50,7 @@ plays! {
     a_new_version_replaces_the_one_under_way
     a_new_version_waits_when_the_policy_says_finish
     a_pause_does_not_eat_the_deadline
+    a_person_ends_a_rollout_without_evidence
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
     a_report_after_an_outage_counts_at_once
@@ -54,8 +58,11 @@ plays! {
     a_request_that_crossed_with_the_bad_news_disturbs_nothing
     a_request_that_crossed_with_the_bad_news_is_refused
     a_resume_lets_pass_what_was_seen_and_no_more
+    a_retry_does_not_condemn_by_a_target_that_was_failing_before
     a_retry_is_recorded_with_its_author
     a_rollback_does_not_wait_for_a_window
+    a_rollback_does_not_wait_for_who_falls_silent
+    a_rollback_keeps_the_limit_of_unavailable_targets
     a_rollout_begun_before_anybody_is_there_waits_for_them
     a_second_version_never_exceeds_the_batch
     a_service_that_is_needed_holds_the_next_batch
@@ -73,6 +80,8 @@ plays! {
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
     a_target_that_left_and_came_back_answers_nothing_old
+    a_target_that_was_failing_before_and_recovers_counts
+    a_target_that_was_failing_before_is_no_evidence
     a_window_over_the_night_clocks_change_keeps_its_hours
     abort_ends_what_waits_behind_as_well
     abort_leaves_everything_as_it_is
@@ -90,6 +99,7 @@ plays! {
     enough_successes_make_it_good_while_others_are_in_flight
     failing_during_the_soak_with_fail_fast
     failing_during_the_soak_without_fail_fast
+    failing_on_a_version_that_was_never_good_is_evidence
     failure_wins_over_success_in_one_pass
     failure_without_known_good_pauses
     first_ever_version_without_known_good
@@ -110,6 +120,7 @@ plays! {
     nobody_can_be_reached
     nobody_succeeded_is_failed_and_not_in_part
     nobody_takes_a_turn_while_two_domains_are_in_flight
+    nothing_but_targets_that_were_failing_before_is_no_evidence
     nothing_more_may_become_unavailable_and_it_says_so
     on_failure_continue_goes_to_the_end_without_a_good_version
     on_failure_continue_is_good_when_all_are_mended_by_the_end
@@ -154,6 +165,7 @@ plays! {
     waiting_for_a_need_on_the_target_does_not_eat_its_deadline
     waiting_for_a_window_does_not_count_against_progress
     what_is_known_of_one_that_comes_back_is_judged_first
+    what_is_unavailable_is_rolled_back_at_once
     when_everything_is_broken_a_good_version_gets_through_all_the_same
     who_joins_after_a_rollout_that_continued_gets_its_version
     who_joins_after_the_end_gets_last_known_good

@@ -15,6 +15,8 @@ pub struct TargetCounts {
     pub succeeded: u64,
     /// Targets that failed.
     pub failed: u64,
+    /// Targets that failed as they had on the last known good version before: no evidence against the version.
+    pub failing_before: u64,
     /// Targets that are unreachable.
     pub unreachable: u64,
     /// Targets that a person paused or cordoned.
@@ -34,6 +36,7 @@ impl From<core::TargetCounts> for TargetCounts {
             in_flight: from.in_flight,
             succeeded: from.succeeded,
             failed: from.failed,
+            failing_before: from.failing_before,
             unreachable: from.unreachable,
             held: from.held,
             pending: from.waiting,
@@ -50,6 +53,7 @@ impl From<TargetCounts> for core::TargetCounts {
             in_flight: from.in_flight,
             succeeded: from.succeeded,
             failed: from.failed,
+            failing_before: from.failing_before,
             unreachable: from.unreachable,
             held: from.held,
             waiting: from.pending,

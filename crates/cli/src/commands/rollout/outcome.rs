@@ -40,6 +40,9 @@ pub(super) fn advice(entity: &str, status: &RolloutStatus) -> Option<String> {
                 "it resumes by itself when enough targets report again; to continue without them: {resume}"
             )
         }
+        RolloutPause::OnlyFailingBefore { .. } => format!(
+            "it resumes by itself when one of them succeeds; to end it as failed: {resume}; to keep what runs: bellwether rollout abort {entity}"
+        ),
         RolloutPause::MonitorUnavailable { .. } => {
             format!("it resumes by itself when the monitor answers again; to continue without it: {resume}")
         }

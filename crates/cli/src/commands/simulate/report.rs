@@ -248,6 +248,9 @@ fn sentence(run: &Timeline) -> String {
         SimulationEnd::NeedsPerson(state @ RolloutState::Paused(RolloutPause::TooManyUnreachable { .. })) => {
             format!("{state}; it resumes by itself when enough of them report again")
         }
+        SimulationEnd::NeedsPerson(state @ RolloutState::Paused(RolloutPause::OnlyFailingBefore { .. })) => {
+            format!("{state}; it resumes by itself when one of them succeeds")
+        }
         SimulationEnd::NeedsPerson(state) => format!("{state}; only an operator can resume it"),
         SimulationEnd::Stuck(state) => format!("{state}; this does not end without an operator"),
         SimulationEnd::Horizon(state) => {

@@ -125,7 +125,9 @@ fn apply_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
                 peak.at = clock;
             }
         }),
-        RolloutPause::TooManyFailed { failed, .. } | RolloutPause::NothingToRollBackTo { failed, .. } => {
+        RolloutPause::OnlyFailingBefore { failing: failed }
+        | RolloutPause::TooManyFailed { failed, .. }
+        | RolloutPause::NothingToRollBackTo { failed, .. } => {
             let failed = *failed;
             draft.change_rollout(|rollout| {
                 rollout.waived.failed = rollout.waived.failed.max(failed);

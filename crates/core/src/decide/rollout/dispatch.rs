@@ -15,6 +15,7 @@ use crate::rollout::board::frame::BoardMode;
 use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
+use crate::rollout::observation::is_failing;
 use crate::words::name::TargetName;
 use crate::words::version::Version;
 
@@ -214,13 +215,26 @@ fn dispatch_rollbacks(pass: &mut Pass<'_>, good: &Version) -> bool {
             pass.put(name, Some(state), None);
         }
     }
-    let in_flight = u64::from(pass.board.tree().tally().in_flight);
-    let room = pass.board.thresholds().rollback.saturating_sub(in_flight);
-    let moved = open_names(pass, PhaseSet::of(&[TargetPhase::Moved]), room, &DispatchGate::for_returns(pass));
+    let moved = next_moved(pass);
     pass.look_again(until);
     let turned = tell(pass, &turning, good, AssignmentPurpose::Rollback);
     let told = tell(pass, &moved, good, AssignmentPurpose::Rollback);
     turned || told || !silent.is_empty()
+}
+
+/// The next targets to roll back: unavailable ones first, then as many others as may become unavailable.
+fn next_moved(pass: &Pass<'_>) -> Vec<TargetName> {
+    let (tally, thresholds) = (pass.board.tree().tally(), pass.board.thresholds());
+    let gate = DispatchGate::for_returns(pass);
+    let room = thresholds.rollback.saturating_sub(u64::from(tally.in_flight));
+    let mut names = open_names(pass, PhaseSet::of(&[TargetPhase::MovedUnhealthy]), room, &gate);
+    let left = room.saturating_sub(u64::try_from(names.len()).unwrap_or(u64::MAX));
+    let spare = match thresholds.max_unavailable {
+        None => left,
+        Some(most) => left.min(most.saturating_sub(u64::from(tally.unavailable))),
+    };
+    names.extend(open_names(pass, PhaseSet::of(&[TargetPhase::Moved]), spare, &gate));
+    names
 }
 
 fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: AssignmentPurpose) -> bool {
@@ -234,6 +248,15 @@ fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: A
 }
 
 impl Pass<'_> {
+    /// The last known good version, if a target is failing on it now, or was when it was assigned a version that it has not
+    /// succeeded on since.
+    fn failing_before(&self, member: &BoardMember) -> Option<Version> {
+        let good = self.board.progress().last_known_good.as_ref()?;
+        let (state, observation) = (member.state.as_ref()?, member.observation.as_ref()?);
+        let fails = state.version == *good && is_failing(observation, state);
+        (fails || state.failing_before.as_ref() == Some(good)).then(|| good.clone())
+    }
+
     /// A new assignment of a target, in flight. Its number is above every earlier one and above the one the
     /// target claims to answer.
     pub(super) fn assignment(
@@ -251,7 +274,9 @@ impl Pass<'_> {
         } else {
             DeadlineClock::Running { from: self.board.progress().clock.at(self.now), set_at: self.now }
         };
+        let failing_before = self.failing_before(member);
         TargetState {
+            failing_before,
             version,
             rollout: self.board.progress().last,
             purpose,

@@ -28,7 +28,9 @@ pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
             RolloutState::InProgress
             | RolloutState::Waiting(_)
             | RolloutState::Paused(
-                RolloutPause::TooManyUnreachable { .. } | RolloutPause::MonitorSilent { .. },
+                RolloutPause::TooManyUnreachable { .. }
+                | RolloutPause::OnlyFailingBefore { .. }
+                | RolloutPause::MonitorSilent { .. },
             ),
             Direction::Forward,
         ) => judge_forward(pass, &mut draft, &rollout),
@@ -62,6 +64,8 @@ enum Assessment {
     Good,
     /// Too many targets are silent: this many.
     Silent(u64),
+    /// Every target that was updated failed as it had before: this many.
+    NoEvidence(u64),
     /// Nothing is left to do.
     End,
     /// It waits for this condition.
@@ -90,6 +94,12 @@ fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollou
         Assessment::Silent(unreachable) => {
             let tolerated = thresholds.unreachable;
             let pause = RolloutPause::TooManyUnreachable { unreachable, tolerated };
+            if !matches!(rollout.state, RolloutState::Paused(_)) {
+                draft.turn_to(RolloutState::Paused(pause.clone()), format!("paused {pause}"));
+            }
+        }
+        Assessment::NoEvidence(failing) => {
+            let pause = RolloutPause::OnlyFailingBefore { failing };
             if !matches!(rollout.state, RolloutState::Paused(_)) {
                 draft.turn_to(RolloutState::Paused(pause.clone()), format!("paused {pause}"));
             }
@@ -165,6 +175,7 @@ fn call_without_work(
 ) -> Assessment {
     let tally = board.tree().tally();
     let silent = tally.of(TargetPhase::Silent) + tally.of(TargetPhase::Lost);
+    let waived = board.rollout().map_or(0, |rollout| rollout.waived.failed);
     if tally.of(TargetPhase::Quiet) > 0 {
         Assessment::Wait(RolloutWait::OnlyQuiet)
     } else if good {
@@ -175,7 +186,9 @@ fn call_without_work(
         Assessment::Wait(RolloutWait::OnlyUnreachable)
     } else if silent > thresholds.unreachable {
         Assessment::Silent(silent)
-    } else if counts.succeeded + counts.failed == 0 {
+    } else if counts.succeeded + counts.failed == 0 && counts.failing_before > waived {
+        Assessment::NoEvidence(counts.failing_before)
+    } else if counts.succeeded + counts.failed + counts.failing_before == 0 {
         Assessment::Wait(RolloutWait::OnlyUnreachable)
     } else if counts.failed > thresholds.tolerated || counts.succeeded == 0 {
         Assessment::End
@@ -185,7 +198,10 @@ fn call_without_work(
 }
 
 fn why_bad(rollout: &Rollout, counts: &TargetCounts, thresholds: &Thresholds) -> String {
-    let TargetCounts { failed, targets, .. } = counts;
+    let TargetCounts { failed, targets, failing_before, .. } = counts;
+    if *failed == 0 && *failing_before > 0 {
+        return format!("none succeeded, and {failing_before} of {targets} failed as before the rollout");
+    }
     let first = match rollout.failures.first() {
         Some(failure) => format!("; {}: {}", failure.target, failure.evidence.summary),
         None => String::new(),
@@ -231,9 +247,16 @@ fn end_forward(draft: &mut RolloutDraft, rollout: &Rollout, counts: &TargetCount
     if !good && !matches!(rollout.judgement, VersionJudgement::Bad { .. }) {
         draft.call_bad(why_bad(rollout, counts, thresholds));
     }
-    let TargetCounts { targets, succeeded, failed, unreachable, held, .. } = *counts;
+    let TargetCounts { targets, succeeded, failed, failing_before, unreachable, held, .. } = *counts;
     let mut cause = format!("{succeeded} of {targets} succeeded");
-    for (count, what) in [(failed, "failed"), (unreachable, "unreachable"), (held, "held")] {
+    let others = [
+        (failed, "failed"),
+        (failing_before, "failed as before the rollout"),
+        (unreachable, "unreachable"),
+        (held, "held"),
+    ];
+    let failed = failed + failing_before;
+    for (count, what) in others {
         if count > 0 {
             cause.push_str(&format!(", {count} {what}"));
         }
@@ -258,9 +281,13 @@ fn judge_back(draft: &mut RolloutDraft, board: &Board) {
     let failed = tally.of(TargetPhase::Failed);
     let (back, silent) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Lost));
     let mut cause = format!("{back} rolled back");
-    for (count, what) in
-        [(failed, "failed"), (silent, "unreachable"), (tally.of(TargetPhase::HeldFlight), "held")]
-    {
+    let others = [
+        (failed, "failed"),
+        (tally.of(TargetPhase::FailedAsBefore), "failed as before the rollout"),
+        (silent, "unreachable"),
+        (tally.of(TargetPhase::HeldFlight), "held"),
+    ];
+    for (count, what) in others {
         if count > 0 {
             cause.push_str(&format!(", {count} {what}"));
         }

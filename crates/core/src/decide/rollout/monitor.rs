@@ -23,7 +23,7 @@ pub(super) enum MonitorObjection {
     Unheard(RolloutWait),
 }
 
-/// Records the largest number of succeeded targets, and when it was reached.
+/// Records the largest number of targets that succeeded, or failed as they had before, and when it was reached.
 pub(super) fn count_gain(
     pass: &Pass<'_>,
     draft: &mut RolloutDraft,
@@ -32,9 +32,10 @@ pub(super) fn count_gain(
 ) {
     let best = rollout.peak.map(|peak| peak.best);
     let watched = pass.board.entity().policy.progress.is_some() && is_open(rollout);
-    if watched && best.is_none_or(|best| counts.succeeded > best) {
+    let done = counts.succeeded + counts.failing_before;
+    if watched && best.is_none_or(|best| done > best) {
         let at = draft.progress.clock.at(pass.now);
-        draft.change_rollout(|rollout| rollout.peak = Some(PeakProgress { best: counts.succeeded, at }));
+        draft.change_rollout(|rollout| rollout.peak = Some(PeakProgress { best: done, at }));
     }
 }
 

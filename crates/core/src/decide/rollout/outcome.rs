@@ -28,16 +28,20 @@ pub(super) fn succeed(pass: &mut Pass<'_>, name: &TargetName, state: &TargetStat
     let event = matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
         .then(|| event(pass, kind, name, &state.version, cause));
     let outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
-    pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
+    pass.put(name, Some(TargetState { outcome, failing_before: None, ..state.clone() }), event);
 }
 
 pub(super) fn fail(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, evidence: Arc<Evidence>) {
     let counts =
         [TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Succeeded, TargetPhase::Adopted];
-    if counts.contains(&member.place.phase) {
+    if counts.contains(&member.place.phase) && state.failing_before.is_none() {
         pass.keep_failure(&member.name, &evidence);
     }
-    let event = event(pass, "target.failed", &member.name, &state.version, evidence.summary.clone());
+    let cause = match &state.failing_before {
+        Some(before) => format!("{}; it was failing on {before} before", evidence.summary),
+        None => evidence.summary.clone(),
+    };
+    let event = event(pass, "target.failed", &member.name, &state.version, cause);
     let outcome = AssignmentOutcome::Failed { at: pass.now, evidence };
     pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
 }

@@ -1,7 +1,7 @@
 //! Settles targets: turns what reports and passing time mean for single targets into outcomes.
 
 use super::deadline;
-use super::outcome::{event, fail, fail_later, recover, succeed};
+use super::outcome::{event, fail, fail_later, give_up, recover, succeed};
 use super::pass::Pass;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::rollout::board::member::{BoardMember, UpcomingChange};
@@ -26,6 +26,7 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         UpcomingChange::Nothing
         | UpcomingChange::Success(_)
         | UpcomingChange::Adoption(_)
+        | UpcomingChange::GivenUp
         | UpcomingChange::RunOut(_) => true,
         UpcomingChange::Removal
         | UpcomingChange::ClockTurn
@@ -51,6 +52,9 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
         (UpcomingChange::Removal, _) => pass.put(&member.name, None, None),
         (UpcomingChange::ClockTurn, Some(state)) => deadline::turn_clock(pass, member, state),
         (UpcomingChange::Failure(evidence), Some(state)) => fail(pass, member, state, evidence),
+        (UpcomingChange::GivenUp, Some(state)) => {
+            give_up(pass, member, state, "out of contact during its rollback".into());
+        }
         (UpcomingChange::Success(at), Some(state)) if at <= now => succeed(pass, &member.name, state),
         (UpcomingChange::Adoption(at), _) if at <= now => adopt(pass, member),
         (UpcomingChange::AlreadyGood, _) => rest_on_good(pass, member),
@@ -75,6 +79,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             UpcomingChange::Nothing
             | UpcomingChange::ClockTurn
             | UpcomingChange::Failure(_)
+            | UpcomingChange::GivenUp
             | UpcomingChange::Success(_)
             | UpcomingChange::Adoption(_)
             | UpcomingChange::RunOut(_)

@@ -138,6 +138,10 @@ impl Display for RolloutPause {
                 f,
                 "automatically: {failed} failed, {tolerated} tolerated, and no last known good version to roll back to"
             ),
+            Self::OnlyFailingBefore { failing } => write!(
+                f,
+                "automatically: {failing} failed, but every one of them was failing before the rollout, so nothing shows whether the version is good"
+            ),
             Self::TooManyUnreachable { unreachable, tolerated } => {
                 write!(f, "automatically: {unreachable} unreachable, {tolerated} tolerated")
             }

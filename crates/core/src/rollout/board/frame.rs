@@ -99,7 +99,9 @@ impl BoardFrame {
 
     fn lane_of_former(&self, state: Option<&TargetState>) -> TargetPhase {
         let counted = |state: &TargetState| {
-            matches!(state.outcome, AssignmentOutcome::Failed { .. }) && self.is_turn_of_this(state)
+            matches!(state.outcome, AssignmentOutcome::Failed { .. })
+                && state.failing_before.is_none()
+                && self.is_turn_of_this(state)
         };
         match self.stage {
             BoardMode::Judging | BoardMode::Finishing if state.is_some_and(counted) => TargetPhase::Departed,
@@ -125,7 +127,7 @@ impl BoardFrame {
                     TargetPhase::Adopted
                 }
                 AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
-                AssignmentOutcome::Failed { .. } => TargetPhase::Failed,
+                AssignmentOutcome::Failed { .. } => failed(state),
                 AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
                     tellable(observation, TargetPhase::Returning)
                 }
@@ -169,6 +171,9 @@ impl BoardFrame {
                 PresenceState::Up | PresenceState::Suspect if state.is_in_flight() => {
                     TargetPhase::MovedFlight
                 }
+                PresenceState::Up | PresenceState::Suspect if is_broken(observation) => {
+                    TargetPhase::MovedUnhealthy
+                }
                 PresenceState::Up | PresenceState::Suspect => TargetPhase::Moved,
             };
         }
@@ -179,7 +184,7 @@ impl BoardFrame {
             }
             AssignmentOutcome::InFlight if returned => flight(observation),
             AssignmentOutcome::Succeeded { .. } if returned => TargetPhase::Succeeded,
-            AssignmentOutcome::Failed { .. } if returned => TargetPhase::Failed,
+            AssignmentOutcome::Failed { .. } if returned => failed(state),
             AssignmentOutcome::Unreachable { .. } if returned => TargetPhase::Lost,
             AssignmentOutcome::InFlight => TargetPhase::Settling,
             AssignmentOutcome::Succeeded { .. }
@@ -231,6 +236,10 @@ fn base(progress: &Progress) -> Option<&Version> {
         | RolloutActivity::RollingForward(_)
         | RolloutActivity::RollingBack(_) => good,
     }
+}
+
+const fn failed(state: &TargetState) -> TargetPhase {
+    if state.failing_before.is_some() { TargetPhase::FailedAsBefore } else { TargetPhase::Failed }
 }
 
 const fn flight(observation: &Observation) -> TargetPhase {

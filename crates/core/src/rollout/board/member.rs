@@ -43,6 +43,8 @@ pub(crate) enum UpcomingChange {
     Failure(Arc<Evidence>),
     /// It was seen, at this time or now, not to have succeeded by its deadline.
     RunOut(Timestamp),
+    /// It fell silent while it was rolled back: it is not waited for.
+    GivenUp,
     /// It succeeds at this time, unless its observation changes.
     Success(Timestamp),
     /// It counts as succeeded on the rolling version at this time, without an assignment.
@@ -68,6 +70,7 @@ impl UpcomingChange {
             Self::Removal
             | Self::ClockTurn
             | Self::Failure(_)
+            | Self::GivenUp
             | Self::AlreadyGood
             | Self::Carry
             | Self::FailedLater(_)
@@ -146,7 +149,9 @@ fn coming(
         }
         (_, Some(state)) => match &state.outcome {
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
-            AssignmentOutcome::Failed { .. } if matches!(phase, TargetPhase::Failed | TargetPhase::Rest) => {
+            AssignmentOutcome::Failed { .. }
+                if matches!(phase, TargetPhase::Failed | TargetPhase::FailedAsBefore | TargetPhase::Rest) =>
+            {
                 success(frame, observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::Success)
             }
             AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
@@ -165,6 +170,10 @@ fn coming(
 
 /// The next change of an assignment without an outcome. Only a report that answers the assignment counts.
 fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> UpcomingChange {
+    let silent = matches!(observation.contact, PresenceState::Unreachable | PresenceState::Never);
+    if silent && state.purpose == AssignmentPurpose::Rollback {
+        return UpcomingChange::GivenUp;
+    }
     if turns(ClockCourse::of(frame, observation, state), observation, state) {
         return UpcomingChange::ClockTurn;
     }

@@ -42,12 +42,16 @@ pub(crate) enum TargetPhase {
     Adopted,
     /// Assigned by this rollout, failed.
     Failed,
+    /// Assigned by this rollout, failed as it had on last known good before: no evidence against the version.
+    FailedAsBefore,
     /// Assigned by this rollout, silent at its deadline, and silent still.
     Lost,
     /// Assigned by this rollout, given up as unreachable, and heard of again: it is in flight again once there is room.
     Returning,
     /// Must be rolled back to last known good.
     Moved,
+    /// Must be rolled back, and is unavailable already, so that rolling it back reduces nothing.
+    MovedUnhealthy,
     /// Must be rolled back, and is still in flight to its former assignment.
     MovedFlight,
     /// Must be rolled back, and is silent.
@@ -89,6 +93,7 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::HeldFlight,
     TargetPhase::Succeeded,
     TargetPhase::Failed,
+    TargetPhase::FailedAsBefore,
     TargetPhase::Lost,
     TargetPhase::Returning,
 ]);
@@ -123,5 +128,9 @@ pub(crate) const QUEUED: PhaseSet = PhaseSet::of(&[TargetPhase::Ready, TargetPha
 pub(crate) const IN_FLIGHT_PHASES: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
 
 /// Must be rolled back.
-pub(crate) const MOVED: PhaseSet =
-    PhaseSet::of(&[TargetPhase::Moved, TargetPhase::MovedFlight, TargetPhase::MovedSilent]);
+pub(crate) const MOVED: PhaseSet = PhaseSet::of(&[
+    TargetPhase::Moved,
+    TargetPhase::MovedUnhealthy,
+    TargetPhase::MovedFlight,
+    TargetPhase::MovedSilent,
+]);

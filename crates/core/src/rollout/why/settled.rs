@@ -160,7 +160,11 @@ pub(super) fn why_failed(
             let healthy = now.since(since.max(state.assigned_at)).brief();
             format!("on {version}, healthy for {healthy} after it had failed: {failure}")
         }
-        None => format!("failed on {version}: {failure}"),
+        None => {
+            let before = state.failing_before.as_ref().filter(|before| *before != version);
+            let before = before.map(|before| format!("; it was failing on {before} before"));
+            format!("failed on {version}: {failure}{}", before.unwrap_or_default())
+        }
     }
 }
 

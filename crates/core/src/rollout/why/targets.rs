@@ -19,7 +19,7 @@ const NAMED: usize = 10;
 
 /// The kinds of targets that a reader looks for, the worst first.
 const KINDS: [(&str, PhaseSet); 6] = [
-    ("failed", PhaseSet::of(&[TargetPhase::Failed, TargetPhase::Departed])),
+    ("failed", PhaseSet::of(&[TargetPhase::Failed, TargetPhase::FailedAsBefore, TargetPhase::Departed])),
     ("unreachable", PhaseSet::of(&[TargetPhase::Lost, TargetPhase::Silent, TargetPhase::Quiet])),
     ("paused", PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight])),
     ("in flight", PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::Adopting, TargetPhase::CarriedOver])),

@@ -56,6 +56,7 @@ impl SimulatedFleet {
             word: None,
         };
         let state = TargetState {
+            failing_before: None,
             version: self.good.clone(),
             rollout: RolloutNumber::new(1),
             purpose: AssignmentPurpose::Update,

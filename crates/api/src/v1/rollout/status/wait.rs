@@ -165,6 +165,11 @@ pub enum RolloutPause {
         /// The number of failures that the policy tolerates.
         tolerated: u64,
     },
+    /// Every target that was updated failed, and each was failing on the last known good version before.
+    OnlyFailingBefore {
+        /// The number of these targets.
+        failing: u64,
+    },
     /// More targets are unreachable than the policy tolerates.
     TooManyUnreachable {
         /// The number of unreachable targets.
@@ -258,6 +263,9 @@ impl From<&core::RolloutPause> for RolloutPause {
             core::RolloutPause::NothingToRollBackTo { failed, tolerated } => {
                 Self::NoKnownGood { failed: *failed, tolerated: *tolerated }
             }
+            core::RolloutPause::OnlyFailingBefore { failing } => {
+                Self::OnlyFailingBefore { failing: *failing }
+            }
             core::RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
                 Self::TooManyUnreachable { unreachable: *unreachable, tolerated: *tolerated }
             }
@@ -283,6 +291,7 @@ impl TryFrom<RolloutPause> for core::RolloutPause {
             RolloutPause::NoKnownGood { failed, tolerated } => {
                 Self::NothingToRollBackTo { failed, tolerated }
             }
+            RolloutPause::OnlyFailingBefore { failing } => Self::OnlyFailingBefore { failing },
             RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
                 Self::TooManyUnreachable { unreachable, tolerated }
             }
