@@ -160,7 +160,7 @@ pub const FREEZE: &str = "/v1/namespaces/{ns}/freezes/{freeze}";
 pub const GLOBAL_FREEZES: &str = "/v1/freezes";
 /// One freeze of all namespaces.
 pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
-/// Applies documents in one transaction.
+/// Applies documents.
 pub const APPLY: &str = "/v1/namespaces/{ns}/apply";
 /// Every object that can be applied, as documents.
 pub const DOCUMENTS: &str = "/v1/namespaces/{ns}/documents";

@@ -67,7 +67,7 @@ pub enum Code {
     Refused,
     /// The object was changed concurrently, or its revision is not the one in the request.
     Conflict,
-    /// The body is larger than 1 MiB.
+    /// The body is larger than 1 MiB; that of an apply, larger than 16 MiB.
     TooLarge,
     /// The join token is used up, expired, unknown, or for another name.
     JoinToken,

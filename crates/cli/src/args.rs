@@ -23,10 +23,11 @@ mod slot;
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
-pub(crate) use apply::{Apply, FileFlags};
+pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use fleet::{
@@ -201,15 +202,15 @@ pub(crate) enum Command {
     Lock(LockVerb),
     /// Stop every rollout and rollback at once; lift the stop with --off
     StopEverything(StopEverything),
-    /// Create or change the objects in files: all of them, or none
+    /// Create or change the objects in files; nothing is changed unless all of them can be
     Apply(Apply),
     /// Show what `apply` would change, field by field; exit 1 if anything
     Diff {
         #[command(flatten)]
         from: FileFlags,
     },
-    /// Print every object of the namespace as documents for `apply`
-    Export,
+    /// Print the objects of the namespace as documents for `apply`, or write them to files
+    Export(Export),
     /// Simulate policies on a simulated fleet in virtual time; works offline
     Simulate(Box<Simulate>),
     /// Explain what a node, entity, service, target or slot waits for
@@ -326,6 +327,26 @@ pub(crate) fn short_help(words: impl Iterator<Item = std::ffi::OsString>) -> Str
         }
     }
     command.render_help().to_string()
+}
+
+/// The commands that a command line without its noun may mean.
+pub(crate) fn commands_meant(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let found = commands_named(verb);
+    (!found.is_empty()).then(|| found.join("   or: "))
+}
+
+/// The commands below a noun that have this name, in the order of the nouns' names; none for a name of the first level.
+fn commands_named(verb: &str) -> Vec<String> {
+    let command = command();
+    if command.find_subcommand(verb).is_some() {
+        return Vec::new();
+    }
+    let nouns = command.get_subcommands().filter(|noun| noun.find_subcommand(verb).is_some());
+    let mut found: Vec<String> =
+        nouns.map(|noun| format!("{} {} {verb}", command.get_name(), noun.get_name())).collect();
+    found.sort();
+    found
 }
 
 /// The token in the environment. There is no flag for it: a secret on a command line can be read by every process.

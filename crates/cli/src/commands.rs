@@ -74,7 +74,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::StopEverything(stop) => freeze::stop_everything(&Context::new(&global)?, stop).await,
         Command::Apply(flags) => apply::apply(&Context::new(&global)?, &flags).await,
         Command::Diff { from } => apply::diff(&Context::new(&global)?, &from).await,
-        Command::Export => documents::export(&Context::new(&global)?).await,
+        Command::Export(flags) => documents::export(&Context::new(&global)?, &flags).await,
         Command::Describe { subject } => describe::run(&Context::new(&global)?, &subject).await,
         Command::Explain { field } => explain::run(&global, field.as_deref()),
         Command::Token(verb) => token::run(&Context::new(&global)?, verb).await,

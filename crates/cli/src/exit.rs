@@ -274,10 +274,13 @@ pub(crate) fn code(ended: CommandResult) -> ExitCode {
     ExitCode::from(exit.number())
 }
 
-/// A command line that does not parse, or asked for help.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+/// A command line that does not parse, or asked for help; with a hint if there is one.
+pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
     // With stderr or stdout closed nobody reads the message.
     drop(error.print());
+    if let Some(hint) = hint {
+        say(&format!("hint: {hint}"));
+    }
     ExitCode::from(if error.use_stderr() { Exit::Usage.number() } else { 0 })
 }
 

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     match completion::answer() {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage(&error, None),
     }
     let parsed = args::command().try_get_matches();
     let parsed = parsed.and_then(|matches| Ok((Args::from_arg_matches(&matches)?, matches)));
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             show::tell(&args::short_help(std::env::args_os().skip(1)));
             return exit::code(Ok(Exit::Usage));
         }
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage(&error, args::commands_meant(&error)),
     };
     telemetry::start(&args);
     #[cfg(feature = "failpoints")]

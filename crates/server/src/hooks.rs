@@ -16,7 +16,7 @@ mod shape;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::counter::Term;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_rt::fail::{self, FailPoint};
@@ -35,6 +35,7 @@ use crate::metrics::{HookCall, Metrics};
 use crate::records::commit::CommitError;
 use crate::sleep::sleep_or_never;
 use crate::transactor::Transactor;
+use crate::world::RelistHandle;
 
 /// Most calls in flight: few enough sockets, and more than one hanging controller can occupy.
 const AT_ONCE: usize = 64;
@@ -52,6 +53,8 @@ type Calls = FuturesUnordered<Calling>;
 pub struct HookCaller {
     /// Commits the answers.
     pub transactor: Transactor,
+    /// Brings the world up to date with the store.
+    pub relist: RelistHandle,
     /// When to call hooks, and under which term to commit.
     pub leadership: Leadership,
     /// Parent of the tasks of the calls.
@@ -66,11 +69,13 @@ impl HookCaller {
     /// Runs until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.leadership.won(&stop).await {
-            // Questions that an earlier leader recorded answers to are not asked again.
-            self.transactor.wait_for_revision(Revision::new(term.get())).await;
-            let level = self.tasks.child();
-            self.lead(term, &level, &stop).await;
-            level.cancel();
+            // Questions that an earlier leader recorded answers to are not asked again. The term is no revision of this store:
+            // it counts on after the records were moved here from another one.
+            if self.relist.bring_up_to_date(&stop).await {
+                let level = self.tasks.child();
+                self.lead(term, &level, &stop).await;
+                level.cancel();
+            }
             self.leadership.lost(term, &stop).await;
         }
     }

@@ -90,6 +90,14 @@ pub enum OpError {
     /// The random source failed.
     #[error("cannot {0}")]
     Random(#[from] crate::secret::RandomError),
+    /// Some of the transactions of an operation were committed, and the next one was not.
+    #[error("{error}; {changed} objects were changed before")]
+    Interrupted {
+        /// Number of objects that were changed.
+        changed: usize,
+        /// Why the others were not.
+        error: Box<OpError>,
+    },
     /// The commit failed.
     #[error("{0}")]
     Commit(#[from] CommitError),

@@ -15,19 +15,18 @@ use bellwether_core::rollout::environment::Watch;
 use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::{EntityName, Namespace, ServerName};
-use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::fail::{self, FailPoint};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::deciders::DeciderSettings;
 use crate::leadership::Leadership;
-use crate::lease_key::TTL;
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
 use crate::sleep::sleep_or_never;
-use crate::timing::SILENCE_LIMIT;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
 
@@ -52,6 +51,8 @@ pub struct Reconciler {
     pub leadership: Leadership,
     /// Settings of the deciders.
     pub settings: DeciderSettings,
+    /// Where the watch over the targets is published, for explanations.
+    pub watches: watch::Sender<Watch>,
     /// Counters.
     pub metrics: Metrics,
 }
@@ -97,11 +98,8 @@ impl Reconciler {
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
-            let watch = Watch {
-                since: audience.complete_since(&world, now),
-                grace: self.grace(),
-                detection: self.settings.limits.suspect.plus(SILENCE_LIMIT),
-            };
+            let watch = self.settings.watch(audience.complete_since(&world, now));
+            self.watches.send_if_modified(|published| std::mem::replace(published, watch) != watch);
             let pass = self.pass(&world, PassInputs { term, watch, now }, &mut agendas).await;
             self.metrics.passes.inc();
             let sleep = match pass {
@@ -122,13 +120,6 @@ impl Reconciler {
                 () = sleep_or_never(sleep) => {}
             }
         }
-    }
-
-    /// How long a node that lost its server may still be shown as up. It is found suspect by then at the latest; the
-    /// lifetime of a lease on top leaves the server that finds it time to begin, and to write it.
-    fn grace(&self) -> Span {
-        let limits = self.settings.limits;
-        limits.suspect.plus(limits.reconnect).plus(Span::from_secs(TTL.as_secs()))
     }
 
     /// One pass over all namespaces.

@@ -7,11 +7,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_core::rollout::environment::Watch;
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, StopError, Tasks};
 use bellwether_store::Store;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use self::error::RunError;
@@ -248,11 +250,13 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         names::start(names, published.follow(), &sessions, tasks).await?;
     }
     let transactor = Transactor::new(published, committer, clock.clone());
+    let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone() },
         cluster: ClusterContext {
             membership: membership::start(config, store, listens, &clock, inner_tasks),
             leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
+            watches: watched,
         },
         identity: ServerIdentity { name: config.name.clone(), installation, pki },
         traffic: TrafficContext {
@@ -264,12 +268,12 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         clock,
         stop: tasks.token(),
     });
-    start_deciding(config, &app, tasks);
+    start_deciding(config, &app, watches, tasks);
     Ok(app)
 }
 
 /// Starts the tasks that decide: presences, the reconcile loop, hooks.
-fn start_deciding(config: &Config, app: &AppState, tasks: &Tasks) {
+fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
     let presences = Presences {
         transactor: app.records.transactor.clone(),
         sessions: app.traffic.sessions.clone(),
@@ -284,11 +288,13 @@ fn start_deciding(config: &Config, app: &AppState, tasks: &Tasks) {
         relist: app.records.relist.clone(),
         leadership: app.cluster.leadership.clone(),
         settings: config.settings,
+        watches,
         metrics: app.traffic.metrics.clone(),
     };
     tasks.spawn("reconcile", reconciler.run(tasks.token()));
     let hooks = HookCaller {
         transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
         leadership: app.cluster.leadership.clone(),
         tasks: tasks.clone(),
         settings: app.hooks.clone(),

@@ -14,7 +14,11 @@ pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocumen
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;
 
-/// Request to apply documents in one transaction: either all of them or none.
+/// Largest request to apply documents, in bytes: 16 MiB.
+pub const MAX_APPLY_BYTES: usize = 16 << 20;
+
+/// Request to apply documents, at most 16 MiB. Nothing is changed unless all of them can be applied. Changes that one
+/// transaction takes are made all at once; more are made in several transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyRequest {
@@ -39,6 +43,10 @@ pub struct Applied {
     /// Whether this was a dry run: nothing was changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+    /// Number of transactions that made the changes, or would make them; 0 if nothing changes. Each is made as a whole,
+    /// and an object is never divided.
+    #[serde(default)]
+    pub transactions: u32,
 }
 
 /// The change of one object.

@@ -51,6 +51,11 @@ pub struct Overview {
     pub store: Option<super::server::StoreStatus>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// An entity in the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EntityOverview {
@@ -71,6 +76,12 @@ pub struct EntityOverview {
     /// The last known bad version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_bad: Option<String>,
+    /// Number of its known bad versions, the last one included.
+    #[serde(default)]
+    pub known_bad: u64,
+    /// Number of failures, in the last ten minutes, of targets that had succeeded; at most those among the newest events.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late_failures: u64,
     /// State of its rollout and the reason for it, one line.
     pub reason: String,
 }

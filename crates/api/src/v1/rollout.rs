@@ -107,7 +107,8 @@ pub struct Rollout {
     pub request: u64,
     /// The version it moves targets to.
     pub version: String,
-    /// The last known good version when it started; absent if there was none.
+    /// The last known good version when it started; of an undo, the version that most targets were left on. Absent if there was
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The kind of the request that it carries out.

@@ -24,6 +24,40 @@ pub(crate) struct FileFlags {
     pub(crate) labels: Vec<Label>,
 }
 
+/// Which objects are printed as documents, and where.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Export {
+    /// Kind of the objects to print, every kind if absent; repeat it for several
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) kind: Vec<DocumentKind>,
+    /// Write one YAML file for each object into this directory, named KIND-NAME.yaml, instead of printing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// The kinds of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DocumentKind {
+    Entity,
+    Freeze,
+    Pause,
+    Profile,
+    Slot,
+}
+
+impl DocumentKind {
+    /// The kind as documents have it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Entity => "entity",
+            Self::Freeze => "freeze",
+            Self::Pause => "pause",
+            Self::Profile => "profile",
+            Self::Slot => "slot",
+        }
+    }
+}
+
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Apply {
     #[command(flatten)]

@@ -55,7 +55,7 @@ pub(crate) struct FreezeScopeFlags {
 pub(crate) struct StopEverything {
     #[command(flatten)]
     pub(crate) what: FreezeScopeFlags,
-    /// Lift the stop: everything continues where it stopped
+    /// Lift the stop: what it covers continues where it stopped
     #[arg(long, conflicts_with_all = ["entity", "selector", "reason"])]
     pub(crate) off: bool,
     #[command(flatten)]

@@ -96,6 +96,9 @@ pub(crate) enum NodeVerb {
     Uncordon {
         #[command(flatten)]
         which: NodeChoice,
+        /// Accepted as for `drain`; uncordoning never asks
+        #[arg(long)]
+        yes: bool,
     },
     /// Expect a node that has not joined yet, so that its absence is reported
     Expect {

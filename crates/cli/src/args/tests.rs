@@ -163,13 +163,23 @@ fn global_options_are_listed_once() {
 }
 
 #[test]
+fn a_verb_without_its_noun_is_found_under_its_nouns() {
+    let found = super::commands_named("history");
+    assert_eq!(found, ["bellwether profile history", "bellwether rollout history"]);
+    assert!(super::commands_named("rollout").is_empty(), "a command of the first level");
+    assert!(super::commands_named("histroy").is_empty());
+}
+
+#[test]
 fn every_command_that_deletes_or_drains_asks_by_one_rule() {
     for (name, command) in all() {
         let deletes = [" delete", " decommission", " stop-everything", " apply", " drain"]
             .iter()
             .any(|end| name.ends_with(end));
+        // Ends what `drain` began: a script passes --yes to both.
+        let accepts = name.ends_with(" uncordon");
         let asks = command.get_arguments().any(|arg| arg.get_long() == Some("yes"));
-        assert_eq!(deletes, asks, "{name}");
+        assert_eq!(deletes || accepts, asks, "{name}");
     }
 }
 

@@ -26,6 +26,10 @@ pub(super) async fn apply(context: &Context, flags: &Apply) -> CommandResult {
             tell(&format!("{}: {note}", object.object));
         }
     }
+    if applied.transactions > 1 {
+        let word = if *dry_run { "it takes" } else { "changed in" };
+        tell(&format!("{word} {} transactions, because one does not hold all changes", applied.transactions));
+    }
     if *dry_run {
         tell("nothing was written");
     }

@@ -1,19 +1,33 @@
 //! Objects as documents: `export`, and what commands print for `-o yaml`. Applied as they are, they change nothing.
 
+use std::path::Path;
+
 use bellwether_api::v1::apply::Document;
+use bellwether_core::words::plural::plural;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::args::Output;
+use crate::args::{Export, Output};
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::data::readable;
 use crate::show::print;
 
-/// Prints everything of the namespace that can be applied.
-pub(super) async fn export(context: &Context) -> CommandResult {
+/// Prints what can be applied of the namespace, or writes it to files.
+pub(super) async fn export(context: &Context, flags: &Export) -> CommandResult {
     let mut documents = context.client.documents(&context.namespace).await?.items;
-    documents.retain(|document| !document.is_global());
+    let is_selected = |document: &Document| {
+        flags.kind.is_empty() || flags.kind.iter().any(|kind| kind.as_str() == document.kind())
+    };
+    documents.retain(|document| !document.is_global() && is_selected(document));
+    if let Some(directory) = &flags.directory {
+        let written = write_files(directory, &documents)?;
+        let (written, place) = (plural(written, "object"), directory.display());
+        context.show.changed(&format!(
+            "{written} written to {place}, one file each; read them with: apply -f {place}"
+        ));
+        return Ok(Exit::Yes);
+    }
     match context.show.output {
         Output::Json => context.show.data(&documents, Vec::new, |_| String::new())?,
         Output::Name => print(&documents.iter().map(object).collect::<Vec<_>>().join("\n"))?,
@@ -23,6 +37,19 @@ pub(super) async fn export(context: &Context) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Writes one file for each document; answers how many. Other files in the directory stay.
+fn write_files(directory: &Path, documents: &[Document]) -> Result<usize, Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::local(LocalFault::Output, format!("write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for document in documents {
+        let path = directory.join(format!("{}-{}.yaml", document.kind(), document.name()));
+        std::fs::write(&path, text(document, None)?).map_err(|error| failed(&path, error))?;
+    }
+    Ok(documents.len())
 }
 
 fn object(document: &Document) -> String {

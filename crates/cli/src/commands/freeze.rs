@@ -136,7 +136,10 @@ pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> 
     let namespace = place(context, all);
     if stop.off {
         context.client.delete_freeze(namespace, STOP).await?;
-        context.show.changed("stop-everything: lifted; everything continues where it stopped");
+        let place = place_name(context, all);
+        context
+            .show
+            .changed(&format!("stop-everything: lifted; everything in {place} continues where it stopped"));
         return Ok(Exit::Yes);
     }
     let spec = FreezeSpec { kind: Some(FreezeKind::Stop), ..spec(stop.what) };
@@ -155,8 +158,12 @@ fn question(context: &Context, all: bool, spec: &FreezeSpec) -> String {
         (None, Some(targets)) => format!("rollouts to targets {targets}"),
         (None, None) => "all rollouts".to_owned(),
     };
-    let place = if all { "every namespace".to_owned() } else { format!("namespace {}", context.namespace) };
-    format!("stop {what} in {place}, rollbacks included?")
+    format!("stop {what} in {}, rollbacks included?", place_name(context, all))
+}
+
+/// The namespaces that a stop covers, for people.
+fn place_name(context: &Context, all: bool) -> String {
+    if all { "every namespace".to_owned() } else { format!("namespace {}", context.namespace) }
 }
 
 /// Refuses to narrow a stop in force: what it covers now would continue.

@@ -41,7 +41,7 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
             each(context, which, "cordoned", "it was cordoned already", cordon).await?;
         }
         NodeVerb::Drain(nodes) => return super::drain::run(context, nodes).await,
-        NodeVerb::Uncordon { which } => {
+        NodeVerb::Uncordon { which, yes: _ } => {
             let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
             each(context, which, "uncordoned", "it was not cordoned", uncordon).await?;
         }

@@ -4,6 +4,7 @@ use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::server::StoreStatus;
+use bellwether_core::words::plural::Plural;
 
 use super::freeze::scope;
 use crate::context::Context;
@@ -52,8 +53,15 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let rows = overview.entities.iter().map(|entity| {
             let versions = [&entity.desired, &entity.last_known_good, &entity.last_known_bad].map(dash);
-            let [version, good, bad] = versions;
-            vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, entity.reason.clone()]
+            let [version, good, mut bad] = versions;
+            if entity.known_bad > 1 {
+                bad.push_str(&format!(" and {} more", entity.known_bad - 1));
+            }
+            let state = match entity.late_failures {
+                0 => entity.reason.clone(),
+                late => format!("{}; {} in the last 10m", entity.reason, Plural(late, "late failure")),
+            };
+            vec![entity.name.clone(), entity.targets.to_string(), version, good, bad, state]
         });
         let header = ["entity", "targets", "version", "known good", "known bad", "state"];
         lines.push(table(&header, rows));

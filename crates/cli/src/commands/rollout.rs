@@ -6,7 +6,10 @@ mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, VersionJudgement};
+use bellwether_api::v1::entity::RequestKind;
+use bellwether_api::v1::rollout::{
+    NewRollout, Rollout, RolloutOperation, RolloutView, TargetCounts, VersionJudgement,
+};
 use bellwether_core::words::time::Span;
 
 use serde::Serialize;
@@ -141,7 +144,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 rollout.number.to_string(),
                 rollout.version.clone(),
                 tree::state(&rollout.status).0.to_owned(),
-                format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
+                succeeded(rollout.counts, rollout.kind),
                 date(rollout.started_ms),
                 each.why.clone(),
             ]
@@ -201,6 +204,16 @@ fn reason(rollout: &Rollout) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
+/// How many targets succeeded on the version, and how many were rolled back.
+fn succeeded(counts: TargetCounts, kind: RequestKind) -> String {
+    let TargetCounts { targets, succeeded, rolled_back, .. } = counts;
+    match (rolled_back, kind) {
+        (_, RequestKind::Undo) if succeeded == 0 => format!("{rolled_back} rolled back"),
+        (0, _) => format!("{succeeded}/{targets}"),
+        (_, _) => format!("{succeeded}/{targets}, {rolled_back} rolled back"),
+    }
+}
+
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
     let page = context.client.rollouts(&context.namespace, entity).await?;
     let names = || page.items.iter().map(|rollout| rollout.number.to_string()).collect();
@@ -226,4 +239,22 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
         let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "reason"];
         table(&header, rows)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_counts_what_was_rolled_back() {
+        let counts = |succeeded, rolled_back| TargetCounts {
+            targets: 8,
+            succeeded,
+            rolled_back,
+            ..TargetCounts::default()
+        };
+        assert_eq!(succeeded(counts(7, 0), RequestKind::Start), "7/8");
+        assert_eq!(succeeded(counts(1, 2), RequestKind::Start), "1/8, 2 rolled back");
+        assert_eq!(succeeded(counts(0, 6), RequestKind::Undo), "6 rolled back", "an undo after an abort");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_api::v1::entity::RequestKind;
 use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::rollout::status::RolloutWait;
 use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutStatus, RolloutView};
@@ -30,9 +31,12 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
     let sorted = sort(rollout, targets);
     let mut branches = batches(rollout, &sorted.batches, paint);
     if !sorted.elsewhere.is_empty() {
-        let from = rollout.from.as_deref().unwrap_or("nothing");
-        let back = is_rollback(rollout.status.state);
-        let title = if back { format!("back to {from}") } else { format!("on {from} first") };
+        let title = match (rollout.from.as_deref().unwrap_or("nothing"), rollout.kind) {
+            // An undo after the end of a rollout is a rollout of last known good itself.
+            (_, RequestKind::Undo) => format!("back to {}", rollout.version),
+            (from, _) if is_rollback(rollout.status.state) => format!("back to {from}"),
+            (from, _) => format!("on {from} first"),
+        };
         branches.push(Branch { title: paint.text(Tone::Dim, &title), ..Branch::of(sorted.elsewhere) });
     }
     if !sorted.rest.is_empty() {
@@ -317,12 +321,8 @@ fn word(leaf: &TargetView, idle: &'static str) -> &'static str {
     if leaf.phase != TargetPhase::Idle {
         return leaf.phase.as_str();
     }
-    if is_paused(leaf) { "paused" } else { idle }
-}
-
-/// Whether a pause or a cordon keeps the target from its update, by the reason that it reports.
-fn is_paused(leaf: &TargetView) -> bool {
-    ["paused", "cordoned", "drained"].iter().any(|word| leaf.reason.contains(word))
+    let is_paused = ["paused", "cordoned", "drained"].iter().any(|word| leaf.reason.contains(word));
+    if is_paused { "paused" } else { idle }
 }
 
 /// A target as this rollout counts it: the outcome of an earlier rollout is not a success of this one.
@@ -380,8 +380,8 @@ fn leaf_line(leaf: &TargetView, idle: &'static str, now_ms: u64, paint: Paint) -
         other if reason.contains(other) || word == other => String::new(),
         other => format!(" ({other})"),
     };
-    let up = leaf.presence == PresenceState::Up;
-    let quiet = matches!(word, "succeeded" | "rolled_back" | "idle" | "waiting") && up;
+    let quiet = matches!(word, "succeeded" | "rolled_back" | "idle" | "waiting")
+        && leaf.presence == PresenceState::Up;
     let why = if quiet { "" } else { reason };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",

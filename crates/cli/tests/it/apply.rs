@@ -315,7 +315,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
         "kind: slot\nname: a\nnamespace: other\n---\nkind: slot\nname: b\nnamespace: default\n",
     );
     let twice = write(&place, "twice.yaml", "kind: entity\nname: web\nselector: name=x\n");
-    let huge = format!("kind: slot\nname: a\n# {}\n", "x".repeat(1 << 20));
+    let huge = format!("kind: slot\nname: a\n# {}\n", "x".repeat(16 << 20));
     std::fs::create_dir_all(place.path("none")).unwrap();
     let none = place.path("none");
     let cases: [(String, &[&str]); 13] = [
@@ -328,7 +328,7 @@ async fn files_that_cannot_be_read_are_refused_with_their_place() {
         ),
         (write(&place, "binary.yaml", [0x7f, b'E', b'L', b'F', 0xff, 0x00]), &["binary.yaml", "not text"]),
         (write(&place, "zero.yaml", "kind: slot\0"), &["zero.yaml", "not text", "byte 10"]),
-        (write(&place, "huge.yaml", huge), &["huge.yaml", "1048576"]),
+        (write(&place, "huge.yaml", huge), &["huge.yaml", "16777216"]),
         (place.path("missing.yaml"), &["missing.yaml", "No such file"]),
         (none, &["none", "no .toml, .yaml or .yml file"]),
         (late, &["entity/api: policy.batch", "late.yaml, document 2, line 9"]),

@@ -346,3 +346,28 @@ async fn local_health_names_what_is_missing_and_what_failed_also_without_checks(
     std::fs::remove_file(&broken).unwrap();
     wait_for("all is well", async || health().0 == 0).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_courtesies_of_the_command_line() {
+    let place = one_node().await;
+    for args in
+        [&["node", "drain", "-l", "all", "--yes", "-w"][..], &["node", "uncordon", "-l", "all", "--yes"]]
+    {
+        let output = place.run(args);
+        assert_eq!(code(&output), 0, "{args:?}: {}", text(&output.stderr));
+    }
+    let output = place.run(&["history", "web"]);
+    let said = text(&output.stderr);
+    assert!(
+        code(&output) == 64 && said.contains("hint: ") && said.contains("bellwether rollout history"),
+        "{said}"
+    );
+    let output = place.run(&["stop-everything", "--yes"]);
+    assert!(text(&output.stderr).contains("everything in this namespace"), "{}", text(&output.stderr));
+    let output = place.run(&["stop-everything", "--off"]);
+    assert!(
+        text(&output.stderr).contains("everything in namespace default continues"),
+        "{}",
+        text(&output.stderr)
+    );
+}

@@ -13,6 +13,7 @@ mod backup;
 mod bed;
 mod commands;
 mod demo;
+mod export;
 mod fleet;
 mod fleet_verbs;
 mod freezes;

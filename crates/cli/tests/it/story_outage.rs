@@ -97,6 +97,11 @@ async fn a_soak_that_ran_out_while_the_server_and_the_machine_were_dead_is_no_su
     place.kill_agent("web-1");
     tokio::time::sleep(AWAY).await;
     place.start_server().await;
+    let why = || text(&place.run(&["why", "target/web/web-1"]).stdout);
+    wait_for("why names the wait", async || {
+        why().contains("waits for its report after the outage, at most ")
+    })
+    .await;
     place
         .until("it is given up", |view| {
             assert_eq!(view.counts.succeeded, 0, "nobody has seen web-1 since");

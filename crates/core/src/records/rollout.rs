@@ -34,7 +34,7 @@ pub struct Rollout {
     pub request: RequestNumber,
     /// The version it rolls out.
     pub version: Version,
-    /// The last known good version when it started.
+    /// The last known good version when it started; of an undo, the version that most targets were left on.
     pub from: Option<Version>,
     /// Kind of the request it answers.
     pub how: RequestKind,

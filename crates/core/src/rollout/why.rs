@@ -12,27 +12,37 @@ use super::board::Board;
 use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
-use super::observation::{Observation, TargetStage, drifted, phase};
+use super::environment::Watch;
+use super::observation::{Observation, PresenceState, TargetStage, drifted, phase};
 use crate::records::progress::RolloutActivity;
 use crate::records::rollout::{Direction, Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
+/// The time of an explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WhyTime {
+    /// The present time.
+    pub now: Timestamp,
+    /// Since when the control plane could hear every target.
+    pub watch: Watch,
+}
+
 /// Why a target is in its present state.
 #[must_use]
-pub fn why(board: &Board, target: &TargetName, now: Timestamp) -> String {
+pub fn why(board: &Board, target: &TargetName, time: WhyTime) -> String {
     let entity = &board.entity().name;
     let line = match board.member(target) {
         None => {
             format!("not a target of {entity}: the selector does not match it, and no controller reported it")
         }
-        Some(member) => why_member(board, member, now),
+        Some(member) => why_member(board, member, time),
     };
     format!("{target}: {line}")
 }
 
-fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
+fn why_member(board: &Board, member: &BoardMember, time: WhyTime) -> String {
     let held = || held_text(member.observation.as_ref());
     match member.place.phase {
         TargetPhase::Gone => "no longer a target".into(),
@@ -42,11 +52,11 @@ fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         | TargetPhase::Adopted
         | TargetPhase::Failed
         | TargetPhase::FailedAsBefore
-        | TargetPhase::Lost => why_assigned(board, member, now),
+        | TargetPhase::Lost => why_assigned(board, member, time.now),
         TargetPhase::InFlight
         | TargetPhase::HeldFlight
         | TargetPhase::Settling
-        | TargetPhase::CarriedOver => why_in_flight(board, member, now),
+        | TargetPhase::CarriedOver => why_in_flight(board, member, time),
         TargetPhase::Adopting => {
             format!("runs {} without an assignment; succeeds after the soak", rolling(board))
         }
@@ -88,9 +98,7 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
             format!("{what}; not rolled back, because it had succeeded")
         }
         AssignmentOutcome::Failed { evidence, .. } => {
-            let before = state.failing_before.as_ref().filter(|before| *before != version);
-            let before = before.map(|before| format!("; it was failing on {before} before"));
-            format!("failed on {version}: {}{}", evidence.summary, before.unwrap_or_default())
+            settled::why_failed(member.observation.as_ref(), state, &evidence.summary, now)
         }
         AssignmentOutcome::Unreachable { at } => {
             format!(
@@ -101,16 +109,13 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     }
 }
 
-fn why_in_flight(board: &Board, member: &BoardMember, now: Timestamp) -> String {
+fn why_in_flight(board: &Board, member: &BoardMember, time: WhyTime) -> String {
     let Some(state) = &member.state else { return "no version assigned".into() };
     let version = &state.version;
     let activity = match phase(member.observation.as_ref(), Some(state)) {
         TargetStage::Idle | TargetStage::Assigned => format!("assigned {version}, no answer yet"),
         TargetStage::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
-        TargetStage::Soaking { since } => {
-            let soak = board.entity().policy.soak;
-            format!("on {version}, healthy for {} of {}", now.since(since).brief(), soak.brief())
-        }
+        TargetStage::Soaking { since } => soaking(board, member.observation.as_ref(), state, (since, time)),
         TargetStage::Settling => format!("on {version}, not healthy yet"),
         TargetStage::Blocked { reason } => format!("assigned {version}, blocked: {reason}"),
         TargetStage::Succeeded
@@ -119,7 +124,51 @@ fn why_in_flight(board: &Board, member: &BoardMember, now: Timestamp) -> String 
         | TargetStage::Failed
         | TargetStage::Unreachable => format!("assigned {version}"),
     };
-    format!("{activity}; {}", why_clock(board, member.observation.as_ref(), state, now))
+    format!("{activity}; {}", why_clock(board, member.observation.as_ref(), state, time.now))
+}
+
+/// For how long a target is known to have been healthy, and what it waits for once that is the soak.
+fn soaking(
+    board: &Board,
+    observation: Option<&Observation>,
+    state: &TargetState,
+    (since, time): (Timestamp, WhyTime),
+) -> String {
+    let (version, soak) = (&state.version, board.entity().policy.soak);
+    let lost = observation.and_then(|observation| contact_lost(board, observation, state, time.now));
+    let healthy = lost.unwrap_or(time.now).since(since);
+    let covered = observation.is_none_or(|observation| time.watch.covers(observation, time.now));
+    match lost {
+        Some(_) => {
+            format!("on {version}, healthy for {} of {} at its last contact", healthy.brief(), soak.brief())
+        }
+        None if healthy < soak => {
+            format!("on {version}, healthy for {} of {}", healthy.brief(), soak.brief())
+        }
+        None if covered => format!("on {version}, healthy for its soak of {}", soak.brief()),
+        None => format!(
+            "on {version}, healthy for its soak of {}; waits for its report after the outage, at most {}",
+            soak.brief(),
+            time.watch.settled().since(time.now).brief()
+        ),
+    }
+}
+
+/// When contact with a target was lost, if it is: at the end of its last session, or when its deadline clock stopped for it.
+fn contact_lost(
+    board: &Board,
+    observation: &Observation,
+    state: &TargetState,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if observation.contact == PresenceState::Up {
+        return None;
+    }
+    let stopped = match state.clock {
+        DeadlineClock::Silent { since, .. } => now.minus(board.progress().clock.at(now).since(since)),
+        DeadlineClock::Running { .. } | DeadlineClock::Stopped { .. } | DeadlineClock::Overdue { .. } => now,
+    };
+    Some(stopped.min(observation.contact_since))
 }
 
 /// What a target's deadline clock does, and why.
@@ -169,6 +218,9 @@ fn why_waiting(board: &Board, what: &str) -> String {
             Some(most) if u64::from(tally.unavailable) >= most => {
                 let limit = RolloutWait::Unavailable { domain: None };
                 format!("{what}: {limit}, {} of {most}", tally.unavailable)
+            }
+            Some(_) | None if board.rollout().is_none() && u64::from(in_flight) < batch => {
+                format!("{what}; no rollout is in progress")
             }
             Some(_) | None => format!("{what}: {in_flight} in flight, at most {batch} at once"),
         },

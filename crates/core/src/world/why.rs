@@ -2,23 +2,29 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::World;
 use super::fleet::Fleet;
 use crate::records::annotation::attribution_in_brackets;
+use crate::records::event::Event;
 use crate::records::freeze::{Freeze, FreezeKind, lift_command};
 use crate::records::report::RunningStep;
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
-use crate::rollout::why::{why, why_rollout};
-use crate::words::name::{FreezeName, NodeName, TargetName};
+use crate::rollout::why::{WhyTime, why, why_rollout};
+use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
 use crate::words::time::Timestamp;
+
+/// The kind of the event that a target failed after it had succeeded.
+const LATE_FAILURE: &str = "target.late_failure";
 
 impl World {
     /// Why a target of a board of this fleet is in its present state, in one line; for one that a freeze keeps,
     /// with the command that ends the freeze.
     #[must_use]
-    pub fn why_target(&self, fleet: &Fleet, board: &Board, target: &TargetName, now: Timestamp) -> String {
+    pub fn why_target(&self, fleet: &Fleet, board: &Board, target: &TargetName, time: WhyTime) -> String {
+        let WhyTime { now, .. } = time;
         let own = fleet.freezes.values().map(|kept| (&*kept.value, false));
         let global = self.freezes.values().map(|kept| (&*kept.value, true));
         match own.chain(global).find(|(freeze, _)| keeps(freeze, board, target, now)) {
@@ -29,7 +35,7 @@ impl World {
             }
             None => {
                 let step = fleet.running_step(board, target).map(|step| format!("; {}", step.line(now)));
-                format!("{}{}", why(board, target, now), step.unwrap_or_default())
+                format!("{}{}", why(board, target, time), step.unwrap_or_default())
             }
         }
     }
@@ -55,6 +61,17 @@ impl Fleet {
         }
     }
 
+    /// Number of failures since then of an entity's targets that had succeeded, among the newest events. A target that
+    /// fails again and again is healthy in between, so that its state alone does not show it.
+    #[must_use]
+    pub fn late_failures(&self, entity: &EntityName, since: Timestamp) -> u64 {
+        let prefix = format!("target/{entity}/");
+        let of_entity = |event: &&Arc<Event>| {
+            event.kind == LATE_FAILURE && event.time >= since && event.subject.starts_with(&prefix)
+        };
+        u64::try_from(self.events.values().filter(of_entity).count()).unwrap_or(u64::MAX)
+    }
+
     /// The command that ends a freeze: one of this namespace if it has one of that name, else of all namespaces.
     #[must_use]
     pub fn lift_command(&self, freeze: &FreezeName) -> String {
@@ -68,5 +85,7 @@ fn keeps(freeze: &Freeze, board: &Board, target: &TargetName, now: Timestamp) ->
     let Some(observation) = &member.observation else { return false };
     let phase = member.place.phase;
     let waits = ASSIGNABLE.has(phase) || (freeze.kind == FreezeKind::Stop && MOVED.has(phase));
-    waits && freeze.is_in_force(now) && freeze.picks(target, &observation.labels)
+    // A rollout in progress says itself which freeze it waits for.
+    let covers = || board.rollout().is_none() && freeze.covers(&board.entity().name);
+    waits && freeze.is_in_force(now) && (freeze.picks(target, &observation.labels) || covers())
 }

@@ -225,8 +225,8 @@ pub(crate) fn check_fold(world: &World) {
     assert_eq!(why_rollout(&world.board, last), why_rollout(&rebuilt, last));
     assert!(world.board.targets().eq(rebuilt.targets()));
     for target in rebuilt.targets() {
-        let line = why(&rebuilt, target.name, world.now);
-        assert_eq!(why(&world.board, target.name, world.now), line);
+        let line = why(&rebuilt, target.name, world.why_time());
+        assert_eq!(why(&world.board, target.name, world.why_time()), line);
         assert!(line.len() > target.name.as_str().len() + 2, "no reason: {line:?}");
     }
 }

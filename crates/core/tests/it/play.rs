@@ -1,5 +1,4 @@
 //! Reads and performs a play. Each line is one step:
-//!
 //! ```text
 //! given targets web-1..web-3 on v1        healthy and reporting; "on nothing" when no version is known
 //! given policy batch=1 soak=60s           fields of the policy; those not named take their default
@@ -23,7 +22,7 @@
 //! expect number web-1: 2                  it was assigned twice
 //! expect succeeded | failed | unreachable: web-1
 //! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
-//! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
+//! expect good v1 | bad v2 | target v2 | rolling v2 | from v1        or "none"
 //! expect refused: text | why: text | why web-1: text      contained in the answer
 //! expect listed text | unlisted web-1 | wake in 60s      in the list of targets that need attention; by itself
 //! expect event rollout.started | event A then B | no event target.failed   since the last "when"
@@ -322,6 +321,7 @@ impl Stage {
                 let rollout = world.rollouts.get(&number);
                 same(state, &rollout.map(|rollout| rollout.state.to_string()).unwrap_or_default())
             }
+            "from" => same(rest, &slot(world.newest().and_then(|rollout| rollout.from.as_ref()))),
             "number" => {
                 let (name, number) = rest.split_once(": ").ok_or("number NAME: N")?;
                 same(number, &world.assignment(&names_of(name)[0]).to_string())
@@ -335,7 +335,7 @@ impl Stage {
             "why" if line.starts_with("why:") => contains(rest, &why_rollout(&world.board, world.newest())),
             "why" => {
                 let (name, text) = rest.split_once(": ").ok_or("why NAME: text")?;
-                contains(text, &why(&world.board, &names_of(name)[0], world.now))
+                contains(text, &why(&world.board, &names_of(name)[0], world.why_time()))
             }
             "listed" | "unlisted" => environment::expect_listed(world, line),
             "event" | "no" => self.expect_event(line),

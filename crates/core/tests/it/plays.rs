@@ -29,6 +29,7 @@ plays! {
     a_failed_rollout_does_not_poison_the_next
     a_failing_fleet_is_mended_by_the_next_version
     a_failure_after_success_counts_until_the_version_is_good
+    a_failure_that_is_over_is_not_shown_after_the_end
     a_freeze_by_label_holds_those_on_a_replaced_version_too
     a_freeze_by_label_skips_its_targets
     a_freeze_ends_by_itself
@@ -103,6 +104,7 @@ plays! {
     failure_without_known_good_pauses
     first_ever_version_without_known_good
     flapping_does_not_stretch_the_deadline
+    health_that_nobody_sees_is_not_counted
     healthy_only_by_an_old_report_does_not_count
     healthy_without_checks_means_runs_it_and_reports_no_error
     late_failures_are_reported_only_during_the_settle_time

@@ -21,6 +21,7 @@ use bellwether_core::rollout::hook_answer::{HookAnswer, absorb};
 use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::rollout::observation::{Observation, PresenceState};
 use bellwether_core::rollout::operations::OperationRefusal;
+use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
@@ -63,6 +64,10 @@ impl World {
 
     pub(crate) fn intent(&self, reason: &str) -> Annotation {
         Annotation { by: "alice".parse().unwrap(), reason: reason.into(), at: self.now }
+    }
+
+    pub(crate) const fn why_time(&self) -> WhyTime {
+        WhyTime { now: self.now, watch: self.environment.watch }
     }
 
     pub(crate) fn pass_time(&mut self, span: Span) {

@@ -12,13 +12,16 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::limits::{ConcurrencyLimit, ConcurrencyLimits};
+use super::limits::{ConcurrencyLimit, ConcurrencyLimits, LARGE_BODIES};
 use super::listen::Peer;
 use super::problem::Failure;
 use crate::metrics::RefusedRequests;
 
 /// Longest wait for a permit: half of the time after which clients give up, so that a response still has a reader.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// When a client whose large body found no permit may retry, in milliseconds.
+const LARGE_BODY_RETRY_MS: u64 = 2_000;
 
 /// The class of a request. Classes do not share limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct Admission {
     watchers: ClassQueue,
     machines: ClassQueue,
     syncs: ClassQueue,
+    /// Permits of bodies above the usual limit.
+    large_bodies: Arc<Semaphore>,
     refused: Family<RefusedRequests, Counter>,
 }
 
@@ -67,8 +72,22 @@ impl Admission {
             watchers: ClassQueue::new(limits.watchers),
             machines: ClassQueue::new(limits.machines),
             syncs: ClassQueue::new(limits.syncs),
+            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
             refused,
         }
+    }
+
+    /// Waits for the permit of a body above the usual limit.
+    ///
+    /// # Errors
+    /// When to retry, if none is free in time.
+    pub(super) async fn large_body(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let permit = tokio::time::timeout(PATIENCE, self.large_bodies.clone().acquire_owned()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(|| {
+            let detail = format!("cannot read the body: {LARGE_BODIES} large bodies are in progress");
+            let failure = Failure::new(Code::Busy, detail).hint("nothing was changed; retry");
+            failure.retry_after_ms(LARGE_BODY_RETRY_MS)
+        })
     }
 
     /// Waits for a permit, if not too many requests wait already.

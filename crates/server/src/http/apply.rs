@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 use bellwether_api::shape::ShapeError;
-use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
+use bellwether_api::v1::apply::{Applied, Document};
 use bellwether_api::v1::page::Page;
 
 use super::auth::Authenticated;
-use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams};
+use super::input::{ApplyBody, JsonAnswer, NamespacePath, QueryParams};
 use super::problem::Failure;
 use super::state::AppState;
 use crate::ops;
@@ -15,15 +15,15 @@ pub(crate) async fn apply(
     State(app): State<AppState>,
     Authenticated(identity): Authenticated,
     NamespacePath(namespace): NamespacePath,
-    JsonBody(request): JsonBody<ApplyRequest>,
+    body: ApplyBody,
 ) -> Result<JsonAnswer<Applied>, Failure> {
-    for document in &request.documents {
+    for document in &body.request.documents {
         if let Document::Entity(entity) = document {
             let at = |error: ShapeError| error.within(&format!("entity {}", entity.name));
             app.hooks.knows_tokens(&entity.policy).map_err(at)?;
         }
     }
-    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &request).await?))
+    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &body.request).await?))
 }
 
 pub(crate) async fn documents(

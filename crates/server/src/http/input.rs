@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::response::{IntoResponse, Response};
 use bellwether_api::paths::CONSISTENCY;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1::apply::{ApplyRequest, MAX_APPLY_BYTES};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{
     Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServiceName, SlotName,
@@ -16,8 +17,9 @@ use http::request::Parts;
 use http::{HeaderValue, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::limits::MAX_WAIT;
+use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
 use super::problem::{Failure, json_response, unreadable_body};
 use super::state::AppState;
 
@@ -29,7 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let bytes = body(request, state).await?;
         if bytes.is_empty() {
-            return Err(ShapeError::at("body", "empty; send a JSON object, such as {}").into());
+            return Err(empty_body());
         }
         parse(&bytes).map(Self)
     }
@@ -37,7 +39,37 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 
 /// The bytes of a body.
 pub(crate) async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))
+    Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error, MAX_BODY_BYTES))
+}
+
+/// The JSON body of an apply, of at most [`MAX_APPLY_BYTES`]. One above the limit of other bodies waits for a permit first.
+pub(crate) struct ApplyBody {
+    pub(crate) request: ApplyRequest,
+    /// Held until the response, since the documents are.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl FromRequest<AppState> for ApplyBody {
+    type Rejection = Failure;
+    async fn from_request(mut request: Request, app: &AppState) -> Result<Self, Failure> {
+        let length = request.headers().get(http::header::CONTENT_LENGTH);
+        let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let permit = match length {
+            Some(length) if length <= MAX_BODY_BYTES => None,
+            Some(_) | None => Some(app.traffic.admission.large_body().await?),
+        };
+        DefaultBodyLimit::max(MAX_APPLY_BYTES).apply(&mut request);
+        let read = Bytes::from_request(request, app).await;
+        let bytes = read.map_err(|error| unreadable_body(&error, MAX_APPLY_BYTES))?;
+        if bytes.is_empty() {
+            return Err(empty_body());
+        }
+        Ok(Self { request: parse(&bytes)?, _permit: permit })
+    }
+}
+
+fn empty_body() -> Failure {
+    ShapeError::at("body", "empty; send a JSON object, such as {}").into()
 }
 
 /// A JSON body whose fields are all optional; it may be empty. Routes that take one are registered as

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Largest request body, in bytes: a report of 256 entities with evidence fits.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 
+/// Most request bodies above [`MAX_BODY_BYTES`] at the same time: they are held in memory as a whole, with what is read from them.
+pub(crate) const LARGE_BODIES: usize = 2;
+
 /// Longest wait of a blocking read.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 

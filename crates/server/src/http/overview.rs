@@ -5,6 +5,7 @@ use bellwether_api::v1::overview::{EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 
@@ -12,6 +13,9 @@ use super::freezes;
 use super::input::{JsonAnswer, NamespacePath};
 use super::servers::store;
 use super::state::AppState;
+
+/// For how long a late failure is counted.
+const LATE_FAILURES_SHOWN: Span = Span::from_secs(600);
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -21,6 +25,7 @@ pub(crate) async fn get(
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let tally = &fleet.tally;
+    let since = app.clock.now().minus(LATE_FAILURES_SHOWN);
     JsonAnswer(Overview {
         namespace: namespace.to_string(),
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -41,13 +46,13 @@ pub(crate) async fn get(
             .into_iter()
             .filter(|view| !view.expired)
             .collect(),
-        entities: fleet.boards.iter().map(|(name, board)| line(fleet, name, board)).collect(),
+        entities: fleet.boards.iter().map(|(name, board)| line(fleet, name, board, since)).collect(),
         last_event: fleet.last_event().get(),
         store: Some(store(&app.records.store.health().borrow())),
     })
 }
 
-fn line(fleet: &Fleet, name: &EntityName, board: &Board) -> EntityOverview {
+fn line(fleet: &Fleet, name: &EntityName, board: &Board, since: Timestamp) -> EntityOverview {
     EntityOverview {
         name: name.to_string(),
         targets: board.counts().targets,
@@ -55,6 +60,8 @@ fn line(fleet: &Fleet, name: &EntityName, board: &Board) -> EntityOverview {
         requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
+        known_bad: board.progress().bad.len() as u64,
+        late_failures: fleet.late_failures(name, since),
         reason: fleet.why_rollout(board),
     }
 }

@@ -9,7 +9,6 @@ use bellwether_store::StoreError;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-use super::limits::MAX_BODY_BYTES;
 use crate::ops::OpError;
 use crate::records::commit::CommitError;
 
@@ -150,15 +149,20 @@ impl From<OpError> for Failure {
                 Self::new(Code::JoinToken, detail).hint("create a new one: bellwether join-token create")
             }
             OpError::Pki(_) | OpError::Random(_) => Self::new(Code::Internal, detail),
+            OpError::Interrupted { error, .. } => {
+                let mut failure = Self::from(*error);
+                failure.0.detail = detail;
+                failure.hint("apply the same files again: what was changed stays, and the rest is done")
+            }
             OpError::Commit(error) => error.into(),
         }
     }
 }
 
 /// The error for a body that cannot be read: too large, or incomplete.
-pub(crate) fn unreadable_body(error: &BytesRejection) -> Failure {
+pub(crate) fn unreadable_body(error: &BytesRejection, limit: usize) -> Failure {
     if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("cannot read the body: it is larger than {MAX_BODY_BYTES} bytes");
+        let detail = format!("cannot read the body: it is larger than {limit} bytes");
         return Failure::new(Code::TooLarge, detail);
     }
     Failure::new(Code::Timeout, "cannot read the body: it did not arrive")

@@ -183,14 +183,14 @@ pub(crate) async fn targets(
     let after: Option<TargetName> = query.get("after")?;
     let group: Option<String> = query.get("group")?;
     let world = app.world();
-    let now = app.clock.now();
+    let time = app.why_time(&world);
     let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
     let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
     let wanted = board.targets().filter(|target| target.observation.is_some());
     let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
     let view = |target: BoardTarget<'_>| {
-        let reason = world.why_target(fleet, board, target.name, now);
+        let reason = world.why_target(fleet, board, target.name, time);
         target_view(target, reason)
     };
     let items = wanted.take(limit + 1).map(view).collect();

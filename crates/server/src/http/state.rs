@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bellwether_core::rollout::environment::Watch;
+use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::world::World;
@@ -72,6 +74,20 @@ pub struct ClusterContext {
     pub membership: watch::Receiver<Option<Revision>>,
     /// Whether this server leads.
     pub leadership: Leadership,
+    /// Since when the control plane could hear every target, as this server's reconciler has it.
+    pub watches: watch::Receiver<Watch>,
+}
+
+impl ClusterContext {
+    /// Since when the control plane could hear every target. Another server that leads began no later than it acquired the
+    /// leadership.
+    fn watch(&self, world: &World) -> Watch {
+        let own = *self.watches.borrow();
+        match (&world.leader, self.leadership.term()) {
+            (Some(leader), None) => Watch { since: leader.value.since, ..own },
+            (Some(_) | None, _) => own,
+        }
+    }
 }
 
 /// Limits and counters of the calls in progress, and the sessions of agents.
@@ -95,6 +111,11 @@ impl AppState {
     /// The newest world.
     pub(crate) fn world(&self) -> Arc<World> {
         self.0.records.transactor.world()
+    }
+
+    /// The time of an explanation that is given now.
+    pub(crate) fn why_time(&self, world: &World) -> WhyTime {
+        WhyTime { now: self.clock.now(), watch: self.cluster.watch(world) }
     }
 
     /// Whether a namespace exists: `default`, or one with records.

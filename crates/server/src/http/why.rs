@@ -9,6 +9,7 @@ use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
+use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::rollout::why::targets::why_targets;
 use bellwether_core::words::name::{EntityName, NodeName, ServiceName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
@@ -30,34 +31,35 @@ pub(crate) async fn get(
     let world = app.world();
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
-    let now = app.clock.now();
+    let time = app.why_time(&world);
     let (waiting, lines) = match subject.split_once('/') {
-        Some(("node", name)) => node(&world, fleet, &read("node", name)?, now)?,
-        Some(("entity", name)) => entity(fleet, &read("entity", name)?, now)?,
+        Some(("node", name)) => node(&world, fleet, &read("node", name)?, time)?,
+        Some(("entity", name)) => entity(fleet, &read("entity", name)?, time)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
-        Some(("slot", name)) => slot(fleet, &read("slot", name)?, now),
+        Some(("slot", name)) => slot(fleet, &read("slot", name)?, time.now),
         Some(("target", rest)) if rest.contains('/') => {
             let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
             let (name, target): (EntityName, TargetName) = (read("entity", name)?, read("target", target)?);
             let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
             let known = board.target(&target).is_some();
             let none = || Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"));
-            let lines = known.then(|| vec![world.why_target(fleet, board, &target, now)]).ok_or_else(none)?;
+            let lines =
+                known.then(|| vec![world.why_target(fleet, board, &target, time)]).ok_or_else(none)?;
             (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
         }
-        Some(_) | None => bare(&world, fleet, &subject, now)?,
+        Some(_) | None => bare(&world, fleet, &subject, time)?,
     };
     Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
 /// A plain name: the node, entity or service with that name.
-fn bare(world: &World, fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+fn bare(world: &World, fleet: &Fleet, name: &str, time: WhyTime) -> Result<(bool, Vec<String>), Failure> {
     let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
     let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
     let as_service = ServiceName::parse(name).ok().filter(|name| fleet.catalogue.service(name).is_some());
     match (as_node, as_entity, as_service) {
-        (Some(name), _, _) => node(world, fleet, &name, now),
-        (None, Some(name), _) => entity(fleet, &name, now),
+        (Some(name), _, _) => node(world, fleet, &name, time),
+        (None, Some(name), _) => entity(fleet, &name, time),
         (None, None, Some(name)) => service(fleet, &name),
         (None, None, None) => {
             let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
@@ -66,10 +68,10 @@ fn bare(world: &World, fleet: &Fleet, name: &str, now: Timestamp) -> Result<(boo
     }
 }
 
-fn entity(fleet: &Fleet, name: &EntityName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+fn entity(fleet: &Fleet, name: &EntityName, time: WhyTime) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
     let lines = std::iter::once(fleet.why_rollout(board))
-        .chain(why_targets(board, fleet.last_rollout(name), now))
+        .chain(why_targets(board, fleet.last_rollout(name), time))
         .chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
 }
@@ -103,8 +105,9 @@ fn node(
     world: &World,
     fleet: &Fleet,
     name: &NodeName,
-    now: Timestamp,
+    time: WhyTime,
 ) -> Result<(bool, Vec<String>), Failure> {
+    let now = time.now;
     let kept = fleet.nodes.get(name);
     let node = &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("cannot find node {name}")))?.value;
     let mut lines = Vec::new();
@@ -145,7 +148,7 @@ fn node(
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
-        lines.push(format!("{entity}: {}", world.why_target(fleet, board, &target, now)));
+        lines.push(format!("{entity}: {}", world.why_target(fleet, board, &target, time)));
         let own = fleet.waits.on(name).filter(|wait| matches!(&wait.who, Waiter::Entity(of) if of == entity));
         lines.extend(own.flat_map(|wait| wait_cycles_of(fleet, wait)));
     }

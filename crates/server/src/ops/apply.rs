@@ -1,24 +1,27 @@
-//! Applying documents: each object is set as its single operation would set it, on a draft, and the draft is committed in
-//! one transaction, or not at all. Owns the order, the limits and the answer; what an object is set to is up to its operation.
+//! Applying documents: each object is set as its single operation would set it, on a draft. Only if all of them can be set, the
+//! draft is committed: in one transaction if one takes it, otherwise in several. Owns the order, the limits and the answer; what
+//! an object is set to is up to its operation.
 
 mod export;
 mod object;
 mod prune;
 mod set;
-mod size;
+mod split;
 mod version;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest};
 use bellwether_core::access::{Identity, RequiredAccess, authorise};
+use bellwether_core::verdict::GuardedChangeset;
 use bellwether_core::words::name::Namespace;
 
 pub use self::export::documents;
-use self::object::Object;
+use self::object::{Object, ObjectId};
 use self::set::Session;
+use self::split::{Part, Step, split};
 use super::OpError;
 use crate::records::commit::CommitError;
 use crate::transactor::{CommitContext, TRIES, Transactor};
@@ -26,7 +29,7 @@ use crate::transactor::{CommitContext, TRIES, Transactor};
 /// Applies documents, or answers what that would change.
 ///
 /// # Errors
-/// [`OpError`] naming the object; nothing was changed then.
+/// [`OpError`] naming the object; nothing was changed then. [`OpError::Interrupted`] if a part of the transactions was committed.
 pub async fn apply(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -39,26 +42,132 @@ pub async fn apply(
             allowed(who, &format!("apply {object}"), object.needed())?;
         }
     }
+    let mut apply = Apply { transactor, namespace, who, request, objects, committed: Committed::default() };
     let mut tries = 0;
     loop {
-        let session = Session::new(transactor, namespace, who.actor());
-        let answer = decide(&session, &objects, request, who).await?;
-        let (changeset, seen) = session.changes();
-        size::check(&changeset, answer.objects.len())?;
-        if request.dry_run || changeset.writes.is_empty() {
-            return Ok(answer);
+        let before = apply.committed.transactions;
+        match apply.attempt().await {
+            // A part conflicts with one before it if both write the same profile: that is progress.
+            Err(OpError::Commit(CommitError::Conflict)) if apply.committed.transactions > before => tries = 0,
+            Err(OpError::Commit(CommitError::Conflict)) if tries < TRIES => tries += 1,
+            Err(error) => return Err(apply.committed.interrupted(error)),
+            Ok(applied) => return Ok(applied),
         }
-        tries += 1;
-        let by = CommitContext { seen, ..CommitContext::person(who.actor()) };
+    }
+}
+
+/// An apply, over all its attempts.
+struct Apply<'a> {
+    transactor: &'a Transactor,
+    namespace: &'a Namespace,
+    who: &'a Identity,
+    request: &'a ApplyRequest,
+    objects: Vec<Object>,
+    committed: Committed,
+}
+
+/// What earlier transactions of an apply changed: an attempt after a conflict finds these objects unchanged or gone.
+#[derive(Debug, Default)]
+struct Committed {
+    answers: BTreeMap<ObjectId, AppliedObject>,
+    transactions: u32,
+}
+
+impl Committed {
+    /// The error, with what was changed before it.
+    fn interrupted(&self, error: OpError) -> OpError {
+        if self.answers.is_empty() {
+            return error;
+        }
+        OpError::Interrupted { changed: self.answers.len(), error: Box::new(error) }
+    }
+
+    fn add(&mut self, steps: &[Step]) {
+        self.transactions += 1;
+        let changed = steps.iter().filter(|step| step.answer.outcome != ApplyOutcome::Unchanged);
+        self.answers.extend(changed.map(|step| (step.id.clone(), step.answer.clone())));
+    }
+
+    /// The answers of all steps in the documents' order, followed by the pruned objects.
+    fn answer(mut self, steps: Vec<Step>, objects: &[Object], is_dry: bool, planned: usize) -> Applied {
+        let mut answers: BTreeMap<ObjectId, AppliedObject> = BTreeMap::new();
+        for Step { id, answer, .. } in steps {
+            let before = self.answers.remove(&id);
+            let answer = match (answer.outcome, before) {
+                (ApplyOutcome::Unchanged, Some(before)) => before,
+                (_, _) => answer,
+            };
+            answers.insert(id, answer);
+        }
+        answers.append(&mut self.answers);
+        let mut in_order: Vec<AppliedObject> =
+            objects.iter().filter_map(|object| answers.remove(&object.id)).collect();
+        in_order.extend(answers.into_values());
+        let transactions =
+            if is_dry { u32::try_from(planned).unwrap_or(u32::MAX) } else { self.transactions };
+        Applied { objects: in_order, dry_run: is_dry, transactions }
+    }
+}
+
+impl Apply<'_> {
+    /// Decides everything on the newest world and commits it. After a conflict, the next attempt continues.
+    async fn attempt(&mut self) -> Result<Applied, OpError> {
+        let session = Session::new(self.transactor, self.namespace, self.who.actor());
+        let steps = self.decide(&session).await?;
+        let parts = split(&steps, &session.unchanged())?;
+        let (planned, is_dry) = (parts.len(), self.request.dry_run);
+        if !is_dry {
+            self.commit(&session, &steps, parts).await?;
+        }
+        Ok(std::mem::take(&mut self.committed).answer(steps, &self.objects, is_dry, planned))
+    }
+
+    async fn commit(&mut self, session: &Session, steps: &[Step], parts: Vec<Part>) -> Result<(), OpError> {
         let base = Arc::clone(session.draft.base());
-        match transactor.commit(&base, namespace, by, vec![changeset]).await {
-            Ok(_) => return Ok(answer),
-            Err(CommitError::Conflict) if tries < TRIES => {
-                transactor.wait_for_revision(base.revision.next()).await
+        for Part { changeset, guards, steps: of } in parts {
+            let seen = guards.into_iter().collect();
+            let by = CommitContext { seen, ..CommitContext::person(self.who.actor()) };
+            let commit = self.transactor.commit(&base, self.namespace, by, vec![changeset]).await;
+            if matches!(commit, Err(CommitError::Conflict)) {
+                self.transactor.wait_for_revision(base.revision.next()).await;
             }
-            Err(CommitError::TooLarge) => return Err(size::too_large(answer.objects.len())),
-            Err(error) => return Err(error.into()),
+            commit?;
+            self.committed.add(steps.get(of).unwrap_or_default());
         }
+        Ok(())
+    }
+
+    /// Sets every object on the draft, in an order in which none is missed by another, and prunes.
+    async fn decide(&self, session: &Session) -> Result<Vec<Step>, OpError> {
+        let mut order: Vec<&Object> = self.objects.iter().collect();
+        order.sort_by_key(|object| object.rank());
+        let mut steps = Vec::new();
+        for object in order {
+            let answer = session.apply(object).await?;
+            steps.push(Step { id: object.id.clone(), answer, changes: session.draft.take() });
+        }
+        if let Some(labels) = &self.request.prune {
+            for id in prune::prunable(&session.fleet(), labels, &self.objects) {
+                if !self.request.dry_run {
+                    allowed(self.who, &format!("prune {id}"), id.needed_to_delete())?;
+                }
+                session.prune(&id).await?;
+                let changes: GuardedChangeset = session.draft.take();
+                steps.push(Step { answer: pruned(&id, self.namespace), id, changes });
+            }
+        }
+        Ok(steps)
+    }
+}
+
+fn pruned(id: &ObjectId, namespace: &Namespace) -> AppliedObject {
+    AppliedObject {
+        object: id.to_string(),
+        namespace: Some(namespace.to_string()),
+        outcome: ApplyOutcome::Pruned,
+        fields: Vec::new(),
+        rollout: None,
+        note: None,
     }
 }
 
@@ -97,40 +206,6 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
         objects.push(object);
     }
     Ok(objects)
-}
-
-/// Sets every object on the draft, in an order in which none is missed by another, and prunes; answers in the documents' order.
-async fn decide(
-    session: &Session,
-    objects: &[Object],
-    request: &ApplyRequest,
-    who: &Identity,
-) -> Result<Applied, OpError> {
-    let mut order: Vec<(usize, &Object)> = objects.iter().enumerate().collect();
-    order.sort_by_key(|(_, object)| object.rank());
-    let mut done: Vec<(usize, AppliedObject)> = Vec::new();
-    for (place, object) in order {
-        done.push((place, session.apply(object).await?));
-    }
-    done.sort_by_key(|(place, _)| *place);
-    let mut applied: Vec<AppliedObject> = done.into_iter().map(|(_, object)| object).collect();
-    if let Some(labels) = &request.prune {
-        for id in prune::prunable(&session.fleet(), labels, objects) {
-            if !request.dry_run {
-                allowed(who, &format!("prune {id}"), id.needed_to_delete())?;
-            }
-            session.prune(&id).await?;
-            applied.push(AppliedObject {
-                object: id.to_string(),
-                namespace: Some(session.namespace.to_string()),
-                outcome: ApplyOutcome::Pruned,
-                fields: Vec::new(),
-                rollout: None,
-                note: None,
-            });
-        }
-    }
-    Ok(Applied { objects: applied, dry_run: request.dry_run })
 }
 
 fn allowed(who: &Identity, what: &str, needed: RequiredAccess) -> Result<(), OpError> {

@@ -12,11 +12,13 @@ use bellwether_core::records::key::Record;
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::rollout::VersionJudgement;
 use bellwether_core::rollout::operations;
 use bellwether_core::rollout::operations::OperationRefusal;
 use bellwether_core::rollout::request_effect::{RequestEffect, effect};
 use bellwether_core::trial::plan::{PlanInput, fingerprint};
 use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
@@ -208,7 +210,9 @@ pub async fn act(
                     return Err(ran(&entity, &verb));
                 }
                 RolloutVerb::Undo => {
-                    (operations::undo(&entity, &progress, intent)?, "rollout.undo_requested")
+                    let undone = operations::undo(&entity, &progress, intent);
+                    let undone = undone.map_err(|refusal| not_undone(fleet, name, &refusal))?;
+                    (undone, "rollout.undo_requested")
                 }
                 RolloutVerb::Retry(version) => (
                     operations::retry(&entity, &progress, version.clone(), intent)?,
@@ -229,6 +233,29 @@ fn not_paused(fleet: &Fleet, progress: &Progress, name: &EntityName, refusal: &O
         format!("it is {state}{}", lift.unwrap_or_default())
     });
     OpError::Refused { reason: refusal.to_string(), hint }
+}
+
+/// The refusal to undo; when all targets are on last known good, with the command that starts the version before it.
+fn not_undone(fleet: &Fleet, name: &EntityName, refusal: &OperationRefusal) -> OpError {
+    let reason = refusal.to_string();
+    let OperationRefusal::NothingToUndo { version } = refusal else {
+        return OpError::Refused { reason, hint: None };
+    };
+    let before = good_before(fleet, name, version);
+    let hint =
+        before.map(|before| format!("{before} was good before it: bellwether rollout start {name} {before}"));
+    OpError::Refused { reason, hint }
+}
+
+/// The version that was last known good before `version`, and is not known bad since.
+fn good_before(fleet: &Fleet, name: &EntityName, version: &Version) -> Option<Version> {
+    let bad = fleet.progresses.get(name).map(|kept| &kept.value.bad);
+    let is_bad = |version: &Version| bad.is_some_and(|bad| bad.iter().any(|bad| bad.version == *version));
+    let (first, last) = (RolloutNumber::ZERO, RolloutNumber::new(u64::MAX));
+    let rollouts =
+        fleet.rollouts.range((name.clone(), first)..=(name.clone(), last)).map(|(_, kept)| &kept.value);
+    let good = rollouts.filter(|rollout| matches!(rollout.judgement, VersionJudgement::Good { .. }));
+    good.map(|rollout| rollout.version.clone()).filter(|other| other != version && !is_bad(other)).last()
 }
 
 /// Whether the entity's request differs from the one before.

@@ -4,11 +4,13 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
 use bellwether_api::v1::access::{NewJoinToken, NewToken};
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
+use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::token::{JoinToken, Token};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Span;
+use bellwether_core::world::World;
 
 use super::{OpError, event};
 use crate::pki::Pki;
@@ -88,7 +90,7 @@ pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Resul
 /// Creates a join token and returns its secret, which cannot be read again.
 ///
 /// # Errors
-/// [`OpError::Invalid`] for a lifetime over an hour, or an invalid name.
+/// [`OpError::Invalid`] for a lifetime over an hour, or an invalid name; [`OpError::Refused`] for the name of a node that is up.
 pub async fn create_join(
     transactor: &Transactor,
     pki: &Pki,
@@ -104,7 +106,10 @@ pub async fn create_join(
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
-        .change(&token_namespace()?, actor, |_, _, now| {
+        .change(&token_namespace()?, actor, |world, _, now| {
+            if let Some(node) = &node {
+                refuse_if_up(world, &namespace, node)?;
+            }
             let token = JoinToken {
                 secret_hash: secret_hash.clone(),
                 namespace: namespace.clone(),
@@ -120,6 +125,20 @@ pub async fn create_join(
         })
         .await?;
     Ok(secret)
+}
+
+/// Refuses a join token for a node that is up: no other machine can join under its name. One that is cut off can join again
+/// with its own key.
+fn refuse_if_up(world: &World, namespace: &Namespace, node: &NodeName) -> Result<(), OpError> {
+    let fleet = world.fleets.get(namespace);
+    let active = fleet.filter(|fleet| fleet.active_node(node).is_some());
+    let presence = active.and_then(|fleet| fleet.presences.get(node));
+    if presence.is_none_or(|presence| presence.value.contact != PresenceState::Up) {
+        return Ok(());
+    }
+    let reason = format!("create a join token for {node}: a node of this name is up");
+    let hint = format!("if another machine is to have the name: bellwether node decommission {node}");
+    Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
 /// Deletes a join token, given by the first characters of its hash.

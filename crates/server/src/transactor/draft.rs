@@ -19,7 +19,7 @@ pub struct Draft {
     state: Arc<Mutex<DraftState>>,
 }
 
-/// What a draft has come to: to be put back when the last operation turns out to change nothing.
+/// The world of a draft and the changes that were not taken yet: restored when the last operation turns out to change nothing.
 #[derive(Debug, Clone)]
 pub struct DraftState {
     world: Arc<World>,
@@ -47,25 +47,21 @@ impl Draft {
         Arc::clone(&self.state().world)
     }
 
-    /// All changes so far; one write for each record, the last one.
+    /// Takes the changes since the last call; one write for each record, the last one. The draft's world keeps them.
     #[must_use]
-    pub fn changeset(&self) -> Changeset {
-        self.state().changeset.clone()
+    pub fn take(&self) -> GuardedChangeset {
+        let mut state = self.state();
+        let guards = std::mem::take(&mut state.guards).into_iter().collect();
+        GuardedChangeset { changeset: std::mem::take(&mut state.changeset), guards }
     }
 
-    /// The records that the changes are guarded by.
-    #[must_use]
-    pub fn guards(&self) -> BTreeSet<AnyKey> {
-        self.state().guards.clone()
-    }
-
-    /// What it has come to.
+    /// The draft as it is, to be restored.
     #[must_use]
     pub fn save(&self) -> DraftState {
         self.state().clone()
     }
 
-    /// Forgets what was changed since `saved`.
+    /// Forgets the changes since `saved`.
     pub fn restore(&self, saved: DraftState) {
         *self.state() = saved;
     }
@@ -91,7 +87,7 @@ impl Draft {
         state.changeset.events.extend(changeset.events);
     }
 
-    /// How many events the changes have so far.
+    /// Number of events since the last [`Draft::take`].
     #[must_use]
     pub fn events(&self) -> usize {
         self.state().changeset.events.len()

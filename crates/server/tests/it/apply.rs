@@ -1,4 +1,4 @@
-//! Applying documents: all of them or none, as one transaction, by the rights and rules of single operations.
+//! Applying documents: all of them or none, in one transaction if it takes them, by the rights and rules of single operations.
 
 mod ended;
 mod round_trip;
@@ -301,47 +301,63 @@ async fn what_cannot_be_deleted_is_not_pruned_and_nothing_else_is_either() {
 }
 
 #[tokio::test]
-async fn what_no_transaction_takes_is_refused_with_the_number() {
+async fn what_one_transaction_does_not_take_is_applied_in_several() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let many =
         |count: usize| (0..count).map(|number| Document::Slot(slot(&format!("slot-{number}")))).collect();
-    let (code, detail) = problem(admin.apply("default", &request(many(64))).await);
-    assert_eq!(code, Code::Refused);
-    assert!(
-        detail.contains("64 objects") && detail.contains("129 operations") && detail.contains("128"),
-        "{detail}"
+    let dry = ApplyRequest { dry_run: true, ..request(many(64)) };
+    assert_eq!(
+        admin.apply("default", &dry).await.unwrap().transactions,
+        2,
+        "a slot takes 2 of 128 operations"
     );
     assert!(admin.documents("default").await.unwrap().items.is_empty());
-    let dry = ApplyRequest { dry_run: true, ..request(many(64)) };
-    assert_eq!(problem(admin.apply("default", &dry).await).0, Code::Refused);
-    apply(&admin, many(63)).await;
-    // What stays as it is takes no room.
-    let applied = apply(&admin, many(64)).await;
-    assert_eq!(applied.iter().filter(|(_, outcome)| *outcome == ApplyOutcome::Created).count(), 1);
-    let more = (0..200).map(|number| Document::Slot(slot(&format!("slot-{number}"))));
-    let more: Vec<Document> = more.collect();
-    for chunk in [64..127, 127..190, 190..200] {
-        apply(&admin, more[chunk].to_vec()).await;
-    }
-    let mut last = more.clone();
-    last.push(Document::Slot(slot("last")));
-    assert_eq!(
-        apply(&admin, last).await.last().unwrap().1,
-        ApplyOutcome::Created,
-        "200 unchanged ones are no obstacle"
-    );
-
-    let large = |name: usize| {
-        let params = Params::from([("text".to_owned(), json!("x".repeat(60_000)))]);
-        Document::Profile(ProfileDocument {
-            name: format!("large-{name}"),
-            params,
-            ..ProfileDocument::default()
-        })
+    assert_eq!(admin.apply("default", &request(many(63))).await.unwrap().transactions, 1);
+    let applied = admin.apply("default", &request(many(64))).await.unwrap();
+    let created = |applied: &Applied| {
+        outcomes(applied).iter().filter(|(_, outcome)| *outcome == ApplyOutcome::Created).count()
     };
-    let (code, detail) = problem(admin.apply("default", &request((0..18).map(large).collect())).await);
-    assert_eq!(code, Code::TooLarge, "{detail}");
+    assert_eq!((applied.transactions, created(&applied)), (1, 1), "what stays as it is takes no room");
+    let applied = admin.apply("default", &request(many(200))).await.unwrap();
+    assert_eq!((applied.transactions, created(&applied)), (3, 136));
+    let applied = admin.apply("default", &request(many(200))).await.unwrap();
+    assert_eq!((applied.transactions, created(&applied)), (0, 0));
+
+    // All or nothing, as far as it can be known before: the last object cannot be set.
+    let mut wrong: Vec<Document> =
+        (0..80).map(|name| Document::Slot(slot(&format!("other-{name}")))).collect();
+    wrong.push(document(EntityDocument { profile: Some("missing".to_owned()), ..entity("web") }));
+    assert!(admin.apply("default", &request(wrong)).await.is_err());
+    assert_eq!(admin.documents("default").await.unwrap().items.len(), 200);
+}
+
+fn large(name: usize) -> Document {
+    let params = Params::from([("text".to_owned(), json!("x".repeat(60_000)))]);
+    Document::Profile(ProfileDocument { name: format!("large-{name}"), params, ..ProfileDocument::default() })
+}
+
+#[tokio::test]
+async fn more_than_three_megabytes_are_applied_exported_and_applied_elsewhere() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let mut documents: Vec<Document> = (0..58).map(large).collect();
+    documents.extend(one_of_each());
+    let applied = admin.apply("default", &request(documents)).await.unwrap();
+    assert!(applied.transactions >= 4, "{}", applied.transactions);
+    assert!(applied.objects.iter().all(|object| object.outcome == ApplyOutcome::Created));
+    assert_eq!(applied.objects.first().unwrap().object, "profile/large-0", "in the documents' order");
+    let exported = admin.documents("default").await.unwrap().items;
+    assert!(serde_json::to_vec(&exported).unwrap().len() > 3_000_000);
+    let again = admin.apply("default", &request(exported.clone())).await.unwrap();
+    assert_eq!(again.transactions, 0);
+    assert!(again.objects.iter().all(|object| object.outcome == ApplyOutcome::Unchanged));
+    let other = Installation::new().await;
+    other.admin().apply("default", &request(exported.clone())).await.unwrap();
+    assert_eq!(other.admin().documents("default").await.unwrap().items, exported);
+    let beyond = request((0..300).map(large).collect());
+    let (code, detail) = problem(admin.apply("default", &beyond).await);
+    assert!(code == Code::TooLarge && detail.contains("16777216"), "{detail}");
 }
 
 #[tokio::test]

@@ -264,3 +264,27 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
 }
+
+/// Outside a rollout, too, the reason names the freeze.
+#[tokio::test]
+async fn a_node_that_joins_during_a_freeze_waits_and_why_names_the_freeze() {
+    let installation = Installation::patient().await;
+    let admin = installation.admin();
+    fleet(&installation, 1, policy("1", "0s")).await;
+    until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
+    let spec =
+        FreezeSpec { entity: Some("web".to_owned()), reason: "audit".to_owned(), ..FreezeSpec::default() };
+    admin.set_freeze(Some("default"), "quiet", &spec).await.unwrap();
+    let late = installation.node("web-02").await;
+    late.client.report("default", &late.empty_report()).await.unwrap();
+    let looking = async {
+        loop {
+            late.client.sync("default", "web-02", (0, None), Duration::from_millis(50)).await.unwrap();
+            let why = admin.why("default", "target/web/web-02").await.unwrap().lines.join("\n");
+            if why.contains("frozen by quiet") && why.contains("freeze off quiet") {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), looking).await.expect("why names the freeze");
+}

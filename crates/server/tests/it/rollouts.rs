@@ -1,12 +1,15 @@
 //! The whole control plane: nodes that report over TLS, and rollouts that follow.
 
+use bellwether_api::client::{CallError, Client};
+use bellwether_api::problem::Code;
+use bellwether_api::v1::access::NewJoinToken;
 use bellwether_api::v1::evidence::Evidence;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::report::TargetHealth;
-use bellwether_api::v1::rollout::RolloutState;
+use bellwether_api::v1::rollout::{RolloutOperation, RolloutState};
 use std::time::Duration;
 
-use crate::harness::{Installation, policy, set_entity, until, version};
+use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
 
 #[tokio::test]
 async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
@@ -136,4 +139,84 @@ async fn a_request_that_does_not_start_at_once_is_answered_with_what_happens_ins
         dropped,
         ["the queued request for v3 was replaced by v4", "the queued request for v4 was replaced by v1"]
     );
+}
+
+/// Rolls `version` out to the only node.
+async fn rolled_out(admin: &Client, node: &Node, text: &str) -> u64 {
+    admin.start_rollout("default", "web", &version(text)).await.unwrap();
+    let number = node.assigned(text).await;
+    node.runs(text, number, TargetHealth::Healthy).await;
+    until(admin, |view| view.progress.last_known_good.as_deref() == Some(text)).await;
+    number
+}
+
+#[tokio::test]
+async fn an_undo_of_a_good_version_is_refused_with_the_good_one_before() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    set_entity(&admin, policy("1", "0s")).await;
+    let undo = async || match admin
+        .act_on_rollout("default", "web", "undo", &RolloutOperation::default())
+        .await
+        .unwrap_err()
+    {
+        CallError::Problem(problem) => (problem.detail, problem.hint),
+        other => panic!("not a problem: {other}"),
+    };
+    rolled_out(&admin, &node, "v1").await;
+    let (detail, hint) = undo().await;
+    assert!(detail.contains("every target runs v1") && hint.is_none(), "{detail} {hint:?}");
+    rolled_out(&admin, &node, "v2").await;
+    let (detail, hint) = undo().await;
+    assert!(detail.contains("every target runs v2"), "{detail}");
+    assert_eq!(hint.unwrap(), "v1 was good before it: bellwether rollout start web v1");
+}
+
+#[tokio::test]
+async fn failures_after_a_success_are_counted_in_the_summary_also_between_two_of_them() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    set_entity(&admin, policy("1", "0s")).await;
+    let number = rolled_out(&admin, &node, "v1").await;
+    let counted = async || admin.overview("default").await.unwrap().entities[0].late_failures;
+    assert_eq!(counted().await, 0);
+    let evidence = || Evidence { summary: "exit code 1".to_owned(), ..Evidence::default() };
+    let mut after = 0;
+    for (health, kind) in [
+        (TargetHealth::Failing { evidence: evidence() }, "target.late_failure"),
+        (TargetHealth::Healthy, "target.recovered"),
+        (TargetHealth::Failing { evidence: evidence() }, "target.late_failure"),
+    ] {
+        node.runs("v1", number, health).await;
+        while !admin
+            .events("default", Some(after), 1_000, Duration::from_secs(10))
+            .await
+            .unwrap()
+            .items
+            .iter()
+            .inspect(|event| after = event.seq)
+            .any(|event| event.kind == kind)
+        {}
+    }
+    assert_eq!(counted().await, 2);
+}
+
+#[tokio::test]
+async fn a_join_token_for_a_node_that_is_up_is_refused() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.sync("default", "web-1", (0, None), Duration::from_millis(50)).await.unwrap();
+    let token = |node: &str| NewJoinToken { namespace: None, node: Some(node.to_owned()), expires_in: None };
+    let up = async || admin.node("default", "web-1").await.unwrap().presence.state == "up";
+    while !up().await {
+        node.client.sync("default", "web-1", (0, None), Duration::from_millis(50)).await.unwrap();
+    }
+    let (code, detail) = problem(admin.create_join_token(&token("web-1")).await);
+    assert!(code == Code::Refused && detail.contains("a node of this name is up"), "{detail}");
+    admin.create_join_token(&token("web-2")).await.unwrap();
+    admin.decommission_node("default", "web-1", "").await.unwrap();
+    admin.create_join_token(&token("web-1")).await.unwrap();
 }

@@ -3,11 +3,13 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use bellwether_api::v1::apply::MAX_APPLY_BYTES;
+
 use crate::args::FileFlags;
 use crate::exit::Failure;
 
 /// Largest file, in bytes: what a server takes in one call.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = MAX_APPLY_BYTES as u64;
 
 /// Endings of the files that are read from a directory.
 const ENDINGS: [&str; 3] = ["toml", "yaml", "yml"];

@@ -1,5 +1,6 @@
 //! Applies requests of people, each once, in the order abort, version, resume, pause.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 
 use super::draft::RolloutDraft;
@@ -7,15 +8,17 @@ use super::pass::Pass;
 use crate::records::entity::{Entity, RequestKind, VersionRequest};
 use crate::records::freeze::Freeze;
 use crate::records::rollout::{Direction, Rollout, RolloutPause, RolloutState, VersionJudgement};
+use crate::rollout::board::Board;
 use crate::rollout::board::phase::TargetPhase;
 use crate::rollout::request_effect::{RequestEffect, effect};
+use crate::words::version::Version;
 
 /// Applies what people requested; returns whether that changed anything.
 pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
     let mut draft = pass.draft();
     let entity = pass.board.entity();
     apply_abort(&mut draft, entity);
-    apply_request(&mut draft, entity);
+    apply_request(&mut draft, entity, &pass.board);
     apply_approval(&mut draft, entity);
     let tally = pass.board.tree().tally();
     apply_resume(&mut draft, entity, tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent));
@@ -42,14 +45,14 @@ fn apply_abort(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
+fn apply_request(draft: &mut RolloutDraft, entity: &Entity, board: &Board) {
     let Some(wanted) = &entity.wanted else { return };
     if wanted.request <= draft.progress.handled {
         return;
     }
     draft.change_progress(|progress| progress.target = Some(wanted.version.clone()));
     let Some(rollout) = draft.rollout.clone() else {
-        begin(draft, wanted, entity);
+        begin(draft, wanted, board);
         return;
     };
     match effect(&draft.progress, wanted, entity.policy.supersede, &rollout) {
@@ -68,20 +71,36 @@ fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
             let by = draft.progress.last.next();
             let cause = wanted.annotation.describe(&format!("{} requested", wanted.version));
             draft.turn_to(RolloutState::Superseded { by }, cause);
-            begin(draft, wanted, entity);
+            begin(draft, wanted, board);
         }
     }
 }
 
-fn begin(draft: &mut RolloutDraft, wanted: &VersionRequest, entity: &Entity) {
+fn begin(draft: &mut RolloutDraft, wanted: &VersionRequest, board: &Board) {
     if let Some(bad) = draft.progress.bad(&wanted.version).filter(|_| wanted.how != RequestKind::Retry) {
         let cause =
             format!("{} became known bad in the meantime: {}; use 'rollout retry'", bad.version, bad.reason);
         draft.tell_refused(wanted, cause);
         done(draft, wanted);
     } else {
-        draft.start(wanted, entity.policy.clone());
+        let good = draft.progress.last_known_good.clone();
+        let from = match wanted.how {
+            RequestKind::Undo => left_on(board, good.as_ref()).or(good),
+            RequestKind::Start | RequestKind::Retry => good,
+        };
+        draft.start(wanted, board.entity().policy.clone(), from);
     }
+}
+
+/// The version, other than last known good, that most targets are assigned: what an undo rolls back from.
+fn left_on(board: &Board, good: Option<&Version>) -> Option<Version> {
+    let mut targets: BTreeMap<&Version, u64> = BTreeMap::new();
+    for member in board.tree().iter().filter(|member| member.observation.is_some()) {
+        if let Some(state) = member.state.as_ref().filter(|state| Some(&state.version) != good) {
+            *targets.entry(&state.version).or_default() += 1;
+        }
+    }
+    targets.into_iter().max_by_key(|(_, count)| *count).map(|(version, _)| version.clone())
 }
 
 fn done(draft: &mut RolloutDraft, wanted: &VersionRequest) {

@@ -16,6 +16,7 @@ use crate::records::rollout::{
 use crate::rollout::board::Board;
 use crate::words::name::EntityName;
 use crate::words::time::Timestamp;
+use crate::words::version::Version;
 
 /// Progress and the rollout in progress, while they are being changed.
 pub(super) struct RolloutDraft {
@@ -124,10 +125,9 @@ impl RolloutDraft {
     }
 
     /// Starts the rollout of a request; an undo rolls back from its start.
-    pub(super) fn start(&mut self, wanted: &VersionRequest, policy: Policy) {
+    pub(super) fn start(&mut self, wanted: &VersionRequest, policy: Policy, from: Option<Version>) {
         let number = self.progress.last.next();
-        let known_good = self.progress.last_known_good.clone();
-        let is_good = known_good.as_ref() == Some(&wanted.version);
+        let is_good = self.progress.last_known_good.as_ref() == Some(&wanted.version);
         let undo = wanted.how == RequestKind::Undo && is_good;
         let cause = match (wanted.how, wanted.annotation.reason.is_empty()) {
             (how, true) => format!("{how} of {} by {}", wanted.version, wanted.annotation.by),
@@ -144,7 +144,7 @@ impl RolloutDraft {
             number,
             request: wanted.request,
             version: wanted.version.clone(),
-            from: known_good,
+            from,
             how: wanted.how,
             by: wanted.annotation.by.clone(),
             reason: wanted.annotation.reason.clone(),

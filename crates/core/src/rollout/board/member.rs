@@ -150,7 +150,7 @@ fn coming(
         (_, Some(state)) => match &state.outcome {
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
             AssignmentOutcome::Failed { .. }
-                if matches!(phase, TargetPhase::Failed | TargetPhase::FailedAsBefore) =>
+                if matches!(phase, TargetPhase::Failed | TargetPhase::FailedAsBefore | TargetPhase::Rest) =>
             {
                 success(frame, observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::Success)
             }

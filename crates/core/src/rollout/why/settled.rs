@@ -69,7 +69,9 @@ impl Deviation {
 
     fn of_assigned(observation: &Observation, state: &TargetState, desired: &Version) -> Option<Self> {
         match &state.outcome {
-            AssignmentOutcome::Failed { .. } => Some(Self::Failed),
+            AssignmentOutcome::Failed { .. } if !is_mended(observation, state) => Some(Self::Failed),
+            AssignmentOutcome::Failed { .. } if state.version != *desired => Some(Self::Left),
+            AssignmentOutcome::Failed { .. } => None,
             AssignmentOutcome::Unreachable { .. } => Some(Self::Unreachable),
             AssignmentOutcome::InFlight => Some(Self::InFlight),
             AssignmentOutcome::Succeeded { .. } if drifted(observation, state).is_some() => {
@@ -136,6 +138,33 @@ pub(super) fn why_succeeded(
             format!("on {version}, left there: the rollout of {desired} ended before its update")
         }
         None => format!("on {version}, nothing to do"),
+    }
+}
+
+/// Whether a target that had failed is healthy on its version.
+fn is_mended(observation: &Observation, state: &TargetState) -> bool {
+    observation.answering == state.assignment && is_well(observation, &state.version)
+}
+
+/// The reason of a target that failed on its version: the failure, unless it is over.
+pub(super) fn why_failed(
+    observation: Option<&Observation>,
+    state: &TargetState,
+    failure: &str,
+    now: Timestamp,
+) -> String {
+    let version = &state.version;
+    let mended = observation.filter(|observation| is_mended(observation, state));
+    match mended.and_then(|observation| observation.healthy_since) {
+        Some(since) => {
+            let healthy = now.since(since.max(state.assigned_at)).brief();
+            format!("on {version}, healthy for {healthy} after it had failed: {failure}")
+        }
+        None => {
+            let before = state.failing_before.as_ref().filter(|before| *before != version);
+            let before = before.map(|before| format!("; it was failing on {before} before"));
+            format!("failed on {version}: {failure}{}", before.unwrap_or_default())
+        }
     }
 }
 

@@ -6,13 +6,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::settled::{Deviation, all_run, desired, failures};
-use super::why;
+use super::{WhyTime, why};
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED, PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
-use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
 /// Most targets that are named with their reasons.
@@ -32,17 +31,17 @@ const KINDS: [(&str, PhaseSet); 6] = [
 /// their reasons: those that a rollout in progress has not finished with, or else those that are not as desired. Others
 /// are counted. Costs time in proportion to all targets while no rollout is in progress.
 #[must_use]
-pub fn why_targets(board: &Board, last: Option<&Rollout>, now: Timestamp) -> Vec<String> {
-    let mut lines = failures(&board.entity().name, last, now);
+pub fn why_targets(board: &Board, last: Option<&Rollout>, time: WhyTime) -> Vec<String> {
+    let mut lines = failures(&board.entity().name, last, time.now);
     lines.extend(match desired(board) {
-        Some(version) => deviating(board, version, now),
-        None => unfinished(board, now),
+        Some(version) => deviating(board, version, time),
+        None => unfinished(board, time),
     });
     lines
 }
 
 /// The targets that are not on the version, or not healthy; or that there is none.
-fn deviating(board: &Board, version: &Version, now: Timestamp) -> Vec<String> {
+fn deviating(board: &Board, version: &Version, time: WhyTime) -> Vec<String> {
     let mut found: BTreeMap<Deviation, Vec<&BoardMember>> = BTreeMap::new();
     for member in board.tree().iter() {
         if let Some(deviation) = Deviation::of(member, version) {
@@ -52,7 +51,7 @@ fn deviating(board: &Board, version: &Version, now: Timestamp) -> Vec<String> {
     let (mut lines, mut others) = (Vec::new(), Vec::new());
     for (deviation, members) in &found {
         let room = NAMED.saturating_sub(lines.len());
-        lines.extend(members.iter().take(room).map(|member| why(board, &member.name, now)));
+        lines.extend(members.iter().take(room).map(|member| why(board, &member.name, time)));
         let rest = members.len().saturating_sub(room);
         if rest > 0 {
             others.push(format!("{rest} {}", deviation.kind()));
@@ -68,13 +67,13 @@ fn deviating(board: &Board, version: &Version, now: Timestamp) -> Vec<String> {
 }
 
 /// The targets that a rollout in progress has not finished with.
-fn unfinished(board: &Board, now: Timestamp) -> Vec<String> {
+fn unfinished(board: &Board, time: WhyTime) -> Vec<String> {
     let (mut lines, mut others) = (Vec::new(), BTreeMap::new());
     for (place, (kind, phases)) in KINDS.iter().enumerate() {
         let before = lines.len();
         if before < NAMED {
             board.tree().walk(&WalkFilter::all(*phases), &mut |member| {
-                lines.push(why(board, &member.name, now));
+                lines.push(why(board, &member.name, time));
                 lines.len() < NAMED
             });
         }

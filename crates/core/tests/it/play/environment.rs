@@ -125,7 +125,7 @@ pub(super) fn expect_asked(world: &World, rest: &str) -> Step {
 
 /// Checks a text, or a target's name, against the list of targets that need attention.
 pub(super) fn expect_listed(world: &World, line: &str) -> Result<(), String> {
-    let listed = why_targets(&world.board, world.newest(), world.now).join("\n");
+    let listed = why_targets(&world.board, world.newest(), world.why_time()).join("\n");
     let as_expected = match line.split_once(' ') {
         Some(("listed", text)) => listed.contains(text),
         Some((_, target)) => !listed.contains(&format!("{target}: ")),

@@ -41,7 +41,7 @@ pub(super) fn entities(routes: Routes) -> Routes {
                 Post,
                 paths::APPLY,
                 RequiredAccess::Read,
-                "Apply documents in one transaction; each needs the right of its own operation, a dry run none",
+                "Apply documents, in one transaction if it takes them; each needs the right of its own operation, a dry run none",
             ),
             apply::apply,
         )

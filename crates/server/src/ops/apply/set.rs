@@ -1,6 +1,5 @@
 //! One apply on its draft: sets objects by their own operations, gives them their labels, and deletes what is pruned.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use bellwether_api::shape::ShapeError;
@@ -16,7 +15,6 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution;
-use bellwether_store::MAX_OPS;
 
 use super::object::{Object, ObjectId};
 use super::version;
@@ -26,10 +24,7 @@ use crate::ops::scope::{ProfileScope, SlotScope};
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
-/// What a transaction compares besides records: the numbering of events, and whether its server leads.
-const OTHER_COMPARES: usize = 2;
-
-/// An apply under way.
+/// One attempt of an apply.
 pub(super) struct Session {
     transactor: Transactor,
     pub(super) draft: Draft,
@@ -59,18 +54,9 @@ impl Session {
         self.draft.world().fleets.get(&self.namespace).cloned().unwrap_or_default()
     }
 
-    /// What is to be committed, and what must not have changed meanwhile: what the changes are guarded by, and the objects that
-    /// stay as they are, if there is room for comparing them. Without it the answer calls an object unchanged that somebody else may just have changed;
-    /// what is written does not depend on it.
-    pub(super) fn changes(&self) -> (Changeset, Vec<AnyKey>) {
-        let changeset = self.draft.changeset();
-        let unchanged = self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let written: BTreeSet<AnyKey> = changeset.writes.iter().map(Write::key).collect();
-        let mut guards: Vec<AnyKey> = self.draft.guards().difference(&written).cloned().collect();
-        if changeset.writes.len() + guards.len() + unchanged.len() + OTHER_COMPARES <= MAX_OPS {
-            guards.extend(unchanged);
-        }
-        (changeset, guards)
+    /// The objects that stay as they are.
+    pub(super) fn unchanged(&self) -> Vec<AnyKey> {
+        self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets one object, unless it is as it is to be.
@@ -249,6 +235,7 @@ fn in_object(object: &Object, error: OpError) -> OpError {
         | OpError::JoinToken(_)
         | OpError::Pki(_)
         | OpError::Random(_)
+        | OpError::Interrupted { .. }
         | OpError::Commit(_)) => other,
     }
 }
