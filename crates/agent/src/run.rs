@@ -237,6 +237,7 @@ impl Agent {
             contact: contact.subscribe(),
             config: self.config_state,
             snapshot: discovery.snapshot.subscribe(),
+            unwritable: watch::Sender::new(None),
         };
         let local = LocalApi {
             reload: self.reload,

@@ -128,6 +128,7 @@ impl EntityTask {
         written.map_err(|error| error.to_string())?;
         self.kept = Some(self.entry.clone());
         self.ledger_failed = false;
+        self.context.board.send_if_modified(|board| board.unrecorded.remove(&self.name).is_some());
         match (before.is_some_and(|before| before.run.is_some()), self.entry.run.is_some()) {
             (_, true) => fail::pass(FailPoint::RunStored),
             (true, false) => fail::pass(FailPoint::EndStored),

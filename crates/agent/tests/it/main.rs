@@ -19,6 +19,7 @@ mod logs;
 mod needs;
 mod prometheus;
 mod provision;
+mod refusals;
 mod restart;
 mod runners;
 mod service;

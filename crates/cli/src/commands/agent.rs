@@ -9,7 +9,7 @@ use bellwether_agent::join::{JoinError, JoinRequest, join};
 use bellwether_agent::local::client::{self, LocalError};
 use bellwether_agent::reload::ConfigSource;
 use bellwether_agent::run::RunError;
-use bellwether_agent::status::{AgentStatus, StatusError};
+use bellwether_agent::status::{AgentStatus, CurrentStatus, StatusError};
 use bellwether_api::client::secret::Secret;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -21,7 +21,7 @@ use crate::args::{AgentVerb, Global};
 use crate::context::read;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
-use crate::show::time::date;
+use crate::show::time::{ago, date};
 use crate::show::{Show, table};
 
 /// How often to ask whether a new configuration is in force.
@@ -76,7 +76,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
             live(config).await
         }
         AgentVerb::Reload { agent, timeout } => reload(global, &agent.data_dir, timeout).await,
-        AgentVerb::Status { agent } => status(global, &agent.data_dir),
+        AgentVerb::Status { agent } => status(global, &agent.data_dir).await,
     }
 }
 
@@ -177,20 +177,31 @@ fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     texts.iter().map(split).collect()
 }
 
-fn status(global: &Global, data_dir: &Path) -> CommandResult {
-    let status = bellwether_agent::status::read(data_dir).map_err(|error| {
+async fn status(global: &Global, data_dir: &Path) -> CommandResult {
+    let current = bellwether_agent::status::current(data_dir).await.map_err(|error| {
         let fault = match error {
             StatusError::None { .. } => LocalFault::Missing,
             StatusError::File { .. } => LocalFault::DataDirectory,
         };
         Failure::local(fault, error.to_string())
     })?;
-    let show = Show::new(global);
-    show.data(&status, || vec![status.node.clone()], |_| sheet(&status))?;
+    let stored = match &current {
+        CurrentStatus::Live(_) => None,
+        CurrentStatus::Stored(status) => Some(stored(status)),
+    };
+    let status = current.into_inner();
+    Show::new(global).data(&status, || vec![status.node.clone()], |_| sheet(&status, stored.as_deref()))?;
     Ok(if status.alive { Exit::Yes } else { Exit::No })
 }
 
-fn sheet(status: &AgentStatus) -> String {
+/// That a status is only what an agent wrote last, and how old that is.
+fn stored(status: &AgentStatus) -> String {
+    let why = if status.alive { "the agent does not answer" } else { "no agent is running" };
+    let age = ago(Clock::system().now().as_millis(), status.written_at_ms);
+    format!("written {age} ago, on {}; it may have changed since: {why}", date(status.written_at_ms))
+}
+
+fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
     let alive = if status.alive { "running" } else { "not running" };
     let contact = match (&status.problem, status.connected_since_ms, status.last_contact_ms) {
         (None, Some(since), _) => format!("connected since {}", date(since)),
@@ -204,6 +215,8 @@ fn sheet(status: &AgentStatus) -> String {
         format!("server    {} ({contact})", status.server),
         format!("order     generation {}, term {}", status.generation, status.term),
     ];
+    lines.extend(stored.map(|stored| format!("as of     {stored}")));
+    lines.extend(status.unwritable.iter().map(|reason| format!("disk      cannot {reason}")));
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
     lines.extend(provision.map(|provision| format!("set up    {}: {}", provision.state, provision.reason)));
     let misread = status.misread.iter();

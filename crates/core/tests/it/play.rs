@@ -14,6 +14,7 @@
 //! when web-1 still says v2                runs v2, but the report answers an older assignment
 //! when web-1 swaps to v2                  runs v2, and its checks noticed nothing
 //! when web-1 is suspect | unreachable | never | up | held: text | released
+//! when web-1 refuses orders: text | accepts orders
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when targets in flight comply           each of them runs its assigned version
 //! when the servers are away for 10m           and allow 20 s to reconnect
@@ -224,20 +225,8 @@ impl Stage {
             ["fails"] => world.fails(name, 1, text),
             ["fails", "twice"] => world.fails(name, 2, text),
             ["fails", "thrice"] => world.fails(name, 3, text),
-            ["waits"] => {
-                let answering = world.assignment(name);
-                world.change(name, |observation| {
-                    observation.answering = answering;
-                    observation.activity = TargetActivity::Waiting { reason: text.into() };
-                });
-            }
-            ["applies"] => {
-                let answering = world.assignment(name);
-                world.change(name, |observation| {
-                    observation.answering = answering;
-                    observation.activity = TargetActivity::Applying { attempt: 1 };
-                });
-            }
+            ["waits"] => world.answers(name, TargetActivity::Waiting { reason: text.into() }),
+            ["applies"] => world.answers(name, TargetActivity::Applying { attempt: 1 }),
             ["checks", "fail"] => {
                 let answering = world.assignment(name);
                 world.change(name, |observation| {
@@ -261,6 +250,10 @@ impl Stage {
             ["is", "up"] => world.change(name, |observation| observation.contact = PresenceState::Up),
             ["is", "held"] => world.change(name, |observation| observation.held = Some(text.into())),
             ["is", "released"] => world.change(name, |observation| observation.held = None),
+            ["refuses", "orders"] => {
+                world.change(name, |observation| observation.refuses = Some(text.into()))
+            }
+            ["accepts", "orders"] => world.change(name, |observation| observation.refuses = None),
             ["joins", "on", running] => self.join(name, running),
             ["joins", "unchecked", "on", running] => {
                 self.join(name, running);

@@ -72,6 +72,7 @@ plays! {
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
     a_target_that_left_and_came_back_answers_nothing_old
+    a_target_that_refuses_its_orders_condemns_nothing
     a_window_over_the_night_clocks_change_keeps_its_hours
     abort_ends_what_waits_behind_as_well
     abort_leaves_everything_as_it_is

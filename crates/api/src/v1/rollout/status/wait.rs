@@ -167,11 +167,19 @@ pub enum RolloutPause {
     },
     /// More targets are unreachable than the policy tolerates.
     TooManyUnreachable {
-        /// The number of unreachable targets.
+        /// The number of unreachable targets, with those that do not accept their orders.
         unreachable: u64,
+        /// How many of them are in contact, but do not accept their orders.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        refusing: u64,
         /// The number of unreachable targets that the policy tolerates.
         tolerated: u64,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl From<&core::RolloutWait> for RolloutWait {
@@ -258,8 +266,12 @@ impl From<&core::RolloutPause> for RolloutPause {
             core::RolloutPause::NothingToRollBackTo { failed, tolerated } => {
                 Self::NoKnownGood { failed: *failed, tolerated: *tolerated }
             }
-            core::RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
-                Self::TooManyUnreachable { unreachable: *unreachable, tolerated: *tolerated }
+            core::RolloutPause::TooManyUnreachable { unreachable, refusing, tolerated } => {
+                Self::TooManyUnreachable {
+                    unreachable: *unreachable,
+                    refusing: *refusing,
+                    tolerated: *tolerated,
+                }
             }
         }
     }
@@ -283,8 +295,8 @@ impl TryFrom<RolloutPause> for core::RolloutPause {
             RolloutPause::NoKnownGood { failed, tolerated } => {
                 Self::NothingToRollBackTo { failed, tolerated }
             }
-            RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
-                Self::TooManyUnreachable { unreachable, tolerated }
+            RolloutPause::TooManyUnreachable { unreachable, refusing, tolerated } => {
+                Self::TooManyUnreachable { unreachable, refusing, tolerated }
             }
         })
     }
