@@ -10,6 +10,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::watch;
 
+use crate::apply::former::ProcessOwner;
 use crate::apply::log_store;
 use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
@@ -270,6 +271,7 @@ impl Agent {
             ledger: ledger.clone(),
             check_store: check_store.clone(),
             logs,
+            owner: ProcessOwner::new(&config.data_dir, Some(ledger.id().clone())),
             on_exit: config.services_on_exit,
             steps,
             clock: clock.clone(),

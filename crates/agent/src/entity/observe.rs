@@ -151,6 +151,7 @@ impl EntityTask {
                 if self.revalidation_failure.is_none() {
                     // No run failed: the checks did, or the process ended.
                     self.failed.validate = None;
+                    self.ended = self.process.as_ref().and_then(SupervisedProcess::ended);
                 }
                 self.entry.memory.relapsed(evidence.clone(), lasted, now, seed);
             }

@@ -181,7 +181,12 @@ impl EntityTask {
         self.entry.process = None;
         let Some(supervised) = &recipe.process else { return StepEnd::This(StepOutcome::Done) };
         self.checks = None;
-        match SupervisedProcess::start(&supervised.command, facts, &self.service_log(), &self.context.tasks) {
+        if let Err(reason) = self.end_former(supervised.stop_timeout.to_duration()).await {
+            let summary = format!("process: cannot {reason}");
+            return StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
+        }
+        let (owner, tasks) = (&self.context.owner, &self.context.tasks);
+        match SupervisedProcess::start(&supervised.command, facts, owner, &self.service_log(), tasks) {
             Ok(process) => {
                 fail::pass(FailPoint::ProcessStarted);
                 self.entry.process = Some(process.mark().clone());
@@ -194,6 +199,19 @@ impl EntityTask {
                 StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }))
             }
         }
+    }
+
+    /// Ends what a former agent, whose ledger was lost, left running for this entity; once in this agent's life.
+    async fn end_former(&mut self, grace: Duration) -> Result<(), String> {
+        if self.former_ended {
+            return Ok(());
+        }
+        let count = self.context.owner.end_former(&self.name, grace, &self.context.tasks).await?;
+        if count > 0 {
+            tracing::warn!(entity = %self.name, count, "ended processes that a former agent, whose ledger was lost, left running");
+        }
+        self.former_ended = true;
+        Ok(())
     }
 
     /// Validates, until there is a verdict or the version is no longer assigned.

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
+use crate::apply::former::ProcessOwner;
 use crate::apply::log::RunOutput;
 use crate::apply::log_store::UnsentLogs;
 use crate::apply::process::SupervisedProcess;
@@ -40,6 +41,8 @@ pub(crate) struct EntityContext {
     pub(crate) ledger: Ledger,
     pub(crate) check_store: CheckStore,
     pub(crate) logs: PathBuf,
+    /// By which processes are recognised as this agent's.
+    pub(crate) owner: ProcessOwner,
     pub(crate) on_exit: OnExit,
     pub(crate) steps: StepGate,
     pub(crate) clock: Clock,
@@ -63,6 +66,10 @@ pub(crate) struct EntityTask {
     /// The entry on disk; `None` before the first write of this agent's life.
     pub(super) kept: Option<EntityEntry>,
     pub(super) process: Option<SupervisedProcess>,
+    /// How the process ended after its version was validated, until that is logged.
+    pub(super) ended: Option<Evidence>,
+    /// Whether no process of a former agent, whose ledger was lost, runs any more.
+    pub(super) former_ended: bool,
     pub(super) checks: Option<EntityChecks>,
     pub(super) health: HealthTracker,
     pub(super) check_summary: CheckSummary,
@@ -102,6 +109,8 @@ impl EntityTask {
             kept: Some(entry.clone()),
             entry,
             process: None,
+            ended: None,
+            former_ended: false,
             checks: None,
             health: HealthTracker::default(),
             check_summary: CheckSummary::NoChecks,

@@ -13,6 +13,7 @@ mod catalogue_files;
 mod child;
 mod discovery;
 mod files;
+mod former;
 mod joining;
 mod kill;
 mod logs;

@@ -11,6 +11,7 @@ use bellwether_agent::reload::ConfigSource;
 use bellwether_agent::run::RunError;
 use bellwether_agent::status::{AgentStatus, CurrentStatus, StatusError};
 use bellwether_api::client::secret::Secret;
+use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::termination_requested;
@@ -54,6 +55,14 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
                 return Ok(Exit::Yes);
             }
             show.changed(&format!("node {node}: joined"));
+            if !joined.left_running.is_empty() {
+                let names: Vec<&str> = joined.left_running.iter().map(EntityName::as_str).collect();
+                show.note(&format!(
+                    "processes of a former agent are still running: {}; the new agent stops those of an entity before it \
+                     starts its own",
+                    names.join(", ")
+                ));
+            }
             show.note(&next(node, &dir));
             Ok(Exit::Yes)
         }

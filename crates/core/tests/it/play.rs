@@ -250,10 +250,8 @@ impl Stage {
             ["is", "up"] => world.change(name, |observation| observation.contact = PresenceState::Up),
             ["is", "held"] => world.change(name, |observation| observation.held = Some(text.into())),
             ["is", "released"] => world.change(name, |observation| observation.held = None),
-            ["refuses", "orders"] => {
-                world.change(name, |observation| observation.refuses = Some(text.into()))
-            }
-            ["accepts", "orders"] => world.change(name, |observation| observation.refuses = None),
+            ["refuses", "orders"] => world.refuses(name, Some(text)),
+            ["accepts", "orders"] => world.refuses(name, None),
             ["joins", "on", running] => self.join(name, running),
             ["joins", "unchecked", "on", running] => {
                 self.join(name, running);

@@ -113,6 +113,15 @@ impl World {
         });
     }
 
+    /// A target reports why it does not accept its orders, or that it does.
+    pub(crate) fn refuses(&mut self, name: &TargetName, reason: Option<&str>) {
+        let now = self.now;
+        self.change(name, |observation| {
+            observation.refuses = reason.map(Into::into);
+            observation.reported_at = now;
+        });
+    }
+
     /// The number of the last assignment of a target.
     pub(crate) fn assignment(&self, name: &TargetName) -> AssignmentNumber {
         self.states.get(name).map(|state| state.assignment).unwrap_or_default()
