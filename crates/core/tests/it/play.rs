@@ -216,7 +216,6 @@ impl Stage {
         self.refusal = self.world.operate(result).map(|refusal| refusal.to_string()).unwrap_or_default();
     }
 
-    #[expect(clippy::too_many_lines, reason = "one line of the scenario language per arm")]
     fn target_does(&mut self, name: &TargetName, what: &str, now: Timestamp) -> Step {
         let (what, text) = what.split_once(": ").unwrap_or((what, ""));
         let world = &mut self.world;
