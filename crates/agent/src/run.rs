@@ -34,6 +34,7 @@ use crate::param_cache::ParamCache;
 use crate::provision;
 use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
 use crate::report_board::ReportBoard;
+use crate::service::process_phase::EntityInstances;
 use crate::status;
 
 /// Longest time for the tasks of one configuration to end before the next one is used; a connection that a client keeps open
@@ -204,6 +205,7 @@ impl Agent {
         tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "agent starting");
         let (wants, wanted) = watch::channel(discovery::wants_catalogue(&config));
         let wants = Arc::new(wants);
+        let phases = watch::Sender::default();
         let discovery = Discovery::start(
             &config,
             DiscoveryContext {
@@ -211,6 +213,7 @@ impl Agent {
                 met,
                 ledger: ledger.clone(),
                 check_store: check_store.clone(),
+                processes: phases.subscribe(),
                 wants_catalogue: wants.clone(),
                 contact: contact.subscribe(),
                 clock: clock.clone(),
@@ -263,6 +266,7 @@ impl Agent {
             now: clock.now(),
         });
         let source = ParamSource::new(connection, namespace);
+        let (acknowledgements, acknowledged) = watch::channel(None);
         let unsent_logs = watch::Sender::new(log_store::newest(&logs));
         let context = EntityContext {
             node: identity.node.clone(),
@@ -279,6 +283,7 @@ impl Agent {
             orders: order,
             snapshot: discovery.snapshot.subscribe(),
             board: board.clone(),
+            instances: EntityInstances { phases, published: discovery.services.clone(), acknowledged },
             unsent_logs: unsent_logs.clone(),
             seed,
         };
@@ -291,6 +296,7 @@ impl Agent {
             board,
             unsent_logs,
             services: discovery.services,
+            acknowledgements,
             known: discovery.registry.known.clone(),
             addresses: discovery.addresses,
             snapshot: discovery.snapshot,

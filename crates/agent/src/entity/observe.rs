@@ -40,6 +40,10 @@ impl EntityTask {
         if self.recipe.is_some() {
             self.adopt();
         }
+        let is_supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
+        if is_supervised && self.process.is_none() {
+            self.context.instances.down(&self.name, "its process is not running");
+        }
         if let Some(version) = self.entry.memory.settled().cloned() {
             self.resume_checks(&version);
         }
@@ -133,6 +137,9 @@ impl EntityTask {
         self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
         if let Some(order) = &order {
             self.apply_assignment(order.content.entities.get(&self.name));
+        }
+        if let Some(evidence) = self.process.as_ref().and_then(SupervisedProcess::ended) {
+            self.context.instances.down(&self.name, &evidence.summary);
         }
         let now = self.now();
         self.check_summary = self.summarize_checks();

@@ -31,6 +31,7 @@ use crate::config::recipe::{Recipe, RecipeKind};
 use crate::ledger::{EntityEntry, Ledger};
 use crate::param_cache::ParamCache;
 use crate::report_board::ReportBoard;
+use crate::service::process_phase::EntityInstances;
 
 /// What all entities of a node share.
 #[derive(Debug, Clone)]
@@ -50,6 +51,8 @@ pub(crate) struct EntityContext {
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) board: watch::Sender<ReportBoard>,
+    /// The service instances of entities, which depend on their processes.
+    pub(crate) instances: EntityInstances,
     /// Logs of failed runs that the control plane does not have yet.
     pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
     /// A random number of this agent's life, which spreads retries and checks.

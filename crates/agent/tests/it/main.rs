@@ -21,6 +21,7 @@ mod needs;
 mod prometheus;
 mod provision;
 mod refusals;
+mod replaced;
 mod restart;
 mod runners;
 mod service;
