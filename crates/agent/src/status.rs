@@ -20,7 +20,6 @@ use crate::disk;
 use crate::files::state::FileState;
 use crate::identity::Identity;
 use crate::link::contact::ServerContact;
-use crate::local::client;
 use crate::lock::DirectoryLock;
 use crate::reload::ConfigState;
 use crate::report_board::ReportBoard;
@@ -175,39 +174,6 @@ pub fn read(data_dir: &Path) -> Result<AgentStatus, StatusError> {
     let mut status: AgentStatus = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
     status.alive = DirectoryLock::is_held(data_dir).map_err(|error| failed(error.to_string()))?;
     Ok(status)
-}
-
-/// The status of an agent, and how present it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CurrentStatus {
-    /// As the running agent answered just now.
-    Live(AgentStatus),
-    /// As an agent wrote it last: none runs, or the one that runs does not answer.
-    Stored(AgentStatus),
-}
-
-impl CurrentStatus {
-    /// The status, however present.
-    #[must_use]
-    pub fn into_inner(self) -> AgentStatus {
-        match self {
-            Self::Live(status) | Self::Stored(status) => status,
-        }
-    }
-}
-
-/// The status of the agent of a data directory: its own answer, or else what the last one wrote.
-///
-/// # Errors
-/// [`StatusError`] if no agent answers and the file cannot be read.
-pub async fn current(data_dir: &Path) -> Result<CurrentStatus, StatusError> {
-    match client::status(data_dir).await {
-        Ok(status) => Ok(CurrentStatus::Live(status)),
-        Err(error) => {
-            tracing::debug!("cannot {error}; reading the status file");
-            read(data_dir).map(CurrentStatus::Stored)
-        }
-    }
 }
 
 /// The sources of the status. Cheap to clone.

@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use bellwether_agent::status::{self, CurrentStatus};
+use bellwether_agent::local::client::{self, CurrentStatus};
+use bellwether_agent::status;
 
 use crate::bench::{Bench, NODE, NS, tracing_entity};
 
@@ -52,7 +53,7 @@ async fn an_order_that_cannot_be_stored_is_reported_with_its_reason_until_it_is_
     let stored = status::read(&bench.data_dir()).unwrap();
     assert_eq!((stored.refused, stored.unwritable), (None, None));
     let live = bench
-        .until("the agent's own answer", async || match status::current(&bench.data_dir()).await.unwrap() {
+        .until("the agent's own answer", async || match client::current(&bench.data_dir()).await.unwrap() {
             CurrentStatus::Live(status) => Some(status).filter(|status| status.unwritable.is_some()),
             CurrentStatus::Stored(_) => None,
         })
@@ -66,7 +67,7 @@ async fn an_order_that_cannot_be_stored_is_reported_with_its_reason_until_it_is_
     bench.sees("no refusal", |node| !node.statuses.contains_key("orders")).await;
     bench.says("no refusal", |status| status.refused.is_none() && status.unwritable.is_none()).await;
     agent.stop().await;
-    let stored = status::current(&bench.data_dir()).await.unwrap();
+    let stored = client::current(&bench.data_dir()).await.unwrap();
     assert!(matches!(stored, CurrentStatus::Stored(status) if !status.alive));
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bellwether_agent::config::{Config, DEFAULT_DATA_DIR};
 use bellwether_agent::join::{JoinError, JoinRequest, join};
-use bellwether_agent::local::client::{self, LocalError};
+use bellwether_agent::local::client::{self, CurrentStatus, LocalError};
 use bellwether_agent::reload::ConfigSource;
 use bellwether_agent::run::RunError;
-use bellwether_agent::status::{AgentStatus, CurrentStatus, StatusError};
+use bellwether_agent::status::{AgentStatus, StatusError};
 use bellwether_api::client::secret::Secret;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Span;
@@ -187,7 +187,7 @@ fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 }
 
 async fn status(global: &Global, data_dir: &Path) -> CommandResult {
-    let current = bellwether_agent::status::current(data_dir).await.map_err(|error| {
+    let current = client::current(data_dir).await.map_err(|error| {
         let fault = match error {
             StatusError::None { .. } => LocalFault::Missing,
             StatusError::File { .. } => LocalFault::DataDirectory,

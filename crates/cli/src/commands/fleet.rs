@@ -128,7 +128,7 @@ fn assigned<'a>(own: &'a AgentStatus, entity: &str) -> Option<&'a str> {
 
 /// The version that this node's agent reports, or reported last.
 async fn validated(pending: &PendingUpdate) -> Result<Option<String>, Failure> {
-    let current = bellwether_agent::status::current(&pending.agent.data_dir).await;
+    let current = bellwether_agent::local::client::current(&pending.agent.data_dir).await;
     let status = current.map_err(|error| Failure::new(Exit::Unknown, error.to_string()))?.into_inner();
     Ok(status.entities.get(&pending.of.entity).and_then(|entity| entity.running.clone()))
 }
