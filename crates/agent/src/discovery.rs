@@ -15,6 +15,7 @@ use crate::ledger::{Ledger, MetNeeds, RegisteredService};
 use crate::link::contact::ServerContact;
 use crate::names;
 use crate::own_health;
+use crate::service::process_phase::ProcessPhases;
 use crate::service::registry::{self, Registry};
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 
@@ -27,6 +28,8 @@ pub(crate) struct DiscoveryContext {
     pub(crate) met: MetNeeds,
     pub(crate) ledger: Ledger,
     pub(crate) check_store: CheckStore,
+    /// The supervised processes of entities.
+    pub(crate) processes: watch::Receiver<ProcessPhases>,
     pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) contact: watch::Receiver<ServerContact>,
     pub(crate) clock: Clock,
@@ -59,6 +62,7 @@ impl Discovery {
             met: context.met,
             ledger: context.ledger,
             published: services.clone(),
+            processes: context.processes,
             check_store: context.check_store,
             snapshot: snapshot.subscribe(),
             wants_catalogue,

@@ -36,6 +36,7 @@ impl EntityTask {
     /// Observes once, and does the one step that follows.
     async fn step_once(&mut self) -> NextStep {
         self.observe();
+        self.log_end().await;
         if let Err(reason) = self.keep().await {
             return self.hold(reason).await;
         }

@@ -1,17 +1,18 @@
 //! Joining: a node generates its key, sends its join token once, and stores the certificate it receives.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::v1::access::Join;
-use bellwether_core::words::name::{NameError, Namespace, NodeName};
+use bellwether_core::words::name::{EntityName, NameError, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::BoxFuture;
 use rcgen::{CertificateParams, KeyPair};
 
+use crate::apply::former::ProcessOwner;
 use crate::config::validate;
 use crate::disk;
 use crate::identity::{self, Identity, IdentityError};
@@ -51,6 +52,9 @@ pub struct JoinedNode {
     pub expires_at: Timestamp,
     /// The node had joined under this name before, and nothing was changed.
     pub already: bool,
+    /// Entities of which a former agent of the data directory, whose ledger was lost, left processes running. The next agent
+    /// ends them before it starts its own.
+    pub left_running: Vec<EntityName>,
 }
 
 /// Why a join failed. Fits after "cannot ".
@@ -160,7 +164,13 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     let known = if request.force { None } else { Identity::load(&dir)? };
     if let Some(known) = known {
         if known.node == node && known.namespace == namespace {
-            return Ok(JoinedNode { node, namespace, expires_at: known.expires_at, already: true });
+            return Ok(JoinedNode {
+                node,
+                namespace,
+                expires_at: known.expires_at,
+                already: true,
+                left_running: Vec::new(),
+            });
         }
         let known = format!("{}/{}", known.namespace, known.node);
         return Err(JoinError::Another { namespace, node, known, dir });
@@ -198,7 +208,21 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
         disk::remove(&path).map_err(|source| JoinError::Forget { path, source })?;
     }
     identity.store(&dir)?;
-    Ok(JoinedNode { node, namespace, expires_at, already: false })
+    Ok(JoinedNode { node, namespace, expires_at, already: false, left_running: left_running(&dir) })
+}
+
+/// Entities of which processes run that no ledger knows. With a ledger, the next agent adopts what it knows.
+fn left_running(dir: &Path) -> Vec<EntityName> {
+    if dir.join("ledger").exists() {
+        return Vec::new();
+    }
+    match ProcessOwner::new(dir, None).former() {
+        Ok(groups) => groups.into_keys().collect(),
+        Err(error) => {
+            tracing::warn!(%error, "cannot look for processes of a former agent in /proc");
+            Vec::new()
+        }
+    }
 }
 
 /// A certificate request for this key; the server decides the certificate's content.

@@ -29,6 +29,7 @@ use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
+use crate::service::process_phase::AcknowledgedRegistrations;
 use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use deliver::deliver;
@@ -47,6 +48,8 @@ pub(crate) struct ServerLink {
     /// Logs of failed runs that the control plane does not have yet.
     pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
     pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    /// Where the registrations are put that the control plane acknowledged.
+    pub(crate) acknowledgements: watch::Sender<AcknowledgedRegistrations>,
     /// Every service that exists on this node, whether or not its health is known.
     pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
     pub(crate) addresses: LocalAddresses,
@@ -103,6 +106,7 @@ impl ServerLink {
             node: node.clone(),
             namespace: namespace.clone(),
             services: self.services,
+            acknowledgements: self.acknowledgements,
             known: self.known,
             addresses: self.addresses,
             board: self.board.subscribe(),

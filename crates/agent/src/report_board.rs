@@ -8,7 +8,7 @@ use bellwether_core::local::health::CheckHistory;
 use bellwether_core::local::health_tracker::vital;
 use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
 use bellwether_core::records::order::Order;
-use bellwether_core::records::status::{FILES, StatusState};
+use bellwether_core::records::status::{FILES, ORDERS, StatusState};
 use bellwether_core::words::counter::Generation;
 use bellwether_core::words::feature::Feature;
 use bellwether_core::words::name::{EntityName, LedgerId, NodeName};
@@ -35,6 +35,10 @@ pub(crate) struct ReportBoard {
     pub(crate) ledger: Option<LedgerId>,
     /// Generation of the order in force.
     pub(crate) generation: Generation,
+    /// Why the last order was refused, if it was; that order may be newer than `generation`.
+    pub(crate) refused_order: Option<String>,
+    /// Why entities cannot begin a step: their entries in the ledger cannot be written.
+    pub(crate) unrecorded: BTreeMap<EntityName, String>,
     /// Whether this node is set up; `None` before the first check.
     pub(crate) provision: Option<StateReason>,
     /// One account per entity.
@@ -139,7 +143,19 @@ impl ReportBoard {
         }
         all.extend(self.provision.as_ref().map(|standing| (PROVISION.to_owned(), shape(standing, None))));
         all.extend(self.file().map(|status| (FILES.to_owned(), status)));
+        all.extend(self.orders().map(|status| (ORDERS.to_owned(), status)));
         all
+    }
+
+    /// That orders are not accepted, or not followed, because of this machine; `None` if they are.
+    fn orders(&self) -> Option<v1::status::Status> {
+        let unrecorded = || {
+            let (entity, reason) = self.unrecorded.first_key_value()?;
+            Some(format!("{reason}; no step of {entity} begins"))
+        };
+        let reason = self.refused_order.clone().or_else(unrecorded)?;
+        let failed = v1::status::StatusState::from(StatusState::Failed).into();
+        Some(v1::status::Status { reason: cut(&reason), ..failed })
     }
 
     /// One status for all files of the catalogue: that of the worst file, which the reason names.

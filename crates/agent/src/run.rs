@@ -10,6 +10,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::watch;
 
+use crate::apply::former::ProcessOwner;
 use crate::apply::log_store;
 use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
@@ -33,6 +34,7 @@ use crate::param_cache::ParamCache;
 use crate::provision;
 use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
 use crate::report_board::ReportBoard;
+use crate::service::process_phase::EntityInstances;
 use crate::status;
 
 /// Longest time for the tasks of one configuration to end before the next one is used; a connection that a client keeps open
@@ -203,6 +205,7 @@ impl Agent {
         tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "agent starting");
         let (wants, wanted) = watch::channel(discovery::wants_catalogue(&config));
         let wants = Arc::new(wants);
+        let phases = watch::Sender::default();
         let discovery = Discovery::start(
             &config,
             DiscoveryContext {
@@ -210,6 +213,7 @@ impl Agent {
                 met,
                 ledger: ledger.clone(),
                 check_store: check_store.clone(),
+                processes: phases.subscribe(),
                 wants_catalogue: wants.clone(),
                 contact: contact.subscribe(),
                 clock: clock.clone(),
@@ -237,6 +241,7 @@ impl Agent {
             contact: contact.subscribe(),
             config: self.config_state,
             snapshot: discovery.snapshot.subscribe(),
+            unwritable: watch::Sender::new(None),
         };
         let local = LocalApi {
             reload: self.reload,
@@ -261,6 +266,7 @@ impl Agent {
             now: clock.now(),
         });
         let source = ParamSource::new(connection, namespace);
+        let (acknowledgements, acknowledged) = watch::channel(None);
         let unsent_logs = watch::Sender::new(log_store::newest(&logs));
         let context = EntityContext {
             node: identity.node.clone(),
@@ -269,6 +275,7 @@ impl Agent {
             ledger: ledger.clone(),
             check_store: check_store.clone(),
             logs,
+            owner: ProcessOwner::new(&config.data_dir, Some(ledger.id().clone())),
             on_exit: config.services_on_exit,
             steps,
             clock: clock.clone(),
@@ -276,6 +283,7 @@ impl Agent {
             orders: order,
             snapshot: discovery.snapshot.subscribe(),
             board: board.clone(),
+            instances: EntityInstances { phases, published: discovery.services.clone(), acknowledged },
             unsent_logs: unsent_logs.clone(),
             seed,
         };
@@ -288,6 +296,7 @@ impl Agent {
             board,
             unsent_logs,
             services: discovery.services,
+            acknowledgements,
             known: discovery.registry.known.clone(),
             addresses: discovery.addresses,
             snapshot: discovery.snapshot,

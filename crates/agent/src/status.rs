@@ -11,6 +11,7 @@ use bellwether_core::records::status::StatusState;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::sleep_or_never;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -27,6 +28,9 @@ const FILE: &str = "status.json";
 
 /// Changes that come within this are written together.
 const GATHER: Duration = Duration::from_millis(50);
+
+/// When a file that cannot be written is written again: a full disk is cleared by people.
+const RETRY: Duration = Duration::from_secs(2);
 
 /// The status of the agent on this node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +64,9 @@ pub struct AgentStatus {
     /// Why the last order was refused; the order before it stays in force.
     #[serde(default)]
     pub refused: Option<String>,
+    /// Why this file cannot be written; absent while it can. Fits after "cannot ".
+    #[serde(default)]
+    pub unwritable: Option<String>,
     /// The configuration in force.
     #[serde(default)]
     pub configuration: ConfigurationStatus,
@@ -178,6 +185,8 @@ pub(crate) struct StatusSources {
     pub(crate) contact: watch::Receiver<ServerContact>,
     pub(crate) config: watch::Receiver<ConfigState>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
+    /// Why the file cannot be written. Fits after "cannot ".
+    pub(crate) unwritable: watch::Sender<Option<String>>,
 }
 
 impl StatusSources {
@@ -189,9 +198,15 @@ impl StatusSources {
             let status = self.status(clock.now());
             let target = path.clone();
             let written = tasks.spawn_blocking(move || write(&target, &status)).await;
-            if let Ok(Err(error)) = written {
-                tracing::warn!(path = %path.display(), %error, "cannot write the local status");
+            let failure = match written {
+                Ok(Err(error)) => Some(format!("write {}: {error}", path.display())),
+                Ok(Ok(())) | Err(_) => None,
+            };
+            if let Some(reason) = failure.as_ref().filter(|_| self.unwritable.borrow().is_none()) {
+                tracing::warn!("cannot {reason}; the local status is known to the running agent only");
             }
+            let retry = failure.is_some().then_some(RETRY);
+            self.unwritable.send_replace(failure);
             // All arms only wait; the values are read above.
             let open = tokio::select! {
                 () = token.cancelled() => return,
@@ -199,6 +214,7 @@ impl StatusSources {
                 changed = self.board.changed() => changed.is_ok(),
                 changed = self.contact.changed() => changed.is_ok(),
                 changed = self.config.changed() => changed.is_ok(),
+                () = sleep_or_never(retry) => true,
             };
             if !open {
                 return;
@@ -240,6 +256,7 @@ impl StatusSources {
             problem: contact.trouble,
             misread: contact.misread,
             refused: contact.refused,
+            unwritable: self.unwritable.borrow().clone(),
             configuration: ConfigurationStatus {
                 number: config.number,
                 read_at_ms: config.read_at.as_millis(),

@@ -174,7 +174,7 @@ mod tests {
             assert!(whole || field.example.is_some(), "{}", field.field);
         }
         let limit = find(&fields, "status").unwrap().pop().unwrap().meaning;
-        assert!(limit.contains("at most 64 categories") && limit.contains("60 others"), "{limit}");
+        assert!(limit.contains("at most 64 categories") && limit.contains("59 others"), "{limit}");
         for path in [
             "server.toml.listen",
             "agent.toml.entity.NAME.check.interval",

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use super::CommandFacts;
 use super::exec::CommandExit;
+use super::former::ProcessOwner;
 use super::log;
 use super::pidfd::waitable;
 use crate::config::recipe::Command;
@@ -52,10 +53,11 @@ struct ProcessOutput {
 }
 
 impl SupervisedProcess {
-    /// Starts `command`, its output appended to the log at `path`.
+    /// Starts `command` as a process of `owner`, its output appended to the log at `path`.
     pub(crate) fn start(
         command: &Command,
         facts: &CommandFacts,
+        owner: &ProcessOwner,
         path: &Path,
         tasks: &Tasks,
     ) -> io::Result<Self> {
@@ -70,6 +72,7 @@ impl SupervisedProcess {
             .current_dir(&command.workdir)
             .env_clear()
             .envs(facts.environment(command))
+            .envs(owner.environment())
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)

@@ -143,6 +143,7 @@ pub(super) struct ProcessTable {
     pub(super) env: BTreeMap<String, String>,
     pub(super) workdir: Option<PathBuf>,
     pub(super) stop_timeout: Option<String>,
+    pub(super) drain_time: Option<String>,
 }
 
 /// `[[entity.NAME.check]]`.

@@ -191,6 +191,8 @@ pub struct ProcessRecipe {
     pub command: Command,
     /// Time between SIGTERM and SIGKILL.
     pub stop_timeout: Span,
+    /// Time between the withdrawal of the entity's service instances and SIGTERM, when the process is replaced.
+    pub drain_time: Span,
 }
 
 /// One check of an entity or a service.

@@ -185,7 +185,11 @@ fn supervised(
     let argv = command(&process.argv, &setting).map_err(|reason| place.at("argv").refuse(reason))?;
     let stop_timeout =
         place.at("stop_timeout").span(process.stop_timeout.as_deref(), DEFAULT_STOP_TIMEOUT)?;
-    Ok(ProcessRecipe { command: argv, stop_timeout })
+    let drain_time = match &process.drain_time {
+        Some(text) => place.at("drain_time").read(text)?,
+        None => Span::ZERO,
+    };
+    Ok(ProcessRecipe { command: argv, stop_timeout, drain_time })
 }
 
 fn check_recipe(

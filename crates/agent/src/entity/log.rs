@@ -1,6 +1,7 @@
 //! Output of runs: remembered while a run lasts, stored if it fails, and referenced by the status as long as that matters.
 
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
+use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::name::Category;
 use bellwether_core::words::version::Version;
 
@@ -36,7 +37,7 @@ impl EntityTask {
         let run = run.rsplit('/').next().unwrap_or(run).to_owned();
         *slot = Some(run.clone());
         let headline = format!("{} {version}: {}", self.name, evidence.summary);
-        let log = log_store::log(&run, &headline, &self.recent.since(0));
+        let log = log_store::log(&run, &headline, &self.output(evidence));
         let (logs, entity, copy) = (self.context.logs.clone(), self.name.clone(), log.clone());
         let of = category.clone();
         let kept =
@@ -47,5 +48,25 @@ impl EntityTask {
         self.context.unsent_logs.send_modify(|waiting| {
             waiting.insert((category, self.name.clone()), log);
         });
+    }
+
+    /// The output of a failed run, and the end of that of the process, if its end is the failure: it writes a log of its own.
+    fn output(&self, evidence: &Evidence) -> String {
+        let output = self.recent.since(0);
+        let tail = evidence.tail.trim();
+        if tail.is_empty() || output.contains(tail) {
+            return output;
+        }
+        let end = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+        format!("{output}{end}{}", evidence.tail)
+    }
+
+    /// Stores and sends the end of the output of a process that ended after its version was validated.
+    pub(super) async fn log_end(&mut self) {
+        let ended = self.ended.take().zip(self.entry.memory.settled().cloned());
+        let Some((evidence, version)) = ended else { return };
+        self.recent.clear();
+        let (run, outcome) = (self.next_run(), StepOutcome::Failed(evidence));
+        self.keep_log(ApplyProgress::Validated, &version, &run, &outcome).await;
     }
 }

@@ -40,6 +40,10 @@ impl EntityTask {
         if self.recipe.is_some() {
             self.adopt();
         }
+        let is_supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
+        if is_supervised && self.process.is_none() {
+            self.context.instances.down(&self.name, "its process is not running");
+        }
         if let Some(version) = self.entry.memory.settled().cloned() {
             self.resume_checks(&version);
         }
@@ -134,6 +138,9 @@ impl EntityTask {
         if let Some(order) = &order {
             self.apply_assignment(order.content.entities.get(&self.name));
         }
+        if let Some(evidence) = self.process.as_ref().and_then(SupervisedProcess::ended) {
+            self.context.instances.down(&self.name, &evidence.summary);
+        }
         let now = self.now();
         self.check_summary = self.summarize_checks();
         let lasted = self.health.lasted(now);
@@ -151,6 +158,7 @@ impl EntityTask {
                 if self.revalidation_failure.is_none() {
                     // No run failed: the checks did, or the process ended.
                     self.failed.validate = None;
+                    self.ended = self.process.as_ref().and_then(SupervisedProcess::ended);
                 }
                 self.entry.memory.relapsed(evidence.clone(), lasted, now, seed);
             }

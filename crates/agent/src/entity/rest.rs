@@ -60,6 +60,11 @@ impl EntityTask {
         }
         self.ledger_failed = true;
         self.running_step = None;
+        let unrecorded = format!("cannot {reason}");
+        self.context.board.send_if_modified(|board| {
+            let before = board.unrecorded.insert(self.name.clone(), unrecorded.clone());
+            before.as_ref() != Some(&unrecorded)
+        });
         self.report(&AgentActivity::Held(format!("cannot {reason}")));
         let token = self.context.tasks.token();
         tokio::select! {

@@ -7,6 +7,7 @@ use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::health_tracker::CheckSummary;
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::records::evidence::Evidence;
+use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +67,9 @@ impl EntityTask {
             StepEnd::Stopped => return NextStep::Stop,
         };
         self.entry.run = None;
+        if (aim, &outcome) == (ApplyProgress::Validated, &StepOutcome::Done) {
+            self.context.instances.validated(&self.name);
+        }
         self.log_outcome(version, aim, &outcome);
         self.keep_log(aim, version, &run, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
@@ -171,19 +175,50 @@ impl EntityTask {
         }
     }
 
-    /// Stops the process of the version before, and starts the new one, if the recipe has one.
+    /// Withdraws the instances of the entity while its process still runs, and leaves clients the configured time. Returns whether
+    /// the agent goes on.
+    async fn withdraw_instances(&mut self, drain_time: Duration) -> bool {
+        let Some(old) = self.process.as_mut().filter(|old| old.ended().is_none()) else { return true };
+        let token = self.context.tasks.token();
+        let withdrawn = async {
+            let has_any = self.context.instances.withdraw(&self.name, "its process is being replaced").await;
+            tokio::time::sleep(if has_any { drain_time } else { Duration::ZERO }).await;
+        };
+        // All arms only wait: a withdrawal that is dropped is repeated by the next agent.
+        tokio::select! {
+            () = token.cancelled() => false,
+            () = withdrawn => true,
+            _ = old.wait() => true,
+        }
+    }
+
+    /// Stops the process of the version before, and starts the new one, if the recipe has one. The instances of the entity are
+    /// withdrawn before, and come back when their checks pass with the new process.
     async fn replace_process(&mut self, recipe: &Recipe, facts: &CommandFacts) -> StepEnd {
+        let drain_time = recipe.process.as_ref().map_or(Span::ZERO, |process| process.drain_time);
+        if !self.withdraw_instances(drain_time.to_duration()).await {
+            return StepEnd::Stopped;
+        }
         if let Some(mut old) = self.process.take() {
             self.checks = None;
             let grace = recipe.process.as_ref().map_or(DEFAULT_STOP_TIMEOUT, |process| process.stop_timeout);
             old.stop(grace.to_duration()).await;
         }
         self.entry.process = None;
-        let Some(supervised) = &recipe.process else { return StepEnd::This(StepOutcome::Done) };
+        let Some(supervised) = &recipe.process else {
+            self.context.instances.unsupervised(&self.name);
+            return StepEnd::This(StepOutcome::Done);
+        };
         self.checks = None;
-        match SupervisedProcess::start(&supervised.command, facts, &self.service_log(), &self.context.tasks) {
+        if let Err(reason) = self.end_former(supervised.stop_timeout.to_duration()).await {
+            let summary = format!("process: cannot {reason}");
+            return StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
+        }
+        let (owner, tasks) = (&self.context.owner, &self.context.tasks);
+        match SupervisedProcess::start(&supervised.command, facts, owner, &self.service_log(), tasks) {
             Ok(process) => {
                 fail::pass(FailPoint::ProcessStarted);
+                self.context.instances.up(&self.name, process.mark().clone());
                 self.entry.process = Some(process.mark().clone());
                 self.process = Some(process);
                 StepEnd::This(StepOutcome::Done)
@@ -194,6 +229,19 @@ impl EntityTask {
                 StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }))
             }
         }
+    }
+
+    /// Ends what a former agent, whose ledger was lost, left running for this entity; once in this agent's life.
+    async fn end_former(&mut self, grace: Duration) -> Result<(), String> {
+        if self.former_ended {
+            return Ok(());
+        }
+        let count = self.context.owner.end_former(&self.name, grace, &self.context.tasks).await?;
+        if count > 0 {
+            tracing::warn!(entity = %self.name, count, "ended processes that a former agent, whose ledger was lost, left running");
+        }
+        self.former_ended = true;
+        Ok(())
     }
 
     /// Validates, until there is a verdict or the version is no longer assigned.

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
+use crate::apply::former::ProcessOwner;
 use crate::apply::log::RunOutput;
 use crate::apply::log_store::UnsentLogs;
 use crate::apply::process::SupervisedProcess;
@@ -30,6 +31,7 @@ use crate::config::recipe::{Recipe, RecipeKind};
 use crate::ledger::{EntityEntry, Ledger};
 use crate::param_cache::ParamCache;
 use crate::report_board::ReportBoard;
+use crate::service::process_phase::EntityInstances;
 
 /// What all entities of a node share.
 #[derive(Debug, Clone)]
@@ -40,6 +42,8 @@ pub(crate) struct EntityContext {
     pub(crate) ledger: Ledger,
     pub(crate) check_store: CheckStore,
     pub(crate) logs: PathBuf,
+    /// By which processes are recognised as this agent's.
+    pub(crate) owner: ProcessOwner,
     pub(crate) on_exit: OnExit,
     pub(crate) steps: StepGate,
     pub(crate) clock: Clock,
@@ -47,6 +51,8 @@ pub(crate) struct EntityContext {
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) board: watch::Sender<ReportBoard>,
+    /// The service instances of entities, which depend on their processes.
+    pub(crate) instances: EntityInstances,
     /// Logs of failed runs that the control plane does not have yet.
     pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
     /// A random number of this agent's life, which spreads retries and checks.
@@ -63,6 +69,10 @@ pub(crate) struct EntityTask {
     /// The entry on disk; `None` before the first write of this agent's life.
     pub(super) kept: Option<EntityEntry>,
     pub(super) process: Option<SupervisedProcess>,
+    /// How the process ended after its version was validated, until that is logged.
+    pub(super) ended: Option<Evidence>,
+    /// Whether no process of a former agent, whose ledger was lost, runs any more.
+    pub(super) former_ended: bool,
     pub(super) checks: Option<EntityChecks>,
     pub(super) health: HealthTracker,
     pub(super) check_summary: CheckSummary,
@@ -102,6 +112,8 @@ impl EntityTask {
             kept: Some(entry.clone()),
             entry,
             process: None,
+            ended: None,
+            former_ended: false,
             checks: None,
             health: HealthTracker::default(),
             check_summary: CheckSummary::NoChecks,
@@ -128,6 +140,7 @@ impl EntityTask {
         written.map_err(|error| error.to_string())?;
         self.kept = Some(self.entry.clone());
         self.ledger_failed = false;
+        self.context.board.send_if_modified(|board| board.unrecorded.remove(&self.name).is_some());
         match (before.is_some_and(|before| before.run.is_some()), self.entry.run.is_some()) {
             (_, true) => fail::pass(FailPoint::RunStored),
             (true, false) => fail::pass(FailPoint::EndStored),

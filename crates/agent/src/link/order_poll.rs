@@ -189,19 +189,35 @@ impl OrderPoll {
         let generation = Generation::new(order.generation);
         match self.accept(order).await {
             Ok(()) => self.clear_refused(),
-            Err(reason) if self.refused.happened(generation, self.clock.now(), self.seed) => {
-                tracing::warn!("cannot {reason}; the order before stays in force");
-                self.connection.refused(Some(format!("cannot {reason}")));
+            Err(reason) => {
+                let is_first = self.refused.happened(generation, self.clock.now(), self.seed);
+                if is_first {
+                    tracing::warn!(
+                        "cannot {reason}; order {generation} is refused, and the order before stays in force"
+                    );
+                } else {
+                    tracing::debug!("cannot {reason}");
+                }
+                self.set_refused(Some(format!("cannot {reason}; order {generation} is refused")));
             }
-            Err(reason) => tracing::debug!("cannot {reason}"),
         }
     }
 
     /// Records that no order is refused any more.
     fn clear_refused(&mut self) {
         if self.refused.refused.is_over() {
-            self.connection.refused(None);
+            self.set_refused(None);
         }
+    }
+
+    /// Shows on this machine, and reports, why the order is refused; `None` once one was accepted.
+    fn set_refused(&self, reason: Option<String>) {
+        self.board.send_if_modified(|board| {
+            let changed = board.refused_order != reason;
+            board.refused_order.clone_from(&reason);
+            changed
+        });
+        self.connection.refused(reason);
     }
 
     /// Takes in which servers are live, and saves them for the next start. Entries that are not valid are skipped.

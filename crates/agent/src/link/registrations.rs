@@ -2,6 +2,7 @@
 //! on a new connection.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bellwether_api::client::CallError;
 use bellwether_api::v1::registrations::ServiceRegistrations;
@@ -12,6 +13,7 @@ use super::connection::Connection;
 use super::deliver::Delivery;
 use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
+use crate::service::process_phase::AcknowledgedRegistrations;
 use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance, registered};
 
@@ -22,6 +24,8 @@ pub(super) struct RegistrationSender {
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
     pub(super) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    /// Where the acknowledged ones are put.
+    pub(super) acknowledgements: watch::Sender<AcknowledgedRegistrations>,
     /// Every service that exists on this node, whether or not its health is known.
     pub(super) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
     pub(super) addresses: LocalAddresses,
@@ -63,5 +67,7 @@ impl Delivery for RegistrationSender {
         self.connection.client()?.registration(self.namespace.as_str(), registrations).await
     }
 
-    fn delivered(&mut self, _: &Self::Value) {}
+    fn delivered(&mut self, (_, registrations): &Self::Value) {
+        self.acknowledgements.send_replace(Some(Arc::new(registrations.clone())));
+    }
 }

@@ -20,6 +20,7 @@ use tokio::net::UnixStream;
 
 use super::socket_path::socket;
 use crate::catalogue::CatalogueSnapshot;
+use crate::status::{AgentStatus, StatusError};
 
 /// Deadline of a call: longer than the agent waits for its disk.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -68,8 +69,41 @@ pub async fn delete_status(data_dir: &Path, category: &str) -> Result<(), LocalE
 ///
 /// # Errors
 /// [`LocalError`].
-pub async fn status(data_dir: &Path) -> Result<crate::status::AgentStatus, LocalError> {
+pub async fn status(data_dir: &Path) -> Result<AgentStatus, LocalError> {
     call::<(), _>(data_dir, Method::GET, paths::AGENT_STATUS, None).await
+}
+
+/// The status of an agent, and how present it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CurrentStatus {
+    /// As the running agent answered just now.
+    Live(AgentStatus),
+    /// As an agent wrote it last: none runs, or the one that runs does not answer.
+    Stored(AgentStatus),
+}
+
+impl CurrentStatus {
+    /// The status, however present.
+    #[must_use]
+    pub fn into_inner(self) -> AgentStatus {
+        match self {
+            Self::Live(status) | Self::Stored(status) => status,
+        }
+    }
+}
+
+/// The status of the agent of a data directory: its own answer, or else what the last one wrote.
+///
+/// # Errors
+/// [`StatusError`] if no agent answers and the file cannot be read.
+pub async fn current(data_dir: &Path) -> Result<CurrentStatus, StatusError> {
+    match status(data_dir).await {
+        Ok(status) => Ok(CurrentStatus::Live(status)),
+        Err(error) => {
+            tracing::debug!("cannot {error}; reading the status file");
+            crate::status::read(data_dir).map(CurrentStatus::Stored)
+        }
+    }
 }
 
 /// Has the agent read its configuration again; returns the number that the new one has once it is in force.

@@ -5,20 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::catalogue::need::UnmetNeed;
-use bellwether_core::local::ttl::{TtlCheck, serving, waiting};
+use bellwether_core::local::ttl::{TtlCheck, down, serving, waiting};
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::words::name::CheckName;
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::sleep_or_never;
 use tokio::sync::{oneshot, watch};
 
+use super::process_phase::{ProcessPhase, ProcessPhases};
 use super::published::{PublishedInstance, PublishedInstances};
 use super::request::{RegistryRequest, RegistryRequests};
 use crate::apply::CommandFacts;
+use crate::apply::process::ProcessMark;
 use crate::catalogue::CatalogueSnapshot;
 use crate::check::{CheckContext, EntityChecks};
-use crate::check_store::{CheckOwner, CheckStore, StoredChecks};
+use crate::check_store::{CheckOwner, CheckStore, StoredCheck, StoredChecks};
 use crate::config::service::Service;
 
 /// The TTL checks of an instance with their last updates.
@@ -28,6 +31,10 @@ pub(crate) type TtlChecks = watch::Receiver<BTreeMap<CheckName, TtlCheck>>;
 pub(super) struct InstanceTask {
     pub(super) service: Arc<Service>,
     pub(super) ttl_checks: TtlChecks,
+    /// The supervised processes of entities.
+    pub(super) processes: watch::Receiver<ProcessPhases>,
+    /// The process that this agent started for its entity, and since when results are about that one.
+    pub(super) process: Option<(ProcessMark, Timestamp)>,
     /// The services of other nodes, for its needs.
     pub(super) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     /// Whether its needs were met before.
@@ -45,17 +52,23 @@ impl InstanceTask {
     /// Runs until the instance is removed or the agent stops.
     pub(super) async fn run(mut self, tasks: Tasks) {
         let token = tasks.token();
-        let facts = CommandFacts { node: self.node.clone(), ..CommandFacts::default() };
         let owner = CheckOwner::Service(self.service.key());
         let stored = self.check_store.get(&owner);
-        let context = CheckContext { facts: &facts, clock: &self.clock, tasks: &tasks, seed: self.seed };
-        let mut checks = EntityChecks::start(&self.service.checks, &stored.checks, context);
+        let mut checks = self.start_checks(&stored.checks, &tasks);
         drop(stored);
         // A need that was met once and is lost again does not make the instance wait again.
         let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
             let now = self.clock.now();
-            let ttl_checks = self.ttl_checks.borrow_and_update().clone();
+            let phase = self.phase();
+            if let Some(ProcessPhase::Up { mark, .. }) = &phase
+                && self.process.as_ref().is_none_or(|(known, _)| known != mark)
+            {
+                // What was found of the process before says nothing about this one.
+                self.process = Some((mark.clone(), now));
+                checks = self.start_checks(&BTreeMap::new(), &tasks);
+            }
+            let ttl_checks = self.ttl_updates();
             let unmet = if waits { self.unmet() } else { Vec::new() };
             if waits && unmet.is_empty() {
                 waits = false;
@@ -65,7 +78,8 @@ impl InstanceTask {
                     () = self.keep_met() => {}
                 }
             }
-            self.show(&unmet, checks.have_results(), || serving(&checks.now(), &ttl_checks, now));
+            let held = self.held(phase.as_ref());
+            self.show(&unmet, held, checks.have_results(), || serving(&checks.now(), &ttl_checks, now));
             self.check_store.put(&owner, self.stored(&checks, &ttl_checks));
             let ends = ttl_checks.values().filter_map(|check| check.ends(now)).min();
             let wait = ends.map(|at| at.since(now).to_duration() + Duration::from_millis(1));
@@ -74,9 +88,45 @@ impl InstanceTask {
                 () = token.cancelled() => return,
                 () = checks.changed() => {}
                 ttl_checks = self.ttl_checks.changed() => if ttl_checks.is_err() { return },
+                process = self.processes.changed() => if process.is_err() { return },
                 news = self.snapshot.changed(), if waits => if news.is_err() { return },
                 () = sleep_or_never(wait) => {}
             }
+        }
+    }
+
+    fn start_checks(&self, stored: &BTreeMap<CheckName, StoredCheck>, tasks: &Tasks) -> EntityChecks {
+        let facts = CommandFacts { node: self.node.clone(), ..CommandFacts::default() };
+        let context = CheckContext { facts: &facts, clock: &self.clock, tasks, seed: self.seed };
+        EntityChecks::start(&self.service.checks, stored, context)
+    }
+
+    /// The phase of its entity's process; `None` if there is none, or an agent before had started it.
+    fn phase(&mut self) -> Option<ProcessPhase> {
+        let phases = self.processes.borrow_and_update();
+        phases.get(self.service.entity.as_ref()?).cloned()
+    }
+
+    /// Its TTL checks, without updates from before its process was started.
+    fn ttl_updates(&mut self) -> BTreeMap<CheckName, TtlCheck> {
+        let mut all = self.ttl_checks.borrow_and_update().clone();
+        if let Some((_, since)) = &self.process {
+            for check in all.values_mut() {
+                check.last.take_if(|(at, _, _)| *at < *since);
+            }
+        }
+        all
+    }
+
+    /// Its state by its process, whatever its checks find; `None` if its checks decide.
+    fn held(&self, phase: Option<&ProcessPhase>) -> Option<CheckStatus> {
+        let has_checks = !self.service.checks.is_empty() || !self.service.ttl_checks.is_empty();
+        match phase? {
+            ProcessPhase::Down(reason) => Some(down(reason)),
+            ProcessPhase::Up { is_validated: false, .. } if !has_checks => {
+                Some(down("its process was started, and is not validated yet"))
+            }
+            ProcessPhase::Up { .. } => None,
         }
     }
 
@@ -106,13 +156,23 @@ impl InstanceTask {
         }
     }
 
-    /// Publishes its health: that of its checks, once no need is unmet.
-    fn show(&self, unmet: &[UnmetNeed], have_results: bool, checked: impl FnOnce() -> CheckStatus) {
+    /// Publishes its health: that of its checks, once no need is unmet, and unless its process decides.
+    fn show(
+        &self,
+        unmet: &[UnmetNeed],
+        held: Option<CheckStatus>,
+        have_results: bool,
+        checked: impl FnOnce() -> CheckStatus,
+    ) {
+        let has_results = have_results || !unmet.is_empty() || held.is_some();
         let waits_for = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
         let reasons: Vec<String> = unmet.iter().map(ToString::to_string).collect();
-        let serving = if reasons.is_empty() { checked() } else { waiting(&reasons.join(", and ")) };
+        let serving = match held {
+            _ if !reasons.is_empty() => waiting(&reasons.join(", and ")),
+            Some(held) => held,
+            None => checked(),
+        };
         let (key, service) = (self.service.key(), self.service.clone());
-        let has_results = have_results || !unmet.is_empty();
         let shown = PublishedInstance { service, serving, has_results, waits_for };
         self.published.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);

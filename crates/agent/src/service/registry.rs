@@ -15,6 +15,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::instance::InstanceTask;
+use super::process_phase::ProcessPhases;
 use super::published::{InstanceKey, PublishedInstances};
 use super::request::{CheckUpdate, RegistryRefusal, RegistryRequest, RegistryRequests};
 use crate::catalogue::CatalogueSnapshot;
@@ -69,6 +70,8 @@ pub(crate) struct RegistryContext {
     pub(crate) met: MetNeeds,
     pub(crate) ledger: Ledger,
     pub(crate) published: PublishedInstances,
+    /// The supervised processes of entities.
+    pub(crate) processes: watch::Receiver<ProcessPhases>,
     /// The states of checks over a restart.
     pub(crate) check_store: CheckStore,
     /// The services of other nodes, and whether this node needs them.
@@ -221,6 +224,8 @@ impl RegistryTask {
         let instance = InstanceTask {
             service: service.clone(),
             ttl_checks: ttl_receiver,
+            processes: self.context.processes.clone(),
+            process: None,
             snapshot: self.context.snapshot.clone(),
             met: self.context.met.get(&service.key()) == Some(&service.needs),
             registry: self.asks.clone(),

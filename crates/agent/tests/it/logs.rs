@@ -7,7 +7,7 @@ use bellwether_api::v1::log::NodeLog;
 
 use crate::bench::{Bench, NODE, NS};
 
-async fn log(bench: &Bench, category: &str) -> Option<NodeLog> {
+pub(crate) async fn log(bench: &Bench, category: &str) -> Option<NodeLog> {
     let key = NodeLogKey { namespace: NS, node: NODE, category, entity: "web" };
     bench.client.node_log(key).await.ok()
 }

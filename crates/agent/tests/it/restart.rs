@@ -10,7 +10,7 @@ use crate::bench::{Bench, NS};
 use crate::services::{level, register, until, update_check};
 
 /// Kinds and causes of all events about services.
-async fn service_events(bench: &Bench) -> Vec<String> {
+pub(crate) async fn service_events(bench: &Bench) -> Vec<String> {
     let all = bench.client.events(NS, None, 1_000, Duration::ZERO).await.unwrap().items;
     let all = all.into_iter().filter(|event| event.kind.starts_with("service."));
     let mut all: Vec<(u64, String)> =

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bench::{Bench, lines};
 use crate::child;
+use crate::logs::log;
 
 /// A port nobody listens on.
 pub(crate) fn free_port() -> u16 {
@@ -90,6 +91,13 @@ async fn a_process_that_crashes_fails_with_the_end_of_its_output() {
     let evidence = bench.failure().await;
     assert!(evidence.summary.contains("the process ended: killed by signal 6"), "{}", evidence.summary);
     assert!(evidence.tail.contains("no such table: users"), "{}", evidence.tail);
+    let log = bench.until("its log", async || log(&bench, "validate").await).await;
+    assert!(
+        log.text.starts_with("web crash-1: validate: the process ended: killed by signal 6\n\n"),
+        "{}",
+        log.text
+    );
+    assert!(log.text.contains("no such table: users"), "{}", log.text);
     agent.stop().await;
 }
 
@@ -104,6 +112,9 @@ async fn a_process_that_ends_is_started_again() {
     let relapsed = |node: &bellwether_api::v1::node::NodeView| node.statuses["validate"].state == "failed";
     let node = bench.sees("the failure", relapsed).await;
     assert!(node.statuses["validate"].reason.contains("killed by signal 9"), "{node:?}");
+    let log = bench.until("its log", async || log(&bench, "validate").await).await;
+    assert!(log.text.starts_with("web v1: the process ended: killed by signal 9\n\n"), "{}", log.text);
+    assert!(log.text.contains("running 1 test"), "what it wrote before: {}", log.text);
     bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
     bench.sees("success", |node| node.statuses["validate"].state == "success").await;
     agent.stop().await;

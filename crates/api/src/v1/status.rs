@@ -24,7 +24,7 @@ words! {
 }
 
 /// The status of a node in one category. A node has at most 64 categories: the 4 that only its agent sets
-/// (`provision`, `configure`, `validate`, `files`), and 60 others, whose names are DNS labels.
+/// (`provision`, `configure`, `validate`, `files`, `orders`), and 59 others, whose names are DNS labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {

@@ -117,7 +117,7 @@ pub(crate) struct VerifyHosts {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct UpdateStatus {
-    /// Status category, a name of your choice; the agent alone sets provision, configure, validate and files
+    /// Status category, a name of your choice; the agent alone sets provision, configure, validate, files and orders
     pub(crate) category: String,
     /// State: success, failed, running or pending
     pub(crate) state: String,
@@ -136,7 +136,7 @@ pub(crate) struct UpdateStatus {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DeleteStatus {
-    /// Status category; the agent alone sets provision, configure, validate and files
+    /// Status category; the agent alone sets provision, configure, validate, files and orders
     pub(crate) category: String,
     /// Node name, deleted at the control plane; this node, through its agent, if absent
     #[arg(long)]

@@ -113,7 +113,7 @@ pub(crate) enum NodeVerb {
     },
     /// Print the output of a node's last failing runs
     Logs(NodeLogs),
-    /// Decommission a node for good: its certificate stops working
+    /// Decommission a node for good: its certificate stops working and its agent ends; supervised processes keep running
     Decommission {
         #[command(flatten)]
         of: NodeName,

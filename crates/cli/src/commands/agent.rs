@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bellwether_agent::config::{Config, DEFAULT_DATA_DIR};
 use bellwether_agent::join::{JoinError, JoinRequest, join};
-use bellwether_agent::local::client::{self, LocalError};
+use bellwether_agent::local::client::{self, CurrentStatus, LocalError};
 use bellwether_agent::reload::ConfigSource;
 use bellwether_agent::run::RunError;
 use bellwether_agent::status::{AgentStatus, StatusError};
 use bellwether_api::client::secret::Secret;
+use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::termination_requested;
@@ -21,7 +22,7 @@ use crate::args::{AgentVerb, Global};
 use crate::context::read;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
-use crate::show::time::date;
+use crate::show::time::{ago, date};
 use crate::show::{Show, table};
 
 /// How often to ask whether a new configuration is in force.
@@ -54,6 +55,14 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
                 return Ok(Exit::Yes);
             }
             show.changed(&format!("node {node}: joined"));
+            if !joined.left_running.is_empty() {
+                let names: Vec<&str> = joined.left_running.iter().map(EntityName::as_str).collect();
+                show.note(&format!(
+                    "processes of a former agent are still running: {}; the new agent stops those of an entity before it \
+                     starts its own",
+                    names.join(", ")
+                ));
+            }
             show.note(&next(node, &dir));
             Ok(Exit::Yes)
         }
@@ -76,7 +85,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
             live(config).await
         }
         AgentVerb::Reload { agent, timeout } => reload(global, &agent.data_dir, timeout).await,
-        AgentVerb::Status { agent } => status(global, &agent.data_dir),
+        AgentVerb::Status { agent } => status(global, &agent.data_dir).await,
     }
 }
 
@@ -177,20 +186,31 @@ fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     texts.iter().map(split).collect()
 }
 
-fn status(global: &Global, data_dir: &Path) -> CommandResult {
-    let status = bellwether_agent::status::read(data_dir).map_err(|error| {
+async fn status(global: &Global, data_dir: &Path) -> CommandResult {
+    let current = client::current(data_dir).await.map_err(|error| {
         let fault = match error {
             StatusError::None { .. } => LocalFault::Missing,
             StatusError::File { .. } => LocalFault::DataDirectory,
         };
         Failure::local(fault, error.to_string())
     })?;
-    let show = Show::new(global);
-    show.data(&status, || vec![status.node.clone()], |_| sheet(&status))?;
+    let stored = match &current {
+        CurrentStatus::Live(_) => None,
+        CurrentStatus::Stored(status) => Some(stored(status)),
+    };
+    let status = current.into_inner();
+    Show::new(global).data(&status, || vec![status.node.clone()], |_| sheet(&status, stored.as_deref()))?;
     Ok(if status.alive { Exit::Yes } else { Exit::No })
 }
 
-fn sheet(status: &AgentStatus) -> String {
+/// That a status is only what an agent wrote last, and how old that is.
+fn stored(status: &AgentStatus) -> String {
+    let why = if status.alive { "the agent does not answer" } else { "no agent is running" };
+    let age = ago(Clock::system().now().as_millis(), status.written_at_ms);
+    format!("written {age} ago, on {}; it may have changed since: {why}", date(status.written_at_ms))
+}
+
+fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
     let alive = if status.alive { "running" } else { "not running" };
     let contact = match (&status.problem, status.connected_since_ms, status.last_contact_ms) {
         (None, Some(since), _) => format!("connected since {}", date(since)),
@@ -204,6 +224,8 @@ fn sheet(status: &AgentStatus) -> String {
         format!("server    {} ({contact})", status.server),
         format!("order     generation {}, term {}", status.generation, status.term),
     ];
+    lines.extend(stored.map(|stored| format!("as of     {stored}")));
+    lines.extend(status.unwritable.iter().map(|reason| format!("disk      cannot {reason}")));
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
     lines.extend(provision.map(|provision| format!("set up    {}: {}", provision.state, provision.reason)));
     let misread = status.misread.iter();

@@ -23,7 +23,7 @@ pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
         FleetCommand::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
         FleetCommand::CurrentVersion(current) => current_version(global, &current).await,
         FleetCommand::PendingUpdate(pending) => pending_update(global, &pending).await,
-        FleetCommand::LocalVersion(pending) => local_version(global, &pending),
+        FleetCommand::LocalVersion(pending) => local_version(global, &pending).await,
         FleetCommand::RunningVersions { of } => {
             hosts::running_versions(&Context::new(global)?, &of.entity).await
         }
@@ -126,10 +126,10 @@ fn assigned<'a>(own: &'a AgentStatus, entity: &str) -> Option<&'a str> {
     own.entities.get(entity)?.assigned.as_deref()
 }
 
-/// The version that this node's agent reports.
-fn validated(pending: &PendingUpdate) -> Result<Option<String>, Failure> {
-    let status = bellwether_agent::status::read(&pending.agent.data_dir)
-        .map_err(|error| Failure::new(Exit::Unknown, error.to_string()))?;
+/// The version that this node's agent reports, or reported last.
+async fn validated(pending: &PendingUpdate) -> Result<Option<String>, Failure> {
+    let current = bellwether_agent::local::client::current(&pending.agent.data_dir).await;
+    let status = current.map_err(|error| Failure::new(Exit::Unknown, error.to_string()))?.into_inner();
     Ok(status.entities.get(&pending.of.entity).and_then(|entity| entity.running.clone()))
 }
 
@@ -138,9 +138,9 @@ fn print_version(show: &Show, version: &str) -> Result<(), Failure> {
     show.data(&version, || vec![version.to_owned()], |_| version.to_owned())
 }
 
-fn local_version(global: &Global, pending: &PendingUpdate) -> CommandResult {
+async fn local_version(global: &Global, pending: &PendingUpdate) -> CommandResult {
     let entity = &pending.of.entity;
-    match validated(pending) {
+    match validated(pending).await {
         Ok(Some(version)) => {
             print_version(&Show::new(global), &version)?;
             Ok(Exit::Yes)
@@ -199,7 +199,7 @@ async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResu
     let own = own_agent::status(global, &pending.agent.data_dir).await;
     let running = match &own {
         Ok(Some(own)) => own.entities.get(entity).and_then(|entity| entity.running.clone()),
-        Ok(None) | Err(_) => validated(pending).ok().flatten(),
+        Ok(None) | Err(_) => validated(pending).await.ok().flatten(),
     };
     let unknown = if running.is_some() { Exit::UnknownWithLocal } else { Exit::Unknown };
     let wanted = match own {

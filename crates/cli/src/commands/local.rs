@@ -124,5 +124,7 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<Unhealthy> {
     let configuration = &status.configuration;
     let refused = configuration.refused.iter().chain(&configuration.refused_definitions);
     let refused = refused.map(|reason| unhealthy("configuration", &status.node, format!("cannot {reason}")));
-    provision.chain(refused).chain(entities).chain(services).chain(files).collect()
+    let unwritable = status.unwritable.iter().map(|reason| format!("cannot {reason}"));
+    let disk = unwritable.chain(status.refused.clone()).map(|reason| unhealthy("disk", &status.node, reason));
+    provision.chain(disk).chain(refused).chain(entities).chain(services).chain(files).collect()
 }

@@ -63,6 +63,10 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
             confirm(&format!("decommission node {name} for good?"), consent)?;
             client.decommission_node(namespace, &name, &why.reason).await?;
             context.show.changed(&format!("node {name}: decommissioned"));
+            context.show.note(
+                "its agent ends; the processes that it supervises keep running, unless its services_on_exit is \"stop\": end \
+                 them on the machine",
+            );
         }
     }
     Ok(Exit::Yes)

@@ -179,6 +179,7 @@ fn world(names: &[TargetName]) -> World {
         contact: PresenceState::Up,
         contact_since: Timestamp::EPOCH,
         held: None,
+        refuses: None,
         drained: false,
         labels: Labels::default(),
         word: None,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::records::event::EventDraft;
 use crate::records::key::Record;
 use crate::records::report::Report;
-use crate::records::status::{FILES, MAX_CATEGORIES, OF_ASSIGNMENTS, Status};
+use crate::records::status::{FILES, MAX_CATEGORIES, OF_ASSIGNMENTS, ORDERS, Status};
 use crate::verdict::{Changeset, Write};
 use crate::words::name::Category;
 use crate::words::time::Timestamp;
@@ -50,7 +50,7 @@ enum ReportSource<'a> {
 
 impl ReportSource<'_> {
     /// Whether a status that the new report lacks stays. One that was set by hand must survive an agent's report;
-    /// one of files that a node no longer renders must not.
+    /// one of files that a node no longer renders, or of orders that it accepts again, must not.
     ///
     /// Neither must one that a program on the node had set: the node reports all of those that exist.
     fn keeps(self, category: &Category, status: &Status) -> bool {
@@ -59,7 +59,7 @@ impl ReportSource<'_> {
             Self::Node => status.update != 0,
             Self::UnassignedNode => status.update != 0 || OF_ASSIGNMENTS.contains(&category.as_str()),
         };
-        category.as_str() != FILES && !gone
+        ![FILES, ORDERS].contains(&category.as_str()) && !gone
     }
 }
 
@@ -176,10 +176,15 @@ fn events(last: Option<&Report>, new: &Report) -> Vec<EventDraft> {
         }
     }
     let gone = last.into_iter().flat_map(|last| &last.statuses);
-    let gone = gone.filter(|(category, status)| status.update != 0 && !new.statuses.contains_key(*category));
-    events.extend(
-        gone.map(|(category, status)| deleted(new, category, status, "the node no longer reports it")),
-    );
+    let gone = gone.filter(|(category, _)| !new.statuses.contains_key(*category));
+    events.extend(gone.filter_map(|(category, status)| {
+        let cause = match (category.as_str(), status.update) {
+            (ORDERS, _) => "the node accepts its orders again",
+            (_, 0) => return None,
+            (_, _) => "the node no longer reports it",
+        };
+        Some(deleted(new, category, status, cause))
+    }));
     for (name, entity) in &new.entities {
         let before = last.and_then(|last| last.entities.get(name)).and_then(|entity| entity.running.as_ref());
         if let Some(running) = entity.running.as_ref().filter(|running| before != Some(*running)) {

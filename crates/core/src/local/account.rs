@@ -91,7 +91,7 @@ impl EntityAccount {
             running: memory.running.clone(),
             waits_for: BTreeSet::new(),
             step: None,
-            addressable: memory.running.is_some() || memory.progress >= ApplyProgress::Static,
+            addressable: is_addressable(memory),
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
             activity: activity(memory, busy),
@@ -130,6 +130,18 @@ impl EntityAccount {
         }
         self
     }
+}
+
+/// Whether the static part completed: also before an attempt that failed after it, so that a service does not come and go with
+/// each attempt.
+fn is_addressable(memory: &EntityMemory) -> bool {
+    let failed_after_it = match &memory.failure_reason {
+        Some(FailureReason::NotYet { aim, .. } | FailureReason::Failed { aim, .. }) => {
+            *aim > ApplyProgress::Static
+        }
+        None => false,
+    };
+    memory.running.is_some() || memory.progress >= ApplyProgress::Static || failed_after_it
 }
 
 /// Activity on the assignment. A failed attempt stays visible until the next one runs; a wait, until it is

@@ -94,6 +94,12 @@ pub fn waiting(unmet: &str) -> CheckStatus {
     CheckStatus::Failing { reason: cut(&format!("needs {unmet}")) }
 }
 
+/// State of an instance whose process does not run, or was just started: for this reason it is not functional.
+#[must_use]
+pub fn down(reason: &str) -> CheckStatus {
+    CheckStatus::Failing { reason: cut(reason) }
+}
+
 enum TtlState {
     Well,
     Warns(String),

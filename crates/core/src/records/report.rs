@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::status::Status;
+use super::status::{ORDERS, Status};
 use crate::records::evidence::Evidence;
 use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::feature::Features;
@@ -102,6 +102,13 @@ impl Report {
     #[must_use]
     pub fn next_silence(&self) -> Option<Timestamp> {
         self.statuses.values().filter_map(Status::ends).min()
+    }
+
+    /// Why the node does not accept its orders; `None` if it does.
+    #[must_use]
+    pub fn order_refusal(&self) -> Option<&str> {
+        let (_, status) = self.statuses.iter().find(|(category, _)| category.as_str() == ORDERS)?;
+        status.is_failed().then_some(status.reason.as_str())
     }
 }
 

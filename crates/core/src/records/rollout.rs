@@ -235,8 +235,10 @@ pub enum RolloutPause {
     },
     /// Too many targets are silent; ends when enough of them report again, or by `resume`.
     TooManyUnreachable {
-        /// Number of silent targets.
+        /// Number of silent targets, with those that do not accept their orders.
         unreachable: u64,
+        /// How many of them are in contact, but do not accept their orders.
+        refusing: u64,
         /// Number of tolerated silent targets.
         tolerated: u64,
     },

@@ -22,11 +22,14 @@ pub const LONGEST_LIFETIME: Span = Span::from_secs(366 * 24 * 3_600);
 /// contains it.
 pub const FILES: &str = "files";
 
+/// The category of whether the node accepts its orders: `failed`, with the reason, while it does not; absent while it does.
+pub const ORDERS: &str = "orders";
+
 /// The categories of assigned versions. A node without any has none of them.
 pub const OF_ASSIGNMENTS: [&str; 2] = ["configure", "validate"];
 
 /// Categories that only a node's own agent sets, about its own work.
-pub const BUILT_IN: [&str; 4] = ["provision", "configure", "validate", FILES];
+pub const BUILT_IN: [&str; 5] = ["provision", "configure", "validate", FILES, ORDERS];
 
 /// Name shown for a status that was not refreshed within its lifetime.
 pub const UNKNOWN: &str = "unknown";

@@ -105,6 +105,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
         contact_since: external.contact_since,
         held: None,
+        refuses: None,
         drained: false,
         labels,
         word,

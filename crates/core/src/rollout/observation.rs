@@ -35,6 +35,9 @@ pub struct Observation {
     pub contact_since: Timestamp,
     /// An operator's pause or cordon on the target, with its reason.
     pub held: Option<Arc<str>>,
+    /// Why it does not accept its orders although it is in contact: a fact about the machine, and no evidence against a
+    /// version. `None` if it accepts them, or is out of contact.
+    pub refuses: Option<Arc<str>>,
     /// Whether it is drained: what it serves is not returned to clients, so that it is not functional.
     pub drained: bool,
     /// Labels that selectors match, besides its name.
@@ -86,6 +89,7 @@ pub enum TargetStage {
 #[must_use]
 pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> TargetStage {
     let Some(state) = state else { return TargetStage::Idle };
+    let refuses = || observation.and_then(refusal).map(|reason| TargetStage::Blocked { reason });
     match &state.outcome {
         AssignmentOutcome::Succeeded { .. } => {
             if let Some(running) = observation.and_then(|observation| drifted(observation, state)) {
@@ -99,7 +103,7 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
             };
         }
         AssignmentOutcome::Failed { .. } => return TargetStage::Failed,
-        AssignmentOutcome::Unreachable { .. } => return TargetStage::Unreachable,
+        AssignmentOutcome::Unreachable { .. } => return refuses().unwrap_or(TargetStage::Unreachable),
         AssignmentOutcome::InFlight => {}
     }
     let Some(observation) = observation else { return TargetStage::Assigned };
@@ -107,7 +111,7 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
         return TargetStage::Blocked { reason: String::from(&**reason) };
     }
     if observation.answering != state.assignment {
-        return TargetStage::Assigned;
+        return refuses().unwrap_or(TargetStage::Assigned);
     }
     match &observation.activity {
         TargetActivity::Applying { attempt } => TargetStage::Applying { attempt: *attempt },
@@ -127,6 +131,11 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
             }
         },
     }
+}
+
+/// That a target in contact does not accept its orders, and why; `None` if it accepts them, or is out of contact.
+pub(crate) fn refusal(observation: &Observation) -> Option<String> {
+    observation.refuses.as_ref().map(|reason| alloc::format!("does not accept orders: {reason}"))
 }
 
 /// The version that a target runs now, if it is on another one than its assignment, without an error.

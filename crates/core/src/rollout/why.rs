@@ -13,12 +13,13 @@ use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
 use super::environment::Watch;
-use super::observation::{Observation, PresenceState, TargetStage, drifted, phase};
+use super::observation::{Observation, PresenceState, TargetStage, drifted, phase, refusal};
 use crate::records::progress::RolloutActivity;
 use crate::records::rollout::{Direction, Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
+use crate::words::version::Version;
 
 /// The time of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +101,29 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         AssignmentOutcome::Failed { evidence, .. } => {
             settled::why_failed(member.observation.as_ref(), state, &evidence.summary, now)
         }
-        AssignmentOutcome::Unreachable { at } => {
-            format!(
-                "assigned {version}, unreachable at its deadline {} ago; judged when it reports again",
-                now.since(*at).brief()
-            )
-        }
+        AssignmentOutcome::Unreachable { at } => why_given_up(version, member.observation.as_ref(), *at, now),
     }
+}
+
+/// The reason of a target that was given up at `at`: it was out of contact, or in contact without accepting its assignment.
+fn why_given_up(
+    version: &Version,
+    observation: Option<&Observation>,
+    at: Timestamp,
+    now: Timestamp,
+) -> String {
+    let since = now.since(at).brief();
+    if let Some(refusal) = observation.and_then(refusal) {
+        return format!(
+            "assigned {version}, {refusal}; given up at its deadline {since} ago, judged when it accepts orders again"
+        );
+    }
+    let in_contact = |seen: &Observation| seen.contact == PresenceState::Up && seen.contact_since < at;
+    let what = match observation.is_some_and(in_contact) {
+        true => "in contact, but had not accepted it",
+        false => "unreachable",
+    };
+    format!("assigned {version}, {what} at its deadline {since} ago; judged when it reports again")
 }
 
 fn why_in_flight(board: &Board, member: &BoardMember, time: WhyTime) -> String {

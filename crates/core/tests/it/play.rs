@@ -13,6 +13,7 @@
 //! when web-1 still says v2                runs v2, but the report answers an older assignment
 //! when web-1 swaps to v2                  runs v2, and its checks noticed nothing
 //! when web-1 is suspect | unreachable | never | up | held: text | released
+//! when web-1 refuses orders: text | accepts orders
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when targets in flight comply           each of them runs its assigned version
 //! when the servers are away for 10m           and allow 20 s to reconnect
@@ -215,7 +216,6 @@ impl Stage {
         self.refusal = self.world.operate(result).map(|refusal| refusal.to_string()).unwrap_or_default();
     }
 
-    #[expect(clippy::too_many_lines, reason = "one line of the scenario language per arm")]
     fn target_does(&mut self, name: &TargetName, what: &str, now: Timestamp) -> Step {
         let (what, text) = what.split_once(": ").unwrap_or((what, ""));
         let world = &mut self.world;
@@ -224,20 +224,8 @@ impl Stage {
             ["fails"] => world.fails(name, 1, text),
             ["fails", "twice"] => world.fails(name, 2, text),
             ["fails", "thrice"] => world.fails(name, 3, text),
-            ["waits"] => {
-                let answering = world.assignment(name);
-                world.change(name, |observation| {
-                    observation.answering = answering;
-                    observation.activity = TargetActivity::Waiting { reason: text.into() };
-                });
-            }
-            ["applies"] => {
-                let answering = world.assignment(name);
-                world.change(name, |observation| {
-                    observation.answering = answering;
-                    observation.activity = TargetActivity::Applying { attempt: 1 };
-                });
-            }
+            ["waits"] => world.answers(name, TargetActivity::Waiting { reason: text.into() }),
+            ["applies"] => world.answers(name, TargetActivity::Applying { attempt: 1 }),
             ["checks", "fail"] => {
                 let answering = world.assignment(name);
                 world.change(name, |observation| {
@@ -261,6 +249,8 @@ impl Stage {
             ["is", "up"] => world.change(name, |observation| observation.contact = PresenceState::Up),
             ["is", "held"] => world.change(name, |observation| observation.held = Some(text.into())),
             ["is", "released"] => world.change(name, |observation| observation.held = None),
+            ["refuses", "orders"] => world.refuses(name, Some(text)),
+            ["accepts", "orders"] => world.refuses(name, None),
             ["joins", "on", running] => self.join(name, running),
             ["joins", "unchecked", "on", running] => {
                 self.join(name, running);

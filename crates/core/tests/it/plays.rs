@@ -80,6 +80,7 @@ plays! {
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
     a_target_that_left_and_came_back_answers_nothing_old
+    a_target_that_refuses_its_orders_condemns_nothing
     a_target_that_was_failing_before_and_recovers_counts
     a_target_that_was_failing_before_is_no_evidence
     a_window_over_the_night_clocks_change_keeps_its_hours

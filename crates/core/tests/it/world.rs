@@ -110,6 +110,23 @@ impl World {
         self.see(name, Some(observation));
     }
 
+    /// A target reports this activity on its last assignment.
+    pub(crate) fn answers(&mut self, name: &TargetName, activity: TargetActivity) {
+        let answering = self.assignment(name);
+        self.change(name, |observation| {
+            (observation.answering, observation.activity) = (answering, activity)
+        });
+    }
+
+    /// A target reports why it does not accept its orders, or that it does.
+    pub(crate) fn refuses(&mut self, name: &TargetName, reason: Option<&str>) {
+        let now = self.now;
+        self.change(name, |observation| {
+            observation.refuses = reason.map(Into::into);
+            observation.reported_at = now;
+        });
+    }
+
     /// The number of the last assignment of a target.
     pub(crate) fn assignment(&self, name: &TargetName) -> AssignmentNumber {
         self.states.get(name).map(|state| state.assignment).unwrap_or_default()
@@ -239,6 +256,7 @@ pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation
         contact: PresenceState::Up,
         contact_since: Timestamp::EPOCH,
         held: None,
+        refuses: None,
         drained: false,
         labels: Labels::default(),
         word: None,

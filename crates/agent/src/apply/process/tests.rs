@@ -21,11 +21,15 @@ impl Bench {
         self.dir.path().display().to_string()
     }
 
+    fn owner(&self) -> ProcessOwner {
+        ProcessOwner::new(self.dir.path(), Some("l1".parse().unwrap()))
+    }
+
     fn start(&self, script: &str) -> SupervisedProcess {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, workdir: "/".into(), env: Default::default() };
         let facts = CommandFacts { version: "v7".into(), run: self.run(), ..CommandFacts::default() };
-        SupervisedProcess::start(&command, &facts, &self.log(), &self.tasks).unwrap()
+        SupervisedProcess::start(&command, &facts, &self.owner(), &self.log(), &self.tasks).unwrap()
     }
 }
 

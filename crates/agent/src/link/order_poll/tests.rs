@@ -143,7 +143,11 @@ async fn a_refused_order_does_not_stop_polling() {
 
     let older = answer(order(9, 2), Some(heard(7)));
     assert_eq!(poll.handle(older).await, None, "polling goes on");
-    assert_eq!(refused().as_deref(), Some("cannot accept an order of term 2: the stored order has term 3"));
+    assert_eq!(
+        refused().as_deref(),
+        Some("cannot accept an order of term 2: the stored order has term 3; order 9 is refused")
+    );
+    assert_eq!(poll.board.borrow().refused_order, refused(), "it is reported as well");
     assert_eq!(poll.snapshot.borrow().index, 7, "the catalogue in the same answer is applied");
     let known = |poll: &OrderPoll| poll.refused.known(Generation::new(5), poll.clock.now());
     assert_eq!(known(&poll), Generation::new(9), "it is not requested again at once");
@@ -155,6 +159,7 @@ async fn a_refused_order_does_not_stop_polling() {
 
     assert_eq!(poll.handle(answer(order(11, 3), None)).await, None);
     assert_eq!((refused(), known(&poll)), (None, Generation::new(5)));
+    assert_eq!(poll.board.borrow().refused_order, None);
     assert_eq!(poll.orders.borrow().as_ref().unwrap().generation, Generation::new(11));
 }
 

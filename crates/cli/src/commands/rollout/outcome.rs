@@ -37,7 +37,7 @@ pub(super) fn advice(entity: &str, status: &RolloutStatus) -> Option<String> {
     Some(match status.paused.as_ref()? {
         RolloutPause::TooManyUnreachable { .. } => {
             format!(
-                "it resumes by itself when enough targets report again; to continue without them: {resume}"
+                "it resumes by itself when enough targets report again and accept their orders; to continue without them: {resume}"
             )
         }
         RolloutPause::OnlyFailingBefore { .. } => format!(
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_pause_that_can_end_by_itself_says_so() {
         let paused = |pause| RolloutStatus { paused: Some(pause), ..RolloutState::Paused.into() };
-        let unreachable = RolloutPause::TooManyUnreachable { unreachable: 2, tolerated: 1 };
+        let unreachable = RolloutPause::TooManyUnreachable { unreachable: 2, refusing: 0, tolerated: 1 };
         let said = advice("web", &paused(unreachable)).unwrap();
         assert!(
             said.contains("resumes by itself") && said.ends_with("bellwether rollout resume web"),

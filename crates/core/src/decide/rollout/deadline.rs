@@ -13,7 +13,7 @@ use crate::records::report::TargetActivity;
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::rollout::board::member::{BoardMember, ClockCourse};
 use crate::rollout::board::tally::NEVER;
-use crate::rollout::observation::Observation;
+use crate::rollout::observation::{Observation, refusal};
 use crate::words::plural::Plural;
 use crate::words::time::{Span, Timestamp};
 
@@ -101,15 +101,19 @@ pub(super) fn pass_deadline(pass: &mut Pass<'_>, member: &BoardMember, state: &T
     }
 }
 
-/// A target past its deadline reported again, or could have: it has failed, unless it never accepted the assignment.
+/// A target past its deadline reported again, or could have: it has failed, unless it never accepted the assignment, or
+/// cannot go on with it because it cannot record it.
 pub(super) fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
     let Some(observation) = &member.observation else { return };
     let deadline = pass.board.entity().policy.deadline;
-    if observation.answering == state.assignment {
+    let refusal = refusal(observation);
+    let waits = matches!(observation.activity, TargetActivity::Waiting { .. });
+    if observation.answering == state.assignment && !(waits && refusal.is_some()) {
         let summary = overdue(observation, state, deadline);
         fail(pass, member, state, Arc::new(Evidence { summary, ..Evidence::default() }));
     } else {
-        give_up(pass, member, state, format!("the assignment was not accepted within {deadline}"));
+        let reason = refusal.map(|reason| format!(": the target {reason}")).unwrap_or_default();
+        give_up(pass, member, state, format!("the assignment was not accepted within {deadline}{reason}"));
     }
 }
 

@@ -12,7 +12,9 @@ use crate::records::rollout::{
     Direction, Rollout, RolloutPause, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
 };
 use crate::rollout::board::Board;
+use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED, OPEN, STARTED, TargetPhase};
+use crate::rollout::observation::refusal;
 use crate::rollout::thresholds::Thresholds;
 
 /// Judges the rollout in progress; returns whether that changed anything.
@@ -93,8 +95,9 @@ fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollou
         }
         Assessment::Silent(unreachable) => {
             let tolerated = thresholds.unreachable;
-            let pause = RolloutPause::TooManyUnreachable { unreachable, tolerated };
             if !matches!(rollout.state, RolloutState::Paused(_)) {
+                let refusing = refusing(board);
+                let pause = RolloutPause::TooManyUnreachable { unreachable, refusing, tolerated };
                 draft.turn_to(RolloutState::Paused(pause.clone()), format!("paused {pause}"));
             }
         }
@@ -195,6 +198,14 @@ fn call_without_work(
     } else {
         Assessment::Good
     }
+}
+
+/// How many targets that were given up are in contact, but do not accept their orders. Costs time in proportion to all targets.
+fn refusing(board: &Board) -> u64 {
+    let refuses = |member: &&BoardMember| {
+        member.place.phase == TargetPhase::Lost && member.observation.as_ref().and_then(refusal).is_some()
+    };
+    u64::try_from(board.tree().iter().filter(refuses).count()).unwrap_or(u64::MAX)
 }
 
 fn why_bad(rollout: &Rollout, counts: &TargetCounts, thresholds: &Thresholds) -> String {

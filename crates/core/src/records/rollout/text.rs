@@ -142,8 +142,17 @@ impl Display for RolloutPause {
                 f,
                 "automatically: {failing} failed, but every one of them was failing before the rollout, so nothing shows whether the version is good"
             ),
-            Self::TooManyUnreachable { unreachable, tolerated } => {
-                write!(f, "automatically: {unreachable} unreachable, {tolerated} tolerated")
+            Self::TooManyUnreachable { unreachable, refusing, tolerated } => {
+                f.write_str("automatically: ")?;
+                let silent = unreachable.saturating_sub(*refusing);
+                match (silent, refusing) {
+                    (silent, 0) => write!(f, "{silent} unreachable")?,
+                    (0, refusing) => write!(f, "{refusing} not accepting orders")?,
+                    (silent, refusing) => {
+                        write!(f, "{silent} unreachable and {refusing} not accepting orders")?;
+                    }
+                }
+                write!(f, ", {tolerated} tolerated")
             }
         }
     }

@@ -246,9 +246,10 @@ const fn flight(observation: &Observation) -> TargetPhase {
     if observation.held.is_some() { TargetPhase::HeldFlight } else { TargetPhase::InFlight }
 }
 
-/// Whether a target that was given up at `at` is in contact again: it connected or reported since.
+/// Whether a target that was given up at `at` is in contact again: it connected or reported since, and accepts its orders.
 fn is_heard_since(observation: &Observation, at: Timestamp) -> bool {
     observation.contact == PresenceState::Up
+        && observation.refuses.is_none()
         && (observation.contact_since >= at || observation.reported_at > at)
 }
 

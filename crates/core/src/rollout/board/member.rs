@@ -266,7 +266,10 @@ fn turns(course: ClockCourse, observation: &Observation, state: &TargetState) ->
 /// the monitoring hook has not judged it.
 pub(crate) fn stands_still(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> bool {
     let answers = observation.answering == state.assignment;
-    let waits = answers && matches!(observation.activity, TargetActivity::Waiting { .. });
+    // What a machine that cannot record a step waits for is nothing that comes by itself.
+    let waits = answers
+        && observation.refuses.is_none()
+        && matches!(observation.activity, TargetActivity::Waiting { .. });
     let unjudged = answers
         && frame.monitored
         && state.purpose == AssignmentPurpose::Update

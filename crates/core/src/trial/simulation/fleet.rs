@@ -51,6 +51,7 @@ impl SimulatedFleet {
             contact: PresenceState::Up,
             contact_since: Timestamp::EPOCH,
             held: None,
+            refuses: None,
             drained: false,
             labels: Labels::default(),
             word: None,

@@ -164,6 +164,8 @@ impl Fleet {
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
         let word = self.word(entity, &TargetName::from(name));
         let report = self.reports.get(name).map(|kept| &kept.value);
+        let refusal =
+            report.and_then(|report| report.order_refusal()).filter(|_| contact == PresenceState::Up);
         let said = report.and_then(|report| report.entities.get(entity));
         Observation {
             running: said.and_then(|said| said.running.clone()),
@@ -175,6 +177,7 @@ impl Fleet {
             contact,
             contact_since,
             held,
+            refuses: refusal.map(Arc::from),
             drained,
             labels,
             word,

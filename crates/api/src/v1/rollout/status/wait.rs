@@ -172,11 +172,19 @@ pub enum RolloutPause {
     },
     /// More targets are unreachable than the policy tolerates.
     TooManyUnreachable {
-        /// The number of unreachable targets.
+        /// The number of unreachable targets, with those that do not accept their orders.
         unreachable: u64,
+        /// How many of them are in contact, but do not accept their orders.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        refusing: u64,
         /// The number of unreachable targets that the policy tolerates.
         tolerated: u64,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl From<&core::RolloutWait> for RolloutWait {
@@ -266,8 +274,12 @@ impl From<&core::RolloutPause> for RolloutPause {
             core::RolloutPause::OnlyFailingBefore { failing } => {
                 Self::OnlyFailingBefore { failing: *failing }
             }
-            core::RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
-                Self::TooManyUnreachable { unreachable: *unreachable, tolerated: *tolerated }
+            core::RolloutPause::TooManyUnreachable { unreachable, refusing, tolerated } => {
+                Self::TooManyUnreachable {
+                    unreachable: *unreachable,
+                    refusing: *refusing,
+                    tolerated: *tolerated,
+                }
             }
         }
     }
@@ -292,8 +304,8 @@ impl TryFrom<RolloutPause> for core::RolloutPause {
                 Self::NothingToRollBackTo { failed, tolerated }
             }
             RolloutPause::OnlyFailingBefore { failing } => Self::OnlyFailingBefore { failing },
-            RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
-                Self::TooManyUnreachable { unreachable, tolerated }
+            RolloutPause::TooManyUnreachable { unreachable, refusing, tolerated } => {
+                Self::TooManyUnreachable { unreachable, refusing, tolerated }
             }
         })
     }
