@@ -37,7 +37,7 @@ const OUTAGES: [(&[&str], &[&str]); 8] = [
     (&["pause agent-1", "kill agent-2"], &["resume agent-1", "start agent-2"]),
 ];
 
-async fn play(bed: &mut Bed, lines: &[&str], leader: usize) {
+fn play(bed: &mut Bed, lines: &[&str], leader: usize) {
     for line in lines {
         bed.obey(&line.replace("server-L", &format!("server-{leader}")));
     }
@@ -52,9 +52,9 @@ async fn no_outage_condemns_a_good_version() {
         bed.roll(&version).await;
         bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
         eprintln!("{version}: {wrong:?}");
-        play(&mut bed, wrong, leader).await;
+        play(&mut bed, wrong, leader);
         tokio::time::sleep(AWAY).await;
-        play(&mut bed, right, leader).await;
+        play(&mut bed, right, leader);
         let view = bed.ended(&version).await;
         assert!(view.progress.bad.is_empty(), "{wrong:?} condemned a good version: {:?}", view.progress.bad);
     }
@@ -68,9 +68,9 @@ async fn no_outage_promotes_a_bad_version() {
         let leader = bed.leader_but(&[]).await;
         bed.roll(&version).await;
         eprintln!("{version}: {wrong:?}");
-        play(&mut bed, wrong, leader).await;
+        play(&mut bed, wrong, leader);
         tokio::time::sleep(AWAY).await;
-        play(&mut bed, right, leader).await;
+        play(&mut bed, right, leader);
         let view = bed
             .until("it is known bad and rolled back", |view| {
                 view.progress.bad.iter().any(|bad| bad.version == version)
