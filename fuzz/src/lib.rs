@@ -11,7 +11,11 @@ use bellwether_core::records::rollout::TargetCounts;
 use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::words::name::{EntityName, NodeName, TargetName};
 use bellwether_core::words::percent::{Amount, Percent};
+use bellwether_core::words::filter::field::Field;
+use bellwether_core::words::filter::nodes::NODES;
+use bellwether_core::words::filter::{FieldValue, Filter, FilterSubject};
 use bellwether_core::words::selector::Selector;
+use bellwether_core::words::value::{Number, Value};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use serde::Serialize;
@@ -78,6 +82,35 @@ pub fn hook_answer(data: &[u8]) {
     ];
     for question in &questions {
         drop(read_answer(question, data));
+    }
+}
+
+/// A node on which filters are tried.
+struct FuzzedNode;
+
+impl FilterSubject for FuzzedNode {
+    fn value(&self, field: &Field) -> Option<FieldValue<'_>> {
+        match field.key().len() % 3 {
+            0 => Some(FieldValue::Text("web-1")),
+            1 => Some(FieldValue::Value(Value::Number(Number::integer(64)))),
+            _ => None,
+        }
+    }
+}
+
+/// A filter: what is accepted is read again as the same, matches or not within its time, and is the opposite of what it negates.
+pub fn filter(data: &[u8]) {
+    let Ok(text) = core::str::from_utf8(data) else { return };
+    match Filter::parse(text, &NODES) {
+        Ok(filter) => {
+            let again = Filter::parse(filter.as_str(), &NODES).expect("an accepted filter is accepted again");
+            let matches = filter.matches(&FuzzedNode);
+            assert_eq!(again.matches(&FuzzedNode), matches);
+            if let Ok(negated) = Filter::parse(&format!("not ({filter})"), &NODES) {
+                assert_ne!(negated.matches(&FuzzedNode), matches, "{filter}");
+            }
+        }
+        Err(error) => assert!(text.is_char_boundary(error.position), "{error}"),
     }
 }
 

@@ -48,6 +48,7 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
             pause: None,
             cordon: None,
             decommissioned: None,
+            rescan: Default::default(),
         };
         ops.push(put(&home, &Record::Node(node).into())?);
     }

@@ -11,11 +11,12 @@ use clap::Args;
 use crate::shell::{self, say};
 
 /// Each target, and how the names of the samples begin that it starts from.
-const TARGETS: [(&str, &[&str]); 5] = [
+const TARGETS: [(&str, &[&str]); 6] = [
     ("policy", &["entity"]),
     ("entity", &["entity"]),
     ("report", &["report"]),
     ("hook_answer", &["hook_"]),
+    ("filter", &[]),
     ("words", &[]),
 ];
 
@@ -32,7 +33,7 @@ pub(crate) struct Fuzz {
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u32,
-    /// Only this target: policy, entity, report, `hook_answer` or words
+    /// Only this target: policy, entity, report, `hook_answer`, filter or words
     pub(crate) target: Option<String>,
 }
 

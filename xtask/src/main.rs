@@ -48,7 +48,7 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Fuzz what comes from outside: policies, entities, reports, answers of hooks, words
+    /// Fuzz what comes from outside: policies, entities, reports, answers of hooks, filters, words
     Fuzz(fuzz::Fuzz),
     /// Play what takes minutes: several servers under every fault of the testbed
     Faults {

@@ -30,8 +30,10 @@ const PACKAGES: [(&str, &str, &str); 15] = [
 /// Where Python's tools are installed, below the repository.
 const PYTHON: &str = "target/python";
 
-/// Tools that check the API's description and generate a client from it; Debian has none for this version of OpenAPI.
-const PYTHON_TOOLS: [&str; 2] = ["openapi-spec-validator==0.9.0", "openapi-python-client==0.29.1"];
+/// Tools that check the API's description, generate a client from it, and call everything that it describes; Debian has none for
+/// this version of OpenAPI.
+const PYTHON_TOOLS: [&str; 3] =
+    ["openapi-spec-validator==0.9.0", "openapi-python-client==0.29.1", "schemathesis==4.32.5"];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;
@@ -55,7 +57,7 @@ pub(crate) fn faults(root: &Path, filter: Option<&str>) -> Result<()> {
 fn install(root: &Path) -> Result<()> {
     install_packages(root)?;
     let python = root.join(PYTHON).join("bin/python").display().to_string();
-    if has(&python, "-cimport openapi_spec_validator, openapi_python_client") {
+    if has(&python, "-cimport openapi_spec_validator, openapi_python_client, schemathesis") {
         return Ok(());
     }
     let list = PYTHON_TOOLS.join(" ");

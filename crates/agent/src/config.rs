@@ -24,6 +24,12 @@ use bellwether_rt::config_error::ConfigError;
 pub use settings::{Config, DEFAULT_DATA_DIR, OnExit};
 
 impl Config {
+    /// Whether an entity has files that are rendered from params.
+    #[must_use]
+    pub fn renders_files(&self) -> bool {
+        self.entities.values().any(|recipe| matches!(recipe.kind, recipe::RecipeKind::Files(_)))
+    }
+
     /// The configuration in `path`, with every `*.toml` of the directory `conf.d` beside it, in name order.
     ///
     /// A section (`[agent]`, `[entity.NAME]`, `[action.NAME]`) may be in one file only.

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::{EntityName, LedgerId};
@@ -39,6 +40,8 @@ pub(crate) struct LedgerContents {
     pub(crate) statuses: LocalStatuses,
     pub(crate) services: Vec<RegisteredService>,
     pub(crate) met: MetNeeds,
+    /// The params that reach this node without a rollout.
+    pub(crate) live_params: LiveParams,
 }
 
 impl Ledger {
@@ -63,6 +66,10 @@ impl Ledger {
         let needs = dir.join("needs.json");
         if let Some(text) = read(&needs)? {
             kept.met = shape::met(&text).map_err(|reason| damaged(&needs, reason))?;
+        }
+        let params = dir.join("params.json");
+        if let Some(text) = read(&params)? {
+            kept.live_params = shape::live_params(&text).map_err(|reason| damaged(&params, reason))?;
         }
         let found = std::fs::read_dir(&entities).map_err(|source| file("read", &entities, source))?;
         for entry in found {
@@ -131,6 +138,13 @@ impl Ledger {
     pub(crate) async fn keep_services(&self, services: &[RegisteredService]) -> Result<(), LedgerError> {
         let path = self.dir.join("services.json");
         let text = shape::services_text(services).map_err(|reason| damaged(&path, reason))?;
+        self.write(path, text).await
+    }
+
+    /// Stores the params that reach this node without a rollout.
+    pub(crate) async fn keep_live_params(&self, live: &LiveParams) -> Result<(), LedgerError> {
+        let path = self.dir.join("params.json");
+        let text = shape::live_params_text(live).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 

@@ -13,6 +13,7 @@ mod discovery;
 mod disk;
 mod entity;
 mod entity_tasks;
+mod facts;
 pub mod files;
 pub mod http;
 pub mod identity;

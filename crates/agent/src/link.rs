@@ -6,6 +6,7 @@
 pub(crate) mod connection;
 pub(crate) mod contact;
 mod deliver;
+mod facts;
 mod logs;
 mod order_poll;
 mod registrations;
@@ -19,6 +20,7 @@ mod start_gate;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::NodeName;
 use bellwether_rt::clock::Clock;
@@ -27,12 +29,14 @@ use tokio::sync::watch;
 
 use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
+use crate::facts::KnownFacts;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
 use crate::service::process_phase::AcknowledgedRegistrations;
 use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use deliver::deliver;
+use renew::CertificateRenewal;
 use source::ParamSource;
 use start_gate::StartGate;
 
@@ -53,10 +57,14 @@ pub(crate) struct ServerLink {
     /// Every service that exists on this node, whether or not its health is known.
     pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
     pub(crate) addresses: LocalAddresses,
+    /// The facts of this machine; absent until they were read.
+    pub(crate) facts: watch::Receiver<Option<KnownFacts>>,
     /// This node's copy of the catalogue.
     pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     /// Whether anything on this node reads it.
     pub(crate) wants_catalogue: watch::Receiver<bool>,
+    /// The params that reach this node without a rollout; `None` if nothing on it uses them.
+    pub(crate) live_params: Option<watch::Sender<Arc<LiveParams>>>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
     /// Set once a server says that this node was decommissioned, with what it says.
@@ -81,6 +89,7 @@ impl ServerLink {
             deliveries,
             snapshot: self.snapshot,
             wants_catalogue: self.wants_catalogue,
+            live_params: self.live_params,
             misread: order_poll::Refused::default(),
             refused: order_poll::RefusedOrder::default(),
             data_dir: self.data_dir.clone(),
@@ -110,20 +119,21 @@ impl ServerLink {
             known: self.known,
             addresses: self.addresses,
             board: self.board.subscribe(),
-            requested,
+            requested: requested.clone(),
             gate: StartGate::closed(),
         };
         tasks.spawn("registrations", deliver(registrations, connection.moves(), self.seed, tasks.clone()));
-        let logs = logs::LogSender {
+        let facts = facts::FactSender {
             connection: connection.clone(),
-            node,
-            namespace,
-            changes: self.unsent_logs.subscribe(),
-            unsent: self.unsent_logs,
+            node: node.clone(),
+            namespace: namespace.clone(),
+            facts: self.facts,
+            requested,
         };
+        tasks.spawn("fact report", deliver(facts, connection.moves(), self.seed, tasks.clone()));
+        let logs = logs::LogSender::new(connection.clone(), node, namespace, self.unsent_logs);
         tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
         let (data_dir, clock, seed) = (self.data_dir, self.clock, self.seed);
-        let renewal = renew::CertificateRenewal { connection, data_dir, clock, seed };
-        tasks.spawn("renew", renewal.run(tasks.clone()));
+        tasks.spawn("renew", CertificateRenewal { connection, data_dir, clock, seed }.run(tasks.clone()));
     }
 }

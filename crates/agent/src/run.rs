@@ -19,6 +19,7 @@ use crate::disk;
 use crate::entity::EntityContext;
 use crate::entity::step_gate::StepGate;
 use crate::entity_tasks::EntityTasks;
+use crate::facts::FactReader;
 use crate::files;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Ledger, LedgerContents, LedgerError};
@@ -189,7 +190,7 @@ impl Agent {
     /// Starts every part, and waits for the end of those that must end in order.
     async fn run(self, contents: LedgerContents) {
         let Self { config, clock, tasks, identity, ledger, logs, steps, .. } = self;
-        let LedgerContents { order, entities, statuses, services: registered, met } = contents;
+        let LedgerContents { order, entities, statuses, services: registered, met, live_params } = contents;
         let seed = RandomState::new().build_hasher().finish();
         let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
         let check_store = CheckStore::open(&config.data_dir, &clock, &tasks);
@@ -266,6 +267,7 @@ impl Agent {
             now: clock.now(),
         });
         let source = ParamSource::new(connection, namespace);
+        let live_params = watch::Sender::new(Arc::new(live_params));
         let (acknowledgements, acknowledged) = watch::channel(None);
         let unsent_logs = watch::Sender::new(log_store::newest(&logs));
         let context = EntityContext {
@@ -282,12 +284,20 @@ impl Agent {
             tasks: tasks.clone(),
             orders: order,
             snapshot: discovery.snapshot.subscribe(),
+            live_params: live_params.subscribe(),
             board: board.clone(),
             instances: EntityInstances { phases, published: discovery.services.clone(), acknowledged },
             unsent_logs: unsent_logs.clone(),
             seed,
         };
+        let facts = FactReader {
+            root: "/".into(),
+            addresses: discovery.addresses.clone(),
+            orders: orders.subscribe(),
+            tasks: tasks.clone(),
+        };
         let link = ServerLink {
+            facts: facts.start(),
             source,
             node: identity.node,
             data_dir: config.data_dir.clone(),
@@ -301,6 +311,7 @@ impl Agent {
             addresses: discovery.addresses,
             snapshot: discovery.snapshot,
             wants_catalogue: wanted,
+            live_params: config.renders_files().then_some(live_params),
             clock,
             seed,
             decommissioned: self.decommissioned,

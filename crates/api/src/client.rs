@@ -4,6 +4,7 @@ mod access;
 pub mod calls;
 mod connection;
 mod error;
+mod list_options;
 pub mod secret;
 pub mod tls;
 
@@ -11,3 +12,4 @@ pub use access::{Access, Identity};
 pub use calls::nodes::{NodeKnowledge, NodeLogKey};
 pub use connection::{Client, DEFAULT_DEADLINE};
 pub use error::{CallError, UnreachableCause};
+pub use list_options::ListOptions;

@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod consul;
+pub mod list;
 pub mod media;
 pub mod paths;
 pub mod problem;

@@ -39,6 +39,12 @@ pub const NODES: &str = "/v1/namespaces/{ns}/nodes";
 pub const NODE: &str = "/v1/namespaces/{ns}/nodes/{node}";
 /// A node's labels.
 pub const NODE_LABELS: &str = "/v1/namespaces/{ns}/nodes/{node}/labels";
+/// A node's own params.
+pub const NODE_PARAMS: &str = "/v1/namespaces/{ns}/nodes/{node}/params";
+/// The value of each param of a node, and where it comes from.
+pub const NODE_PARAMS_EXPLAINED: &str = "/v1/namespaces/{ns}/nodes/{node}/params/explained";
+/// The profiles that a node reads.
+pub const NODE_PROFILES: &str = "/v1/namespaces/{ns}/nodes/{node}/profiles";
 /// Pauses a node.
 pub const NODE_PAUSE: &str = "/v1/namespaces/{ns}/nodes/{node}/pause";
 /// Ends a node's own pause.
@@ -57,6 +63,10 @@ pub const NODE_UNCORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/uncordon";
 pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
 /// Report of a node, by that node.
 pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
+/// Facts of a node, by that node.
+pub const NODE_FACTS: &str = "/v1/namespaces/{ns}/nodes/{node}/facts";
+/// Requests a rescan of a node's facts.
+pub const NODE_RESCAN: &str = "/v1/namespaces/{ns}/nodes/{node}/rescan";
 /// Service registrations of a node, by that node.
 pub const NODE_REGISTRATIONS: &str = "/v1/namespaces/{ns}/nodes/{node}/registrations";
 /// All services; blocking with `?index=&wait=`.
@@ -176,6 +186,8 @@ pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
 pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.
 pub const PROFILE: &str = "/v1/namespaces/{ns}/profiles/{profile}";
+/// Whether a profile is live.
+pub const PROFILE_LIVE: &str = "/v1/namespaces/{ns}/profiles/{profile}/live";
 /// Revisions of a profile, newest first.
 pub const PROFILE_REVISIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions";
 /// One revision of a profile, with its params.

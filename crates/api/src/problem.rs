@@ -25,6 +25,19 @@ pub struct Problem {
     /// With `conflict`: the value that differs from the expected one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Box<ConflictingValue>>,
+    /// With `invalid`: the parameter or field that cannot be read, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<Box<InvalidText>>,
+}
+
+/// A text of a request that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct InvalidText {
+    /// The query parameter, or the path of the field in the body, such as `filter` or `policy.batch`.
+    pub place: String,
+    /// Byte position of the fault in its value, from 0; absent if the value as a whole is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
 }
 
 /// A value that differs from the one that a change expects.

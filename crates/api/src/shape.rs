@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use bellwether_core::words::filter::FilterError;
+use bellwether_core::words::selector::Selector;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -16,18 +18,26 @@ pub struct ShapeError {
     pub place: String,
     /// What is wrong with the value.
     pub reason: String,
+    /// Byte position in the value from 0, where it is a text with a grammar.
+    pub position: Option<usize>,
 }
 
 impl ShapeError {
     /// An error at a field.
     pub fn at(place: &str, reason: impl fmt::Display) -> Self {
-        Self { place: place.to_owned(), reason: plain(&reason.to_string()) }
+        Self { place: place.to_owned(), reason: plain(&reason.to_string()), position: None }
+    }
+
+    /// An error in a filter.
+    #[must_use]
+    pub fn misread(place: &str, error: &FilterError) -> Self {
+        Self { position: Some(error.position), ..Self::at(place, error) }
     }
 
     /// The same error with the name of the enclosing field before its path.
     #[must_use]
     pub fn within(self, outer: &str) -> Self {
-        Self { place: format!("{outer}.{}", self.place), reason: self.reason }
+        Self { place: format!("{outer}.{}", self.place), ..self }
     }
 }
 
@@ -165,6 +175,14 @@ where
     text.parse().map_err(|error| ShapeError::at(place, error))
 }
 
+/// Parses a selector.
+///
+/// # Errors
+/// [`ShapeError`] at `place`, with the position.
+pub fn selector(place: &str, text: &str) -> Result<Selector, ShapeError> {
+    Selector::parse(text).map_err(|error| ShapeError::misread(place, &error))
+}
+
 /// Parses a field that may be absent.
 ///
 /// # Errors
@@ -194,4 +212,10 @@ pub fn one_line(place: &str, text: &str, longest: usize) -> Result<String, Shape
         return Err(ShapeError::at(place, format!("must be one line of at most {longest} bytes")));
     }
     Ok(text.trim().to_owned())
+}
+
+/// Whether a number is left out because it is zero.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

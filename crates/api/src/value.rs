@@ -1,5 +1,6 @@
 //! JSON values at the edge: as core compares them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_core::words::value::{Number, Value};
@@ -19,6 +20,35 @@ pub fn value(json: &serde_json::Value) -> Value {
     }
 }
 
+/// The JSON of a value. A number that JSON cannot hold exactly is the nearest one.
+#[must_use]
+pub fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => {
+            let integer = number.as_integer().and_then(|value| {
+                let signed = i64::try_from(value).ok().map(serde_json::Number::from);
+                signed.or_else(|| u64::try_from(value).ok().map(serde_json::Number::from))
+            });
+            integer.map_or_else(|| number.as_f64().into(), serde_json::Value::Number)
+        }
+        Value::Text(text) => (**text).into(),
+        Value::List(items) => items.iter().map(json).collect(),
+        Value::Object(members) => serde_json::Value::Object(
+            members.iter().map(|(name, member)| (name.as_ref().to_owned(), json(member))).collect(),
+        ),
+    }
+}
+
+/// The members of a JSON object as core compares them.
+#[must_use]
+pub fn values<'a>(
+    members: impl IntoIterator<Item = (&'a String, &'a serde_json::Value)>,
+) -> Arc<BTreeMap<Arc<str>, Value>> {
+    Arc::new(members.into_iter().map(|(name, member)| (Arc::from(name.as_str()), value(member))).collect())
+}
+
 /// Whether two values are equal as JSON: numbers by value, objects without order.
 #[must_use]
 pub fn is_same(one: &serde_json::Value, two: &serde_json::Value) -> bool {
@@ -31,11 +61,32 @@ fn number(number: &serde_json::Number) -> Number {
     integer.or_else(|| Number::float(number.as_f64()?)).unwrap_or_else(|| Number::integer(0))
 }
 
+/// A value that may be absent, where `null` is a value: for `#[serde(with = "…")]` beside `default` and `skip_serializing_if`.
+pub(crate) mod present {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(crate) fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(deserializer).map(Some)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn values_are_written_as_they_were_read() {
+        for json in [json!(null), json!({"a": [1, -2, 1.5, u64::MAX, "x", true]})] {
+            assert_eq!(super::json(&value(&json)), json);
+        }
+    }
 
     #[test]
     fn numbers_are_the_same_by_value_and_objects_in_any_order() {

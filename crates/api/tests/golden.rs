@@ -36,6 +36,9 @@ macro_rules! round_trip {
 
 round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
+    "node_facts": v1::facts::NodeFacts => bellwether_core::records::facts::NodeFacts;
+    "node_rescanned": v1::node::Node => bellwether_core::records::node::Node;
+    "order_with_rescan": v1::order::Order => bellwether_core::records::order::Order;
     "node_drained": v1::node::Node => bellwether_core::records::node::Node;
     "node_draining": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
@@ -56,6 +59,7 @@ round_trip! {
     "known_service": v1::registrations::KnownService => bellwether_core::records::registrations::KnownService;
     "order_of_every_method": v1::order::Order => bellwether_core::records::order::Order;
     "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
+    "profile_live": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
@@ -88,6 +92,15 @@ fn every_state_of_a_rollout_survives_its_domain_type() {
 }
 
 #[test]
+fn the_params_of_a_node_survive_their_domain_type() {
+    holds::<v1::node_params::NodeParams>("node_params", |shape| {
+        let domain =
+            bellwether_core::records::node_params::NodeParams::try_from(shape).expect("the sample is valid");
+        v1::node_params::NodeParams::try_from(&domain).expect("what is kept is JSON")
+    });
+}
+
+#[test]
 fn a_profiles_revision_survives_its_domain_type() {
     holds::<v1::profile::ProfileRevision>("profile_revision", |shape| {
         let domain =
@@ -99,6 +112,7 @@ fn a_profiles_revision_survives_its_domain_type() {
 #[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
+    holds::<v1::facts::RequestedRescan>("requested_rescan", |shape| shape);
     holds::<v1::apply::ApplyRequest>("apply_request", |shape| shape);
     holds::<v1::apply::Applied>("applied", |shape| shape);
     holds::<v1::node::SilentNode>("silent_node", |shape| shape);
@@ -107,6 +121,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::failure::Failures>("failures", |shape| shape);
     holds::<v1::order::OrderPoll>("order_poll", |shape| shape);
     holds::<v1::order::OrderPoll>("order_poll_with_servers", |shape| shape);
+    holds::<v1::order::OrderPoll>("order_poll_with_params", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout_of_the_newest", |shape| shape);
@@ -138,8 +153,8 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::pause::Resumed>("resumed", |shape| shape);
     holds::<v1::slot::FleetLock>("fleet_lock", |shape| shape);
     holds::<v1::slot::FleetLockError>("fleet_lock_error", |shape| shape);
-    holds::<v1::profile::ProfilePatch>("profile_patch", |shape| shape);
-    holds::<v1::profile::ProfileSpec>("profile_spec", |shape| shape);
+    holds::<v1::profile::ParamsPatch>("profile_patch", |shape| shape);
+    holds::<v1::profile::ParamsSpec>("profile_spec", |shape| shape);
     holds::<v1::target::TargetView>("target_view", |shape| shape);
     holds::<v1::rollout::RolloutView>("rollout_view", |shape| shape);
     holds::<v1::overview::Overview>("overview", |shape| shape);

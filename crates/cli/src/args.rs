@@ -7,11 +7,14 @@ mod entity;
 mod fleet;
 mod freeze;
 mod help;
+mod list;
 mod local;
 mod lock;
 mod namespace;
 mod node;
+mod node_choice;
 mod number;
+mod param;
 mod pause;
 mod policy;
 mod profile;
@@ -35,10 +38,13 @@ pub(crate) use fleet::{
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
+pub(crate) use list::ListFlags;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
 pub(crate) use namespace::NamespaceVerb;
-pub(crate) use node::{DrainNodes, NodeChoice, NodeLogs, NodeVerb};
+pub(crate) use node::{DrainNodes, NodeLogs, NodeVerb};
+pub(crate) use node_choice::NodeChoice;
+pub(crate) use param::{NodeParamsVerb, ParamVerb, ParamsChange};
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, Expected, ProfileVerb};
@@ -174,6 +180,9 @@ pub(crate) enum Command {
     /// Manage entities: what is rolled out, to which targets, under which policy
     #[command(subcommand)]
     Entity(EntityVerb),
+    /// Show the params of nodes, and where they come from
+    #[command(subcommand)]
+    Param(ParamVerb),
     /// Manage profiles: versioned parameter sets that nodes render files from
     #[command(subcommand)]
     Profile(ProfileVerb),

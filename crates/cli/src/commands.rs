@@ -15,6 +15,7 @@ mod explain;
 mod fleet;
 mod freeze;
 mod hosts;
+mod lists;
 mod local;
 mod lock;
 mod manual;
@@ -22,6 +23,7 @@ mod namespace;
 mod node;
 mod overview;
 mod own_agent;
+mod param;
 mod pause;
 mod policy;
 mod profile;
@@ -61,6 +63,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Node(verb) => node::run(&Context::new(&global)?, verb).await,
         Command::Namespace(verb) => namespace::run(&Context::new(&global)?, verb).await,
         Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
+        Command::Param(verb) => param::run(&Context::new(&global)?, verb).await,
         Command::Profile(verb) => profile::run(&Context::new(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),
         Command::Service(verb) => service::run(&global, verb).await,

@@ -169,10 +169,35 @@ impl Failure {
         Self { exit, message: message.into(), hint: None, not_found: false }
     }
 
+    /// A failed call with a filter: shows the place in it that the server could not read.
+    pub(crate) fn pointing(error: CallError, filter: Option<&str>) -> Self {
+        let invalid = match &error {
+            CallError::Problem(problem) => {
+                problem.invalid.as_ref().filter(|invalid| invalid.place == "filter")
+            }
+            CallError::Setup { .. }
+            | CallError::Unreachable { .. }
+            | CallError::Timeout { .. }
+            | CallError::Garbled { .. } => None,
+        };
+        let position = invalid.and_then(|invalid| usize::try_from(invalid.position?).ok());
+        let caret = filter.zip(position).map(|(filter, position)| caret(filter, position));
+        let mut failure = Self::from(error);
+        failure.message.push_str(&caret.unwrap_or_default());
+        failure
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// A text, and a mark under the byte at this position.
+fn caret(text: &str, position: usize) -> String {
+    let column = text.get(..position).unwrap_or(text).chars().count();
+    let line = text.replace(['\n', '\t'], " ");
+    format!("\n  {line}\n  {}^", " ".repeat(column))
 }
 
 /// A message without the numbers that Rust appends to the system's errors: `(os error 2)`.
@@ -227,7 +252,7 @@ impl From<CallError> for Failure {
 
 /// Fields of requests that a flag sets, with the flag.
 const FLAGS: [(&str, &str); 5] = [
-    ("filter", "--selector"),
+    ("filter", "--filter"),
     ("namespace", "--namespace"),
     ("check.tcp.tcp", "--tcp"),
     ("check.http.http", "--http"),
@@ -316,8 +341,13 @@ mod tests {
 
     #[test]
     fn a_field_that_a_flag_sets_is_named_by_the_flag() {
-        assert_eq!(by_flag("filter: missing '='".to_owned()), "--selector: missing '='");
+        assert_eq!(by_flag("filter: missing '='".to_owned()), "--filter: missing '='");
         assert_eq!(by_flag("filters: none".to_owned()), "filters: none");
+    }
+
+    #[test]
+    fn a_mark_stands_under_the_place() {
+        assert_eq!(caret("ü=a or", 7), "\n  ü=a or\n        ^");
     }
 
     #[test]

@@ -8,12 +8,13 @@ use clap::ArgMatches;
 use crate::args::{self, Global};
 use crate::context::{self, Context};
 use crate::exit::{CommandResult, Failure};
+use bellwether_api::client::ListOptions;
 
 /// Longest time to wait for names: a person waits at the prompt.
 const LIMIT: Duration = Duration::from_millis(1_500);
 
 /// Most names asked for.
-const MOST: usize = 10_000;
+const MOST: u64 = 10_000;
 
 /// A kind of object that has names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,9 +81,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
     Ok(match kind {
         Kind::Node => nodes(&context).await?,
         Kind::Entity => client.entities(namespace).await?.items.into_iter().map(|each| each.name).collect(),
-        Kind::Service => {
-            client.services(namespace, None).await?.items.into_iter().map(|each| each.name).collect()
-        }
+        Kind::Service => client.services(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Profile => client.profiles(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Freeze => {
             client.freezes(Some(namespace)).await?.items.into_iter().map(|each| each.freeze.name).collect()
@@ -97,15 +96,9 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
 }
 
 async fn nodes(context: &Context) -> Result<Vec<String>, Failure> {
-    let (mut names, mut after) = (Vec::new(), None);
-    loop {
-        let page = context.client.nodes(&context.namespace, None, after.as_deref(), false).await?;
-        names.extend(page.items.into_iter().map(|view| view.node.name));
-        after = page.next;
-        if after.is_none() || names.len() >= MOST {
-            return Ok(names);
-        }
-    }
+    let options = ListOptions { limit: Some(MOST), ..ListOptions::default() };
+    let page = context.client.listing(options).nodes(&context.namespace, false).await?;
+    Ok(page.items.into_iter().map(|view| view.node.name).collect())
 }
 
 /// A failure to find an object that the command line names, with the nearest name there is as its hint.

@@ -6,6 +6,7 @@
 pub mod agenda;
 pub mod drain;
 pub mod external;
+pub mod facts;
 pub mod liveness;
 pub mod order;
 pub mod registrations;

@@ -6,6 +6,7 @@
 pub mod drain;
 pub mod fleet;
 pub(crate) mod fold;
+pub mod live_params;
 pub mod occupancy;
 pub mod tally;
 pub mod touched;
@@ -139,15 +140,19 @@ impl Fleet {
             self.freezes.size(),
             self.pauses.size(),
             self.slots.size(),
+            self.node_params.size(),
+            self.facts.size(),
             self.profiles.size(),
             self.profile_revisions.size(),
         ];
-        [of_nodes, of_entities, others].into_iter().flatten().sum()
+        of_nodes.into_iter().chain(of_entities).chain(others).sum()
     }
 
     fn revision(&self, key: &Key) -> Revision {
         match key {
             Key::Node(name) => revision_of(self.nodes.get(name)),
+            Key::NodeParams(name) => revision_of(self.node_params.get(name)),
+            Key::Facts(name) => revision_of(self.facts.get(name)),
             Key::Presence(name) => revision_of(self.presences.get(name)),
             Key::Expected(name) => revision_of(self.expected.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),

@@ -90,7 +90,7 @@ async fn sync(
     let newer = assigned.wait_for(|generation| *generation > known);
     let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
     let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
-    Json(OrderPoll { order, report_requested: false, catalogue: None, servers: None })
+    Json(OrderPoll { order, report_requested: false, catalogue: None, servers: None, params: None })
 }
 
 /// An order with one entity at a version, as in `bench fleet`.
@@ -101,7 +101,13 @@ fn order(generation: u64) -> Order {
         method: ApplyMethod::Apply,
         ledger: None,
     };
-    Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
+    Order {
+        generation,
+        term: 1,
+        entities: BTreeMap::from([("app".to_owned(), assignment)]),
+        paused: None,
+        rescan: 0,
+    }
 }
 
 /// The time, for measurements.

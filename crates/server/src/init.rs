@@ -114,7 +114,7 @@ async fn first_token(
     };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
-    let transactor = Transactor::new(published, committer, clock.clone());
+    let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
     let mut writes: Vec<Write> =
         world.tokens.keys().map(|hash| Write::delete(GlobalKey::Token(hash.clone()))).collect();
     writes.push(Write::put(record));

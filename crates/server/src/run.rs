@@ -249,7 +249,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     if let Some(names) = config.dns.clone() {
         names::start(names, published.follow(), &sessions, tasks).await?;
     }
-    let transactor = Transactor::new(published, committer, clock.clone());
+    let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone() },

@@ -14,10 +14,12 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::clock::Clock;
+use bellwether_store::Store;
 use tokio::sync::watch;
 
 pub use self::draft::Draft;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
+use crate::records::key_text;
 use crate::world_view::PublishedWorld;
 
 /// Attempts of an operation until it reports the conflict.
@@ -36,6 +38,7 @@ const IN_LINE: usize = 24;
 pub struct Transactor {
     published: PublishedWorld,
     committer: Committer,
+    store: Store,
     clock: Clock,
     /// Where changes are collected instead of being committed; none in a transactor that commits.
     draft: Option<Draft>,
@@ -92,10 +95,10 @@ impl CommitContext {
 }
 
 impl Transactor {
-    /// A transactor on the published worlds and a committer.
+    /// A transactor on the published worlds, a committer, and the store that both are of.
     #[must_use]
-    pub fn new(published: PublishedWorld, committer: Committer, clock: Clock) -> Self {
-        Self { published, committer, clock, draft: None }
+    pub fn new(published: PublishedWorld, committer: Committer, store: Store, clock: Clock) -> Self {
+        Self { published, committer, store, clock, draft: None }
     }
 
     /// The newest world.
@@ -200,6 +203,31 @@ impl Transactor {
         &self,
         namespace: &Namespace,
         actor: &Actor,
+        decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<C>, T), E>,
+    ) -> Result<T, E> {
+        self.run(namespace, actor, None, decide).await
+    }
+
+    /// The same for a comparison with one record: if nothing is committed, also that was decided on the record as it is in the
+    /// store. Another server may have written it, and answered, before this server's world shows it.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub async fn compare<T, E: From<CommitError>, C: Into<GuardedChangeset>>(
+        &self,
+        namespace: &Namespace,
+        actor: &Actor,
+        record: &AnyKey,
+        decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<C>, T), E>,
+    ) -> Result<T, E> {
+        self.run(namespace, actor, Some(record), decide).await
+    }
+
+    async fn run<T, E: From<CommitError>, C: Into<GuardedChangeset>>(
+        &self,
+        namespace: &Namespace,
+        actor: &Actor,
+        compared: Option<&AnyKey>,
         mut decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<C>, T), E>,
     ) -> Result<T, E> {
         let empty = Fleet::default();
@@ -207,14 +235,25 @@ impl Transactor {
         loop {
             let world = self.world();
             let fleet = world.fleets.get(namespace).unwrap_or(&empty);
-            let (changeset, answer) = decide(&world, fleet, self.now())?;
-            let Some(guarded) = changeset else { return Ok(answer) };
-            let guarded: GuardedChangeset = guarded.into();
+            tries += 1;
+            let (guarded, answer): (GuardedChangeset, T) = match decide(&world, fleet, self.now()) {
+                Ok((Some(guarded), answer)) => (guarded.into(), answer),
+                nothing => {
+                    let compared = compared.filter(|_| self.draft.is_none());
+                    if self.shows(&world, namespace, compared).await? {
+                        return nothing.map(|(_, answer)| answer);
+                    }
+                    if tries >= TRIES {
+                        return Err(CommitError::Conflict.into());
+                    }
+                    self.wait_for_revision(world.revision.next()).await;
+                    continue;
+                }
+            };
             if let Some(draft) = &self.draft {
                 draft.collect(namespace, guarded);
                 return Ok(answer);
             }
-            tries += 1;
             let by = CommitContext { seen: guarded.guards, ..CommitContext::person(actor.clone()) };
             match self.commit(&world, namespace, by, vec![guarded.changeset]).await {
                 Ok(_) => return Ok(answer),
@@ -224,6 +263,19 @@ impl Transactor {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Whether a world shows a record as it is in the store; true without one.
+    async fn shows(
+        &self,
+        world: &World,
+        namespace: &Namespace,
+        record: Option<&AnyKey>,
+    ) -> Result<bool, CommitError> {
+        let Some(record) = record else { return Ok(true) };
+        let stored = self.store.get(key_text::of_any(namespace, record)).await.map_err(CommitError::Store)?;
+        let stored = stored.map_or(Revision::ZERO, |entry| Revision::new(entry.modified.0));
+        Ok(stored == world.revision(namespace, record))
     }
 }
 

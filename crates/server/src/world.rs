@@ -338,14 +338,35 @@ fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)
         return;
     }
     for change in batch.changes {
-        if let Some(KeyLocation::Namespaced(namespace, Key::Order(node))) = key_text::read(&change.key) {
-            ordered.push((namespace, node));
-        }
+        let location = key_text::read(&change.key);
+        let was_live = location.as_ref().is_some_and(|location| is_live(world, location));
         if let Err(error) = fold_change(world, &change, revision) {
             tracing::error!(%error, "ignoring a change that does not parse");
         }
+        match location {
+            Some(KeyLocation::Namespaced(namespace, Key::Order(node) | Key::NodeParams(node))) => {
+                ordered.push((namespace, node));
+            }
+            Some(location) if was_live || is_live(world, &location) => {
+                ordered.extend(readers(world, location))
+            }
+            Some(_) | None => {}
+        }
     }
     world.revision = revision;
+}
+
+/// Whether it is the place of a live profile.
+fn is_live(world: &World, location: &KeyLocation) -> bool {
+    let KeyLocation::Namespaced(namespace, Key::Profile(name)) = location else { return false };
+    world.fleets.get(namespace).and_then(|fleet| fleet.profile(name)).is_some_and(|profile| profile.live)
+}
+
+/// The nodes that read the profile at this place while it is live.
+fn readers(world: &World, location: KeyLocation) -> Vec<(Namespace, NodeName)> {
+    let KeyLocation::Namespaced(namespace, Key::Profile(name)) = location else { return Vec::new() };
+    let Some(fleet) = world.fleets.get(&namespace) else { return Vec::new() };
+    fleet.readers(&name).map(|node| (namespace.clone(), node.clone())).collect()
 }
 
 fn fold_change(world: &mut World, change: &Change, revision: Revision) -> Result<(), WorldError> {

@@ -43,7 +43,12 @@ pub(crate) fn render(name: &str, source: &str, context: &RenderContext) -> Resul
         version => &*context.version,
         revision => context.revision,
     };
-    draw(name, source, context, "the profile has no such param in this revision")
+    draw(
+        name,
+        source,
+        context,
+        "no level of params has it; see bellwether param explain NODE --entity ENTITY",
+    )
 }
 
 /// Renders `source` with any context; `undefined` is the reason given for an undefined variable.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::counter::ProfileRevisionNumber;
@@ -21,6 +22,14 @@ use crate::apply::template;
 use crate::config::recipe::{ManagedFile, Recipe, Runner};
 use crate::disk;
 use crate::link::source::MissingParams;
+
+/// What the files of an entity are rendered from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RenderInputs<'a> {
+    pub(super) version: &'a Version,
+    /// The params that reach this node without a rollout.
+    pub(super) live: &'a LiveParams,
+}
 
 /// Why files were not replaced; the previous ones are still in place.
 enum FilesStop {
@@ -40,10 +49,10 @@ impl EntityTask {
         &self,
         recipe: &Recipe,
         managed: &[ManagedFile],
-        version: &Version,
+        inputs: RenderInputs<'_>,
         facts: &CommandFacts,
     ) -> StepOutcome {
-        match self.put_in_place(recipe, managed, version, facts).await {
+        match self.put_in_place(recipe, managed, inputs, facts).await {
             Ok(()) => StepOutcome::Done,
             Err(FilesStop::Ended(outcome)) => outcome,
             Err(FilesStop::Failed(reason)) => failed(format!("static: {reason}")),
@@ -54,10 +63,10 @@ impl EntityTask {
         &self,
         recipe: &Recipe,
         managed: &[ManagedFile],
-        version: &Version,
+        inputs: RenderInputs<'_>,
         facts: &CommandFacts,
     ) -> Result<(), FilesStop> {
-        let context = self.context(version).await?;
+        let context = self.context(inputs).await?;
         let (all, at) = (managed.to_vec(), self.journal());
         let staged = disk::off_runtime(&self.context.tasks, move || stage_all(&all, &context)).await?;
         let ends = Instant::now() + recipe.timeout.to_duration();
@@ -152,7 +161,8 @@ impl EntityTask {
     }
 
     /// The variables of a version's templates.
-    async fn context(&self, version: &Version) -> Result<RenderContext, FilesStop> {
+    async fn context(&self, inputs: RenderInputs<'_>) -> Result<RenderContext, FilesStop> {
+        let RenderInputs { version, live } = inputs;
         let none = || format!("{version} is not a revision of a profile");
         let (profile, number) = version.as_numbered().ok_or_else(none)?;
         let profile: ProfileName = profile.parse().map_err(|_| none())?;
@@ -164,6 +174,9 @@ impl EntityTask {
             }
             MissingParams::Never(reason) => FilesStop::Failed(reason),
         })?;
+        let layers = live.layers(&profile, &params).map_err(|error| FilesStop::Failed(error.to_string()))?;
+        let resolved = layers.resolved().into_iter();
+        let params = resolved.map(|(key, (_, value))| (key.to_owned(), value.clone())).collect();
         Ok(RenderContext {
             params,
             node: self.context.node.to_string(),

@@ -138,6 +138,10 @@ impl EntityTask {
         if let Some(order) = &order {
             self.apply_assignment(order.content.entities.get(&self.name));
         }
+        let renders = self.recipe.as_ref().is_some_and(|recipe| matches!(recipe.kind, RecipeKind::Files(_)));
+        if renders && self.context.live_params.has_changed().unwrap_or_default() {
+            self.entry.memory.inputs_changed();
+        }
         if let Some(evidence) = self.process.as_ref().and_then(SupervisedProcess::ended) {
             self.context.instances.down(&self.name, &evidence.summary);
         }

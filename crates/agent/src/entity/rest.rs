@@ -10,6 +10,7 @@ use bellwether_rt::wait::sleep_or_never;
 use super::task::EntityTask;
 use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;
+use crate::config::recipe::RecipeKind;
 
 /// How long to wait before the ledger is written again after a failure: a full disk is cleared by people.
 const HOLD: Duration = Duration::from_secs(2);
@@ -35,6 +36,7 @@ impl EntityTask {
         let token = self.context.tasks.token();
         let wait = until.map(|until| until.since(self.now()).to_duration() + Duration::from_millis(1));
         let follows = self.recipe.as_ref().is_some_and(|recipe| !recipe.follows.is_empty());
+        let renders = self.recipe.as_ref().is_some_and(|recipe| matches!(recipe.kind, RecipeKind::Files(_)));
         let watches_services = self.waits_for_needs() || follows;
         let process = self.process.as_mut().filter(|process| process.ended().is_none());
         // All arms only wait; what happened is observed afterwards.
@@ -44,6 +46,9 @@ impl EntityTask {
                 return NextStep::Stop;
             },
             learned = self.context.snapshot.changed(), if watches_services => if learned.is_err() {
+                return NextStep::Stop;
+            },
+            learned = self.context.live_params.changed(), if renders => if learned.is_err() {
                 return NextStep::Stop;
             },
             () = verdict_changed(self.checks.as_mut()) => {}

@@ -12,6 +12,7 @@ use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
 use tokio_util::sync::CancellationToken;
 
+use super::files::RenderInputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use super::validate::validate;
@@ -46,7 +47,12 @@ impl EntityTask {
         let did = match aim {
             ApplyProgress::Begun | ApplyProgress::Static => {
                 self.report(&AgentActivity::Step(aim));
-                self.statics(recipe, version, &facts).await
+                let live = self.live_params(recipe).unwrap_or_default();
+                let did = self.statics(recipe, RenderInputs { version, live: &live }, &facts).await;
+                if matches!(did, StepEnd::This(StepOutcome::Done)) {
+                    self.entry.rendered = live.digest();
+                }
+                did
             }
             ApplyProgress::Dynamic => {
                 self.report(&AgentActivity::Step(aim));
@@ -96,7 +102,7 @@ impl EntityTask {
     }
 
     /// The static part: its commands, then the files, if the recipe has any.
-    async fn statics(&self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
+    async fn statics(&self, recipe: &Recipe, inputs: RenderInputs<'_>, facts: &CommandFacts) -> StepEnd {
         let did = self.commands("static", &recipe.statics, recipe, facts).await;
         let (StepEnd::This(StepOutcome::Done), RecipeKind::Files(files)) = (&did, &recipe.kind) else {
             return did;
@@ -104,7 +110,7 @@ impl EntityTask {
         let token = self.context.tasks.token();
         // Files are moved by a blocking task that is not interrupted; what else is dropped is repeated by the next agent.
         tokio::select! {
-            outcome = self.install(recipe, files, version, facts) => StepEnd::This(outcome),
+            outcome = self.install(recipe, files, inputs, facts) => StepEnd::This(outcome),
             () = token.cancelled() => StepEnd::Stopped,
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::account::{AgentActivity, EntityAccount, FailedRuns};
 use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, FailureReason};
@@ -50,6 +51,8 @@ pub(crate) struct EntityContext {
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
+    /// The params that reach this node without a rollout.
+    pub(crate) live_params: watch::Receiver<Arc<LiveParams>>,
     pub(crate) board: watch::Sender<ReportBoard>,
     /// The service instances of entities, which depend on their processes.
     pub(crate) instances: EntityInstances,
@@ -84,7 +87,8 @@ pub(crate) struct EntityTask {
     pub(super) failed: FailedRuns,
     /// When the next revalidation is due; `None` for never.
     pub(super) validate_at: Option<Timestamp>,
-    /// When the dynamic part is to run again because a followed service changed.
+    /// When the dynamic part is to run again because a followed service changed, or files are to be rendered again because
+    /// live params did.
     pub(super) follow_at: Option<Timestamp>,
     /// Since when the entity waits for needs.
     pub(super) needs_since: Option<Timestamp>,

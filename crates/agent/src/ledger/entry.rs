@@ -30,4 +30,6 @@ pub(crate) struct EntityEntry {
     pub(crate) run: Option<String>,
     /// Digest of the followed services when the dynamic part last ran.
     pub(crate) followed: Option<u64>,
+    /// Digest of the live params from which the files were last rendered; 0 without any.
+    pub(crate) rendered: u64,
 }

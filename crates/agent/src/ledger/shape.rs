@@ -2,6 +2,7 @@
 
 mod envelope;
 mod identity;
+mod live_params;
 mod needs;
 mod services;
 mod statuses;
@@ -15,6 +16,7 @@ use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
 
 pub(super) use identity::{identity, identity_text};
+pub(super) use live_params::{live_params, live_params_text};
 pub(super) use needs::{met, met_text};
 pub(super) use services::{services, services_text};
 pub(super) use statuses::{statuses, statuses_text};
@@ -49,6 +51,13 @@ struct EntityFile {
     ran: Option<ActionRunShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     followed: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    rendered: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(digest: &u64) -> bool {
+    *digest == 0
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -126,7 +135,10 @@ pub(super) fn entity(text: &str) -> Result<(EntityName, EntityEntry), String> {
         started_ticks: mark.started_ticks,
         boot_id: mark.boot_id,
     });
-    Ok((name, EntityEntry { memory, process, run: file.run, followed: file.followed }))
+    Ok((
+        name,
+        EntityEntry { memory, process, run: file.run, followed: file.followed, rendered: file.rendered },
+    ))
 }
 
 /// Writes an entity's file.
@@ -151,6 +163,7 @@ pub(super) fn entity_text(name: &EntityName, entry: &EntityEntry) -> Result<Stri
         run: entry.run.clone(),
         ran: memory.ran.as_ref().map(Into::into),
         followed: entry.followed,
+        rendered: entry.rendered,
     })
 }
 

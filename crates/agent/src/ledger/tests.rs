@@ -32,7 +32,7 @@ fn entry() -> EntityEntry {
         ran: None,
     };
     let process = Some(ProcessMark { pid: 12, started_ticks: 34, boot_id: "b".into() });
-    EntityEntry { memory, process, run: Some("web-1".into()), followed: Some(7) }
+    EntityEntry { memory, process, run: Some("web-1".into()), followed: Some(7), rendered: 9 }
 }
 
 #[tokio::test]
@@ -82,8 +82,8 @@ fn the_stored_forms_read_back() {
         "progress":"static","failed_attempts":2,"retry_at_ms":5,"failure_reason":{"kind":"failed","aim":"static",
         "evidence":{"summary":"static: exit code 3","exit_code":3}},
         "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;
-    assert_eq!(shape::entity(first), Ok((name(), EntityEntry { followed: None, ..entry() })));
-    let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7");
+    assert_eq!(shape::entity(first), Ok((name(), EntityEntry { followed: None, rendered: 0, ..entry() })));
+    let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7,\"rendered\":9");
     assert_eq!(shape::entity(&followed), Ok((name(), entry())));
     let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"method":"run"},
         "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"failure_reason":null,

@@ -141,6 +141,7 @@ mod tests {
                 hint: None,
                 retry_after_ms: None,
                 conflict: None,
+                invalid: None,
             };
             answer.unwrap_or(Ok(())).map_err(|code| CallError::Problem(refused(code)))
         }

@@ -21,6 +21,18 @@ pub(super) struct LogSender {
     pub(super) changes: watch::Receiver<UnsentLogs>,
 }
 
+impl LogSender {
+    pub(super) fn new(
+        connection: Connection,
+        node: NodeName,
+        namespace: Namespace,
+        unsent: watch::Sender<UnsentLogs>,
+    ) -> Self {
+        let changes = unsent.subscribe();
+        Self { connection, node, namespace, unsent, changes }
+    }
+}
+
 impl Delivery for LogSender {
     type Value = ((Category, EntityName), NewLog);
     const WHAT: &'static str = "the log of a failed run";

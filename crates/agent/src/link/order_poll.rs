@@ -9,6 +9,7 @@ use std::time::Duration;
 use bellwether_api::client::{CallError, Client, NodeKnowledge};
 use bellwether_api::problem::Code;
 use bellwether_api::v1;
+use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::servers::LiveServer;
 use bellwether_core::local::{accept, delay};
 use bellwether_core::records::order::Order;
@@ -50,6 +51,8 @@ pub(super) struct OrderPoll {
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     pub(super) wants_catalogue: watch::Receiver<bool>,
+    /// The params that reach this node without a rollout; `None` if nothing on it uses them.
+    pub(super) live_params: Option<watch::Sender<Arc<LiveParams>>>,
     /// The catalogue update that cannot be understood.
     pub(super) misread: Refused,
     pub(super) refused: RefusedOrder,
@@ -125,8 +128,12 @@ impl OrderPoll {
             (wants && backoff.is_none()).then(|| self.misread.poll_index(self.snapshot.borrow().index));
         let wait = poll_wait(round, failed, self.seed);
         let wait = [backoff, self.refused.refused.left(now)].into_iter().flatten().fold(wait, Span::min);
-        let known =
-            NodeKnowledge { generation: known.get(), catalogue: index, servers: Some(self.connection.tag()) };
+        let known = NodeKnowledge {
+            generation: known.get(),
+            catalogue: index,
+            servers: Some(self.connection.tag()),
+            params: self.live_params.as_ref().map(|live| live.borrow().tag.clone()),
+        };
         let client = self.connection.client()?;
         client.sync(self.namespace.as_str(), self.node.as_str(), known, wait.to_duration()).await
     }
@@ -172,6 +179,11 @@ impl OrderPoll {
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;
         }
+        // Before the order, whose files may be rendered from them.
+        let kept = match answer.params {
+            Some(params) => self.save_params(params).await,
+            None => true,
+        };
         if let Some(order) = answer.order {
             self.accept_or_refuse(order).await;
         }
@@ -181,7 +193,20 @@ impl OrderPoll {
             let late = tokio::time::timeout(DELIVERY, delivered).await.is_err();
             return late.then_some(delay::FIRST);
         }
-        None
+        // The server would answer the next poll at once with what cannot be stored.
+        (!kept).then_some(delay::FIRST)
+    }
+
+    /// Takes in the params that reach this node without a rollout: into the ledger first, then to the entities. Returns whether
+    /// they are stored.
+    async fn save_params(&self, params: LiveParams) -> bool {
+        let Some(live) = &self.live_params else { return true };
+        if let Err(error) = self.ledger.keep_live_params(&params).await {
+            tracing::warn!("cannot {error}; the params before stay in use");
+            return false;
+        }
+        live.send_replace(Arc::new(params));
+        true
     }
 
     /// Accepts an order, or records why it is refused. A refused order is requested again after a while; polling goes on.

@@ -48,6 +48,7 @@ mod tests {
             hint: None,
             retry_after_ms,
             conflict: None,
+            invalid: None,
         })
     }
 

@@ -20,6 +20,7 @@ impl LocalFailure {
             hint: None,
             retry_after_ms: None,
             conflict: None,
+            invalid: None,
         })
     }
 }

@@ -121,7 +121,9 @@ async fn a_deleted_entity_with_a_recipe_leaves_the_statuses_of_the_others() {
             && node.statuses.get("configure").is_some_and(|status| status.state == "failed")
     };
     bench.sees("a failed status", failed).await;
-    bench.says("the failure", |status| status.entities["web"].problem.is_some()).await;
+    bench
+        .says("the failure", |status| status.entities.get("web").is_some_and(|web| web.problem.is_some()))
+        .await;
     bench.client.act_on_rollout(NS, "web", "abort", &RolloutOperation::default()).await.unwrap();
     bench.until("a deletion", async || bench.client.delete_entity(NS, "web").await.ok()).await;
     bench.sees("success", |node| node.statuses["configure"].state == "success").await;
@@ -140,7 +142,9 @@ async fn a_node_that_left_the_selector_drops_the_assignment_and_keeps_what_it_ru
     bench.runs("v1").await;
     let select = |selector: &str| EntitySpec { selector: selector.into(), ..EntitySpec::default() };
     bench.client.set_entity(NS, "web", &select("role=other")).await.unwrap();
-    let status = bench.says("no assignment", |status| status.entities["web"].assigned.is_none()).await;
+    let status = bench
+        .says("no assignment", |status| status.entities.get("web").is_some_and(|web| web.assigned.is_none()))
+        .await;
     assert_eq!(status.entities["web"].line, "runs v1, no version assigned");
     let node = bench.sees("no status", |node| !node.statuses.contains_key("configure")).await;
     assert!(!node.statuses.contains_key("validate"), "{:?}", node.statuses);
@@ -149,7 +153,11 @@ async fn a_node_that_left_the_selector_drops_the_assignment_and_keeps_what_it_ru
     assert!(entry.contains("\"pid\""), "{entry}");
     // When it is selected again, the running version needs no other apply.
     bench.client.set_entity(NS, "web", &select("all")).await.unwrap();
-    bench.says("an assignment", |status| status.entities["web"].assigned.as_deref() == Some("v1")).await;
+    bench
+        .says("an assignment", |status| {
+            status.entities.get("web").is_some_and(|web| web.assigned.as_deref() == Some("v1"))
+        })
+        .await;
     agent.stop().await;
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::{OnFailure, Policy};
-use bellwether_api::v1::profile::{Params, ProfileSpec};
+use bellwether_api::v1::profile::{Params, ParamsSpec};
 use bellwether_api::v1::rollout::NewRollout;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ impl Bench {
     /// Writes the next revision of profile `web`.
     async fn params(&self, params: serde_json::Value) {
         let params: Params = serde_json::from_value(params).unwrap();
-        let spec = ProfileSpec { params, ..ProfileSpec::default() };
+        let spec = ParamsSpec { params, ..ParamsSpec::default() };
         self.client.set_profile(NS, "web", &spec).await.unwrap();
     }
 

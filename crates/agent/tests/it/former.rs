@@ -35,7 +35,11 @@ async fn a_process_whose_ledger_was_lost_is_ended_before_the_new_agent_starts_it
     bench.sees("success", |node| node.statuses["validate"].state == "success").await;
     agent.stop().await;
     let agent = bench.agent_again(&format!("services_on_exit = \"stop\"\n{config}"));
-    bench.says("it runs", |status| status.alive && status.entities["web"].health == "healthy").await;
+    bench
+        .says("it runs", |status| {
+            status.alive && status.entities.get("web").is_some_and(|web| web.health == "healthy")
+        })
+        .await;
     let all = started(&bench);
     assert!(all.len() == 3 && alive(all[2].0), "it is adopted: {all:?}");
     agent.stop().await;

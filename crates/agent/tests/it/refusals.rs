@@ -29,7 +29,11 @@ async fn an_order_that_cannot_be_stored_is_reported_with_its_reason_until_it_is_
     let agent = bench.agent(&tracing_entity(&bench, "")).await;
     bench.roll("v1").await;
     bench.runs("v1").await;
-    bench.says("v1", |status| status.entities["web"].running.as_deref() == Some("v1")).await;
+    bench
+        .says("v1", |status| {
+            status.entities.get("web").is_some_and(|web| web.running.as_deref() == Some("v1"))
+        })
+        .await;
     block(&bench, "ledger/order.json");
     block(&bench, "status.json");
     bench.roll("v2").await;

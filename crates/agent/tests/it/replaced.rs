@@ -69,7 +69,11 @@ async fn a_restart_of_the_agent_leaves_the_instance_of_a_running_process_as_it_i
     let before = service_events(&bench).await;
     agent.stop().await;
     let agent = bench.agent_again(&format!("services_on_exit = \"stop\"\n{config}"));
-    bench.says("it runs", |status| status.alive && status.entities["web"].health == "healthy").await;
+    bench
+        .says("it runs", |status| {
+            status.alive && status.entities.get("web").is_some_and(|web| web.health == "healthy")
+        })
+        .await;
     let restarted = Instant::now();
     while restarted.elapsed() < Duration::from_secs(3) {
         assert_eq!(level(&bench, "site").await.as_deref(), Some("passing"));

@@ -69,7 +69,11 @@ async fn a_restart_withdraws_nothing_and_the_node_is_never_without_its_version()
         until("it passes", async || level(&bench, name).await.as_deref() == Some("passing")).await;
     }
     let healthy = async || {
-        let status = bench.says("healthy", |status| status.entities["web"].healthy_since_ms.is_some()).await;
+        let status = bench
+            .says("healthy", |status| {
+                status.entities.get("web").is_some_and(|web| web.healthy_since_ms.is_some())
+            })
+            .await;
         status.entities["web"].healthy_since_ms.unwrap()
     };
     let (before, since) = (service_events(&bench).await, healthy().await);

@@ -58,7 +58,9 @@ async fn a_process_is_replaced_validated_and_stopped_with_the_agent_if_configure
     let all = started(&bench);
     assert_eq!(all.iter().map(|(_, version)| version.as_str()).collect::<Vec<_>>(), ["v1", "v2"]);
     assert!(!alive(all[0].0) && alive(all[1].0));
-    let status = bench.says("health", |status| status.entities["web"].healthy_since_ms.is_some()).await;
+    let status = bench
+        .says("health", |status| status.entities.get("web").is_some_and(|web| web.healthy_since_ms.is_some()))
+        .await;
     assert_eq!(status.entities["web"].health, "healthy");
     agent.stop().await;
     assert!(!alive(all[1].0));

@@ -4,6 +4,7 @@ mod access;
 mod apply;
 mod entities;
 mod freezes;
+mod list;
 mod namespaces;
 pub(super) mod nodes;
 mod pauses;

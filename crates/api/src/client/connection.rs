@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::access::{Access, Identity};
 use super::error::{CallError, UnreachableCause};
+use super::list_options::ListOptions;
 use super::tls;
 use crate::media;
 use crate::paths::CONSISTENCY;
@@ -50,6 +51,8 @@ pub struct Client {
     only_at: Option<u64>,
     /// Media type of request bodies.
     media: &'static str,
+    /// What to return of lists.
+    pub(super) list: Arc<ListOptions>,
 }
 
 impl Client {
@@ -120,7 +123,16 @@ impl Client {
             // The server does not ping agents; their requests show that they are alive.
             .http2_keep_alive_while_idle(is_machine)
             .build(connector);
-        Self { base, http, bearer, tls, is_consistent: false, only_at: None, media: media::JSON }
+        Self {
+            base,
+            http,
+            bearer,
+            tls,
+            is_consistent: false,
+            only_at: None,
+            media: media::JSON,
+            list: Arc::default(),
+        }
     }
 
     /// A client of another server, by TLS, with the same identity. It shares the TLS sessions of this one, so
@@ -157,6 +169,12 @@ impl Client {
     #[must_use]
     pub fn only_at(&self, revision: u64) -> Self {
         Self { only_at: Some(revision), ..self.clone() }
+    }
+
+    /// The same client, whose lists are returned in part.
+    #[must_use]
+    pub fn listing(&self, options: ListOptions) -> Self {
+        Self { list: options.into(), ..self.clone() }
     }
 
     /// The same client for bodies of this media type.

@@ -263,7 +263,7 @@ fn source(selector: &str, external: Option<&ExternalSettings>) -> Result<core::T
         if selector.is_empty() {
             return Err(ShapeError::at("selector", "missing; write 'all' for every node"));
         }
-        return Ok(core::TargetSource::Nodes(read("selector", selector)?));
+        return Ok(core::TargetSource::Nodes(crate::shape::selector("selector", selector)?));
     };
     if !selector.is_empty() {
         let reason = "selector and external exclude each other";

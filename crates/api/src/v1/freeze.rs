@@ -8,7 +8,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::labels::{labels_in, labels_out};
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, read, read_some, selector};
 use crate::word::words;
 
 words! {
@@ -129,7 +129,7 @@ pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Freeze
     match (entity, targets) {
         (None, None) => Ok(core::FreezeScope::Everything),
         (Some(entity), None) => Ok(core::FreezeScope::Entity(read("entity", entity)?)),
-        (None, Some(targets)) => Ok(core::FreezeScope::Targets(read("targets", targets)?)),
+        (None, Some(targets)) => Ok(core::FreezeScope::Targets(selector("targets", targets)?)),
         (Some(_), Some(_)) => Err(ShapeError::at("targets", "entity and targets exclude each other")),
     }
 }

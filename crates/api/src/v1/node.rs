@@ -4,13 +4,15 @@ use crate::v1::annotation::Annotation;
 use std::collections::BTreeMap;
 
 use bellwether_core::records::node as core;
+use bellwether_core::words::counter::RescanNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::facts::NodeFacts;
 use super::labels::{labels_in, labels_out};
 use super::pause::Pause;
 use super::status::Status;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, is_zero, read, read_some};
 use crate::word::words;
 
 words! {
@@ -62,6 +64,9 @@ pub struct Node {
     /// Who decommissioned the node, when and why; absent if it is in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decommissioned: Option<Annotation>,
+    /// Number of the last requested rescan of its facts; absent if there was none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rescan: u64,
 }
 
 /// A cordon: the node is not assigned new versions.
@@ -174,6 +179,9 @@ pub struct NodeView {
     /// Time of its last report, in milliseconds since the Unix epoch; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_at_ms: Option<u64>,
+    /// Its facts; absent before the agent reported any, and from lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<NodeFacts>,
 }
 
 /// A node that does not report.
@@ -203,6 +211,7 @@ impl From<&core::Node> for Node {
                 drain: cordon.drain.map(Drain::from),
             }),
             decommissioned: from.decommissioned.as_ref().map(Annotation::from),
+            rescan: from.rescan.get(),
         }
     }
 }
@@ -218,6 +227,7 @@ impl TryFrom<Node> for core::Node {
             pause: from.pause.map(TryInto::try_into).transpose()?,
             cordon: from.cordon.map(TryInto::try_into).transpose()?,
             decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,
+            rescan: RescanNumber::new(from.rescan),
         })
     }
 }

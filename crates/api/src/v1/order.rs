@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::order as core;
-use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
+use bellwether_core::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
 use serde::{Deserialize, Serialize};
 
+use super::node_params::LiveParams;
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
-use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
+use crate::shape::{ShapeError, is_zero, map_from, read, read_some, try_map_from};
 
 /// How a node applies an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -76,6 +77,9 @@ pub struct Order {
     /// Why no update may start, one line; absent if the node is not paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+    /// Number of the last requested rescan of the node's facts; absent if there was none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rescan: u64,
 }
 
 /// A version that a node is assigned.
@@ -116,6 +120,10 @@ pub struct OrderPoll {
     /// The live servers; absent if the tag in the request is current, or if the request had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<LiveServers>,
+    /// The params that reach the node without a rollout; absent if the tag in the request is current, or if the request had
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<LiveParams>,
 }
 
 impl From<&core::Order> for Order {
@@ -126,6 +134,7 @@ impl From<&core::Order> for Order {
             term: from.term.get(),
             entities: map_from(entities.map(|(name, assignment)| (name.to_string(), assignment.into()))),
             paused: from.content.paused.clone(),
+            rescan: from.content.rescan.get(),
         }
     }
 }
@@ -141,7 +150,11 @@ impl TryFrom<Order> for core::Order {
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
-            content: core::OrderContent { entities, paused: from.paused },
+            content: core::OrderContent {
+                entities,
+                paused: from.paused,
+                rescan: RescanNumber::new(from.rescan),
+            },
         })
     }
 }

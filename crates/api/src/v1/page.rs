@@ -13,6 +13,9 @@ pub struct Page<T> {
     /// Pass this as `after` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// Number of items on all pages; only if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// The store revision at which the items were read.
     pub revision: u64,
 }
@@ -27,10 +30,15 @@ impl<T: ToSchema> PartialSchema for Page<T> {
             .schema_type(Type::Integer)
             .minimum(Some(0))
             .description(Some("The store revision at which the items were read."));
+        let count = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0))
+            .description(Some("Number of items on all pages; only if it was asked for."));
         let page = ObjectBuilder::new()
             .description(Some("One page of a list."))
             .property("items", items.build())
             .property("next", next.build())
+            .property("count", count.build())
             .property("revision", revision.build())
             .required("items")
             .required("revision");

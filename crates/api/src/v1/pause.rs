@@ -8,7 +8,7 @@ use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
 use super::labels::{labels_in, labels_out};
-use crate::shape::{ShapeError, read, reason};
+use crate::shape::{ShapeError, read, reason, selector};
 use crate::v1::annotation::Annotation;
 
 /// Request to create or replace a pause of nodes.
@@ -31,7 +31,7 @@ impl PauseSpec {
     /// # Errors
     /// [`ShapeError`] naming the field.
     pub fn read(&self) -> Result<(Selector, String), ShapeError> {
-        Ok((read("nodes", &self.nodes)?, reason(&self.reason)?))
+        Ok((selector("nodes", &self.nodes)?, reason(&self.reason)?))
     }
 }
 
@@ -82,6 +82,11 @@ impl TryFrom<Pause> for core::NodePause {
     fn try_from(from: Pause) -> Result<Self, ShapeError> {
         let annotation: CoreAnnotation = from.annotation.try_into()?;
         let labels = labels_in(&from.labels)?;
-        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, annotation, labels })
+        Ok(Self {
+            name: read("name", &from.name)?,
+            nodes: selector("nodes", &from.nodes)?,
+            annotation,
+            labels,
+        })
     }
 }

@@ -33,6 +33,9 @@ pub struct Profile {
     /// numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
+    /// Whether a change reaches the nodes that read the profile at once, without a rollout.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
     /// Name of the token that changed it last.
     pub by: String,
     /// Time of the last change, in milliseconds since the Unix epoch, by the server's clock.
@@ -64,10 +67,10 @@ pub struct ProfileRevision {
     pub reason: String,
 }
 
-/// Request to change some params of a profile; creates the profile if it does not exist.
+/// Request to change some params of a profile or a node; creates the profile if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProfilePatch {
+pub struct ParamsPatch {
     /// Params to set.
     #[serde(default)]
     #[schema(value_type = Object)]
@@ -87,17 +90,28 @@ pub struct ProfilePatch {
     pub reason: String,
 }
 
-/// Request to replace all params of a profile; creates the profile if it does not exist.
+/// Request to replace all params of a profile or a node; creates the profile if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProfileSpec {
+pub struct ParamsSpec {
     /// All params of the new revision.
     #[schema(value_type = Object)]
     pub params: Params,
-    /// All params that the profile must have; otherwise nothing changes. Not compared if absent.
+    /// All params that there must be; otherwise nothing changes. Not compared if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub if_equal: Option<Params>,
+    /// Reason for the change, recorded in the history.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Request to make a profile live, or no longer live.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileLive {
+    /// Whether a change reaches the nodes that read the profile at once, without a rollout.
+    pub live: bool,
     /// Reason for the change, recorded in the history.
     #[serde(default)]
     pub reason: String,
@@ -153,6 +167,7 @@ impl From<&core::Profile> for Profile {
             name: from.name.to_string(),
             revision: from.newest.get(),
             deleted: from.deleted,
+            live: from.live,
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),
@@ -168,6 +183,7 @@ impl TryFrom<Profile> for core::Profile {
             name: read("name", &from.name)?,
             newest: ProfileRevisionNumber::new(from.revision),
             deleted: from.deleted,
+            live: from.live,
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 at: Timestamp::from_millis(from.at_ms),

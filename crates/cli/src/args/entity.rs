@@ -3,12 +3,13 @@
 use clap::Subcommand;
 
 use super::consent::Consent;
+use super::list::ListFlags;
 use super::policy::PolicyFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EntityVerb {
     /// List entities
-    List,
+    List(ListFlags),
     /// Show one entity with its policy
     Get {
         /// Entity name

@@ -4,6 +4,7 @@ use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
 use super::consent::Consent;
+use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FreezeVerb {
@@ -31,7 +32,7 @@ pub(crate) enum FreezeVerb {
         all_namespaces: bool,
     },
     /// List freezes, including those that cover every namespace
-    List,
+    List(ListFlags),
 }
 
 /// What a freeze covers, and why.

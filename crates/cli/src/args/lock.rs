@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
+use super::list::ListFlags;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum LockVerb {
     /// Run a command while holding a lock; the command is stopped before anyone else can hold the lock
@@ -14,6 +16,8 @@ pub(crate) enum LockVerb {
         /// Include locks that nobody holds
         #[arg(long)]
         all: bool,
+        #[command(flatten)]
+        flags: ListFlags,
     },
     /// Describe one lock: holders, reasons, fencing number, last events
     Describe {

@@ -3,11 +3,12 @@
 use clap::Subcommand;
 
 use super::consent::Consent;
+use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NamespaceVerb {
     /// List namespaces with the number of objects in each
-    List,
+    List(ListFlags),
     /// Delete an empty namespace and its events
     Delete {
         /// Namespace name

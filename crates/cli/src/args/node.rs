@@ -6,47 +6,21 @@ use bellwether_core::words::percent::Amount;
 use bellwether_core::words::time::Span;
 
 use super::consent::Consent;
-
-/// One node, or those that a selector picks.
-#[derive(Debug, Clone, clap::Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct NodeChoice {
-    /// Node name
-    #[arg(value_name = "NODE")]
-    pub(crate) name: Option<String>,
-    /// Selector of the nodes to change now, like role=web; `all` selects every node of the namespace
-    #[arg(short = 'l', long)]
-    pub(crate) selector: Option<String>,
-}
-
-/// The node that a command is about.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct NodeName {
-    /// Node name
-    #[arg(value_name = "NODE")]
-    pub(crate) name: String,
-}
-
-/// Why a node is changed.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct NodeReason {
-    /// Reason, kept with the node and in the event
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    pub(crate) reason: String,
-}
+use super::list::ListFlags;
+use super::node_choice::{NodeChoice, NodeName, NodeReason};
+use super::param::NodeParamsVerb;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeVerb {
     /// List nodes
     List {
-        /// Selector of the nodes to list, like role=web
-        #[arg(short = 'l', long)]
-        selector: Option<String>,
+        #[command(flatten)]
+        flags: ListFlags,
         /// Include decommissioned nodes
         #[arg(long)]
         all: bool,
         /// List only nodes that are expected but have not joined, or are unreachable; exit 1 if there are any
-        #[arg(long, conflicts_with_all = ["selector", "all"])]
+        #[arg(long, conflicts_with_all = ["matching", "filter", "sort", "limit", "fields", "count", "all"])]
         unaccounted: bool,
     },
     /// Show one node
@@ -67,6 +41,8 @@ pub(crate) enum NodeVerb {
         #[arg(required = true, value_name = "CHANGE")]
         changes: Vec<String>,
     },
+    #[command(flatten)]
+    Params(NodeParamsVerb),
     /// Pause a node: it starts nothing new, but still checks and reports
     Pause {
         #[command(flatten)]
@@ -99,6 +75,11 @@ pub(crate) enum NodeVerb {
         /// Accepted as for `drain`; uncordoning never asks
         #[arg(long)]
         yes: bool,
+    },
+    /// Request a rescan of a node's facts, such as its disks; the agent does it with its next order
+    Rescan {
+        #[command(flatten)]
+        which: NodeChoice,
     },
     /// Expect a node that has not joined yet, so that its absence is reported
     Expect {

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use super::list::ListFlags;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum PauseVerb {
     /// Pause the nodes that a selector picks, those that join later too; they still check and report
@@ -23,5 +25,5 @@ pub(crate) enum PauseVerb {
         name: String,
     },
     /// List pauses with the number of nodes each one covers
-    List,
+    List(ListFlags),
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::consent::Consent;
+use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileVerb {
     /// List profiles
-    List,
+    List(ListFlags),
     /// Show the parameters of one profile
     Get {
         #[command(flatten)]
@@ -45,6 +46,20 @@ pub(crate) enum ProfileVerb {
         params: Vec<String>,
         #[command(flatten)]
         change: Change,
+    },
+    /// Make a profile live: a change then reaches the nodes that read it at once, without a rollout
+    ///
+    /// A node reads the live profiles in its list (`node profiles`), and the profile `global` if that is live. An entity
+    /// cannot use a live profile.
+    Live {
+        #[command(flatten)]
+        of: ProfileName,
+        /// Make it no longer live
+        #[arg(long)]
+        off: bool,
+        /// Reason, kept with the profile and in the event
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
     },
     /// Remove parameters from a profile
     Remove {

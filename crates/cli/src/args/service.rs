@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
+use super::list::ListFlags;
 use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServiceVerb {
     /// List services with the number of registered and healthy instances
-    List,
+    List(ListFlags),
     /// Show one service with its instances and why unhealthy ones are
     Get {
         /// Service name

@@ -4,6 +4,7 @@ use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
 use super::consent::Consent;
+use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlotVerb {
@@ -12,6 +13,8 @@ pub(crate) enum SlotVerb {
         /// Include slots that nobody holds
         #[arg(long)]
         all: bool,
+        #[command(flatten)]
+        flags: ListFlags,
     },
     /// Set the capacity and lease of a slot; its holders keep it
     Set {

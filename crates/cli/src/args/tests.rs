@@ -5,8 +5,7 @@ use clap::{Arg, Command};
 use super::help::GROUPS;
 
 /// Names that mean the same as another flag, with the one name to use.
-const ONE_NAME: [(&str, &str); 14] = [
-    ("filter", "selector"),
+const ONE_NAME: [(&str, &str); 13] = [
     ("targets", "selector"),
     ("label-selector", "selector"),
     ("why", "reason"),
@@ -23,7 +22,8 @@ const ONE_NAME: [(&str, &str); 14] = [
 ];
 
 /// One meaning has one value name and one short form, on every command.
-const ONE_FORM: [(&str, &str, Option<char>); 10] = [
+const ONE_FORM: [(&str, &str, Option<char>); 11] = [
+    ("filter", "FILTER", Some('l')),
     ("selector", "SELECTOR", Some('l')),
     ("reason", "TEXT", None),
     ("entity", "ENTITY", Some('e')),

@@ -22,8 +22,17 @@ use crate::show::{print, tell};
 /// The name of the one node.
 const NODE: &str = "dev-1";
 
+/// Its namespace.
+const NAMESPACE: &str = "default";
+
 /// Longest time for the agent to stop.
 const GRACE: Duration = Duration::from_secs(15);
+
+/// Longest time for the node to report before the greeting is printed all the same.
+const GREETED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Pause between two looks at the node.
+const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 /// The configuration of the node's agent, below its `[agent]` section. Users may edit it and restart `dev`.
 const AGENT: &str = r#"
@@ -73,6 +82,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let taken = dns_taken(args.dns);
     let started = start_agent(&server, &config, dir, args.dns, &tasks).await;
     if started.is_ok() {
+        reported(&server, &config).await?;
         print(&greeting(&server, &config, dir)?)?;
         if let Some(error) = taken {
             tell(&format!("cannot answer DNS on {}: {error}; everything else runs", args.dns));
@@ -108,7 +118,7 @@ async fn start_agent(
             server: address.clone(),
             token: Secret::new(token.secret),
             node: NODE.to_owned(),
-            namespace: "default".to_owned(),
+            namespace: NAMESPACE.to_owned(),
             labels: BTreeMap::from([("role".to_owned(), "dev".to_owned())]),
             data_dir: data_dir.clone(),
             force: false,
@@ -130,6 +140,23 @@ async fn start_agent(
             tell(&format!("the agent stopped: {error}"));
         }
     });
+    Ok(())
+}
+
+/// Waits until the node has reported itself and its facts, so that what is typed next finds it; at most [`GREETED_WITHIN`].
+async fn reported(server: &Server, config: &Config) -> Result<(), Failure> {
+    let ca = Some(server.ca_pem.clone());
+    let identity = Identity::Token(admin_token(&config.data_dir)?);
+    let client = Client::new(&Access { server: format!("https://{}", server.address), ca, identity })?;
+    let waiting = async {
+        while !client.node(NAMESPACE, NODE).await.is_ok_and(|node| node.facts.is_some()) {
+            tokio::time::sleep(ASKED_EVERY).await;
+        }
+    };
+    if tokio::time::timeout(GREETED_WITHIN, waiting).await.is_err() {
+        tell(&format!("node {NODE} has not reported within {}s", GREETED_WITHIN.as_secs()));
+        tell(&format!("  hint: bellwether node get {NODE}"));
+    }
     Ok(())
 }
 

@@ -1,5 +1,8 @@
 //! `entity`: what is rolled out, to which targets, under which policy.
 
+use super::lists;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::page::Page;
 use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
@@ -23,14 +26,17 @@ use crate::show::time::date;
 pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
-        EntityVerb::List => {
-            let page = client.entities(namespace).await?;
-            if super::documents::yaml(context, "entity", &page.items).await? {
-                return Ok(Exit::Yes);
-            }
-            let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
-            let desired = if context.show.is_data() { BTreeMap::new() } else { desired(context).await? };
-            context.show.data(&page.items, names, |wide| list(&page.items, &desired, wide))?;
+        EntityVerb::List(flags) => {
+            let read = async |context: &Context| context.client.entities(namespace).await;
+            let show = async |page: Page<Entity>| {
+                if super::documents::yaml(context, "entity", &page.items).await? {
+                    return Ok(());
+                }
+                let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
+                let desired = if context.show.is_data() { BTreeMap::new() } else { desired(context).await? };
+                context.show.data(&page.items, names, |wide| list(&page.items, &desired, wide))
+            };
+            return lists::show(context, &flags, &fill(paths::ENTITIES, &[namespace]), read, show).await;
         }
         EntityVerb::Get { name } => {
             let entity = client.entity(namespace, &name).await?;

@@ -1,10 +1,13 @@
 //! `freeze` and `stop-everything`: keep targets from updating.
 
+use super::lists;
 use bellwether_api::client::CallError;
+use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::freeze::{FreezeKind, FreezeSpec, FreezeView};
+use bellwether_api::v1::page::Page;
 
-use crate::args::{FreezeScopeFlags, FreezeVerb, StopEverything};
+use crate::args::{FreezeScopeFlags, FreezeVerb, ListFlags, StopEverything};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -31,7 +34,7 @@ pub(super) async fn run(context: &Context, verb: FreezeVerb) -> CommandResult {
             context.client.delete_freeze(place(context, all_namespaces), &name).await?;
             context.show.changed(&format!("freeze {name}: ended"));
         }
-        FreezeVerb::List => list(context).await?,
+        FreezeVerb::List(flags) => return list(context, &flags).await,
     }
     Ok(Exit::Yes)
 }
@@ -110,8 +113,16 @@ pub(super) fn set_by(by: &str, at_ms: u64, reason: &str) -> String {
     format!("set     by {by} at {}{reason}", date(at_ms))
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
-    let page = context.client.freezes(Some(&context.namespace)).await?;
+async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.freezes(Some(namespace)).await;
+    lists::show(context, flags, &fill(paths::FREEZES, &[namespace]), read, async |page| {
+        shown(context, &page).await
+    })
+    .await
+}
+
+async fn shown(context: &Context, page: &Page<FreezeView>) -> Result<(), Failure> {
     if super::documents::yaml(context, "freeze", &page.items).await? {
         return Ok(());
     }

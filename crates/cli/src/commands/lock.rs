@@ -21,7 +21,7 @@ const SHORTEST: Span = Span::from_secs(1);
 pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
     match verb {
         LockVerb::Run(run) => held(context, &run).await,
-        LockVerb::List { all } => super::slot::list(context, all, "lock").await.map(|()| Exit::Yes),
+        LockVerb::List { all, flags } => super::slot::list(context, &flags, all, "lock").await,
         LockVerb::Describe { name } => {
             super::slot::exists(context, "lock", &name).await?;
             super::describe::run(context, &format!("slot/{name}")).await

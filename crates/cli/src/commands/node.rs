@@ -1,5 +1,9 @@
 //! `node`: the machines of the fleet.
 
+mod facts;
+
+use super::lists;
+use bellwether_api::paths::{self, fill};
 use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
@@ -10,8 +14,8 @@ use bellwether_api::v1::pause::Pause;
 use crate::confirm::confirm;
 use serde_json::json;
 
-use super::selected_nodes::{all, picked};
-use crate::args::{NodeChoice, NodeVerb};
+use super::selected_nodes::picked;
+use crate::args::{ListFlags, NodeChoice, NodeVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::change::differences;
@@ -22,15 +26,14 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         NodeVerb::List { unaccounted: true, .. } => return unaccounted(context).await,
-        NodeVerb::List { selector, all, unaccounted: false } => {
-            list(context, selector.as_deref(), all).await?;
-        }
+        NodeVerb::List { flags, all, unaccounted: false } => return list(context, &flags, all).await,
         NodeVerb::Get { of } => {
             let view = client.node(namespace, &of.name).await?;
             context.show.data(&view, || vec![view.node.name.clone()], |_| sheet(&view))?;
         }
         NodeVerb::Why { of } => return super::overview::why(context, &format!("node/{}", of.name)).await,
         NodeVerb::Label { of, changes } => label(context, &of.name, &changes).await?,
+        NodeVerb::Params(verb) => return super::param::change(context, verb).await,
         NodeVerb::Pause { which, why } => {
             let pause = async |name: &str| client.pause_node(namespace, name, &why.reason).await;
             each(context, which, "paused", "it was paused already", pause).await?;
@@ -45,6 +48,7 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
             let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
             each(context, which, "uncordoned", "it was not cordoned", uncordon).await?;
         }
+        NodeVerb::Rescan { which } => rescan(context, which).await?,
         NodeVerb::Expect { name, off: true, .. } => {
             client.unexpect_node(namespace, &name).await?;
             context.show.changed(&format!("node {name}: no longer expected"));
@@ -72,8 +76,14 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-async fn list(context: &Context, selector: Option<&str>, decommissioned: bool) -> Result<(), Failure> {
-    let nodes = all(context, selector, decommissioned).await?;
+async fn list(context: &Context, flags: &ListFlags, decommissioned: bool) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.nodes(namespace, decommissioned).await;
+    let path = format!("{}?decommissioned={decommissioned}", fill(paths::NODES, &[namespace]));
+    lists::show(context, flags, &path, read, async |page| shown(context, &page.items)).await
+}
+
+fn shown(context: &Context, nodes: &[NodeView]) -> Result<(), Failure> {
     let names = || nodes.iter().map(|view| view.node.name.clone()).collect();
     context.show.data(&nodes, names, |wide| {
         let rows = nodes.iter().map(|view| {
@@ -159,6 +169,16 @@ fn pairs(map: &BTreeMap<String, String>, join: &str) -> String {
     map.iter().map(|(key, value)| format!("{key}{join}{value}")).collect::<Vec<_>>().join(",")
 }
 
+/// Requests rescans, and reports the number of each.
+async fn rescan(context: &Context, which: NodeChoice) -> Result<(), Failure> {
+    for view in picked(context, which).await? {
+        let name = &view.node.name;
+        let number = context.client.rescan_node(&context.namespace, name).await?.rescan;
+        context.show.changed(&format!("node {name}: rescan {number} requested"));
+    }
+    Ok(())
+}
+
 /// A node with all that is known of it, one fact a line.
 pub(super) fn sheet(view: &NodeView) -> String {
     let mut lines = vec![
@@ -194,6 +214,7 @@ pub(super) fn sheet(view: &NodeView) -> String {
         let line = format!("status    {category} {} since {since} {}{log}", status.state, status.reason);
         lines.push(line.trim_end().to_owned());
     }
+    lines.extend(facts::lines(view));
     lines.join("\n")
 }
 

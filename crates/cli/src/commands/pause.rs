@@ -1,11 +1,14 @@
 //! `pause`: nodes that a selector picks start nothing new, now and later.
 
+use super::lists;
 use bellwether_api::client::CallError;
+use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Code;
+use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::{Pause, PauseSpec, PauseView};
 use bellwether_core::words::plural::Plural;
 
-use crate::args::PauseVerb;
+use crate::args::{ListFlags, PauseVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
@@ -34,13 +37,21 @@ pub(super) async fn run(context: &Context, verb: PauseVerb) -> CommandResult {
             client.delete_pause(namespace, &name).await?;
             context.show.changed(&format!("pause {name}: ended"));
         }
-        PauseVerb::List => list(context).await?,
+        PauseVerb::List(flags) => return list(context, &flags).await,
     }
     Ok(Exit::Yes)
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
-    let page = context.client.pauses(&context.namespace).await?;
+async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.pauses(namespace).await;
+    lists::show(context, flags, &fill(paths::PAUSES, &[namespace]), read, async |page| {
+        shown(context, &page).await
+    })
+    .await
+}
+
+async fn shown(context: &Context, page: &Page<PauseView>) -> Result<(), Failure> {
     if super::documents::yaml(context, "pause", &page.items).await? {
         return Ok(());
     }

@@ -1,5 +1,9 @@
 //! `profile`: versioned parameter sets.
 
+use super::lists;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::profile::Profile;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
@@ -7,13 +11,13 @@ use std::path::Path;
 use bellwether_api::client::calls::profiles::JsonChange;
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::problem::Code;
-use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileRevision, ProfileSpec};
+use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec, ProfileLive, ProfileRevision};
 use bellwether_api::v1::rollout::NewRollout;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::args::{Change, Expected, ProfileVerb};
+use crate::args::{Change, Expected, ListFlags, ProfileVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -25,33 +29,33 @@ use crate::show::time::date;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// What to write as a JSON Patch.
-const PATCH_EXAMPLE: &str =
+pub(super) const PATCH_EXAMPLE: &str =
     "write a list of operations, like [{\"op\": \"add\", \"path\": \"/workers\", \"value\": 4}]";
 
 /// What to write as a JSON Merge Patch.
-const MERGE_EXAMPLE: &str = "write one JSON object, like {\"workers\": 4, \"name\": null}";
+pub(super) const MERGE_EXAMPLE: &str = "write one JSON object, like {\"workers\": 4, \"name\": null}";
 
 pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
-        ProfileVerb::List => list(context).await?,
+        ProfileVerb::List(flags) => return list(context, &flags).await,
         ProfileVerb::Get { of, revision, key } => get(context, &of.name, revision, key).await?,
         ProfileVerb::Set { of, params, expected, if_absent, change } => {
             let set = pairs(&params)?;
             let if_absent = if if_absent { set.keys().cloned().collect() } else { Vec::new() };
             let if_equal = expected_of(set.keys(), expected)?;
-            let patch = ProfilePatch { set, if_equal, if_absent, ..ProfilePatch::default() };
+            let patch = ParamsPatch { set, if_equal, if_absent, ..ParamsPatch::default() };
             written(context, &of.name, patch, &change).await?;
         }
         ProfileVerb::Add { of, params, change } => {
             let set = pairs(&params)?;
             let if_absent = set.keys().cloned().collect();
-            let patch = ProfilePatch { set, if_absent, ..ProfilePatch::default() };
+            let patch = ParamsPatch { set, if_absent, ..ParamsPatch::default() };
             written(context, &of.name, patch, &change).await?;
         }
         ProfileVerb::Remove { of, keys, expected, change } => {
             let if_equal = expected_of(keys.iter(), expected)?;
-            let patch = ProfilePatch { remove: keys, if_equal, ..ProfilePatch::default() };
+            let patch = ParamsPatch { remove: keys, if_equal, ..ParamsPatch::default() };
             written(context, &of.name, patch, &change).await?;
         }
         ProfileVerb::Patch { of, file, merge, change } => {
@@ -65,12 +69,13 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
         }
         ProfileVerb::Replace { of, file, if_file, change } => {
             let if_equal = if_file.as_deref().map(from_file).transpose()?;
-            let spec = ProfileSpec { params: from_file(&file)?, if_equal, reason: change.reason.clone() };
+            let spec = ParamsSpec { params: from_file(&file)?, if_equal, reason: change.reason.clone() };
             let before = latest(context, &of.name).await?;
             let revision = change.client(context).set_profile(namespace, &of.name, &spec).await?;
             report(context, before, &revision);
             changed(context, &revision, &change).await?;
         }
+        ProfileVerb::Live { of, off, reason } => live(context, &of.name, !off, reason).await?,
         ProfileVerb::History { of } => history(context, &of.name).await?,
         ProfileVerb::Diff { of, from, to } => diff(context, &of.name, from, to).await?,
         ProfileVerb::Delete { of, consent } => {
@@ -83,8 +88,16 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
-    let page = context.client.profiles(&context.namespace).await?;
+async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.profiles(namespace).await;
+    lists::show(context, flags, &fill(paths::PROFILES, &[namespace]), read, async |page| {
+        shown(context, &page).await
+    })
+    .await
+}
+
+async fn shown(context: &Context, page: &Page<Profile>) -> Result<(), Failure> {
     if super::documents::yaml(context, "profile", &page.items).await? {
         return Ok(());
     }
@@ -92,10 +105,20 @@ async fn list(context: &Context) -> Result<(), Failure> {
     context.show.data(&page.items, names, |_| {
         let rows = page.items.iter().map(|profile| {
             let (by, why) = (profile.by.clone(), profile.reason.clone());
-            vec![profile.name.clone(), profile.revision.to_string(), date(profile.at_ms), by, why]
+            let live = if profile.live { "yes" } else { "" }.to_owned();
+            vec![profile.name.clone(), profile.revision.to_string(), live, date(profile.at_ms), by, why]
         });
-        table(&["name", "revision", "changed", "by", "reason"], rows)
+        table(&["name", "revision", "live", "changed", "by", "reason"], rows)
     })
+}
+
+/// Makes a profile live, or no longer live.
+async fn live(context: &Context, name: &str, live: bool, reason: String) -> Result<(), Failure> {
+    let after =
+        context.client.set_profile_live(&context.namespace, name, &ProfileLive { live, reason }).await?;
+    let is = if after.live { "live" } else { "not live" };
+    context.show.changed(&format!("profile {name}: {is}"));
+    Ok(())
 }
 
 impl Change {
@@ -106,16 +129,16 @@ impl Change {
 }
 
 /// Changes single parameters, and reports the revision.
-async fn written(context: &Context, name: &str, patch: ProfilePatch, change: &Change) -> Result<(), Failure> {
+async fn written(context: &Context, name: &str, patch: ParamsPatch, change: &Change) -> Result<(), Failure> {
     let before = latest(context, name).await?;
-    let patch = ProfilePatch { reason: change.reason.clone(), ..patch };
+    let patch = ParamsPatch { reason: change.reason.clone(), ..patch };
     let revision = change.client(context).patch_profile(&context.namespace, name, &patch).await?;
     report(context, before, &revision);
     changed(context, &revision, change).await
 }
 
 /// The parameter and value that `--if` expects.
-fn expected_of<'a>(
+pub(super) fn expected_of<'a>(
     mut keys: impl Iterator<Item = &'a String>,
     expected: Expected,
 ) -> Result<Params, Failure> {
@@ -123,7 +146,7 @@ fn expected_of<'a>(
     match (keys.next(), keys.next()) {
         (Some(key), None) => Ok(Params::from([(key.clone(), parameter_value(&value))])),
         _ => Err(Failure::usage("read --if: it is for one parameter")
-            .hint("for several, use a JSON Patch with tests: bellwether profile patch PROFILE FILE")),
+            .hint("for several, use a JSON Patch with tests: the verb patch")),
     }
 }
 
@@ -293,7 +316,7 @@ fn summary(before: &Params, after: &Params) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn pairs(texts: &[String]) -> Result<Params, Failure> {
+pub(super) fn pairs(texts: &[String]) -> Result<Params, Failure> {
     let mut params = Params::new();
     for text in texts {
         let wrong = || {
@@ -314,7 +337,7 @@ fn parameter_value(text: &str) -> Value {
 }
 
 /// The JSON of a file or of stdin.
-fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Result<T, Failure> {
+pub(super) fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Result<T, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
     let mut text = String::new();
     let source: Box<dyn Read> = if path == Path::new("-") {

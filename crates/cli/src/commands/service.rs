@@ -1,5 +1,7 @@
 //! `service`: the services of the fleet with their health; and those of this node, through its own agent.
 
+use super::lists;
+use bellwether_api::v1::service::ServiceSummary;
 use std::path::Path;
 
 use bellwether_agent::local::client::{LocalError, call};
@@ -11,7 +13,7 @@ use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, Ser
 use hyper::http::Method;
 use serde_json::Value;
 
-use crate::args::{CheckFlags, Global, Register, ServiceCheck, ServiceVerb};
+use crate::args::{CheckFlags, Global, ListFlags, Register, ServiceCheck, ServiceVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::time::date;
@@ -20,7 +22,7 @@ use crate::show::{Show, table};
 pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
     let show = Show::new(global);
     match verb {
-        ServiceVerb::List => list(&Context::new(global)?).await?,
+        ServiceVerb::List(flags) => return list(&Context::new(global)?, &flags).await,
         ServiceVerb::Get { name } => get(&Context::new(global)?, &name).await?,
         ServiceVerb::Forget { name } => {
             let context = Context::new(global)?;
@@ -61,16 +63,16 @@ pub(super) async fn update_check(flags: &CheckFlags, status: CheckStatus) -> Res
     ask(&flags.agent.data_dir, Method::PUT, &path, Some(&update)).await
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
-    let (mut items, mut after) = (Vec::new(), None);
-    loop {
-        let page = context.client.services(&context.namespace, after.as_deref()).await?;
-        items.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.services(namespace).await;
+    lists::show(context, flags, &fill(paths::SERVICES, &[namespace]), read, async |page| {
+        shown(context, &page.items)
+    })
+    .await
+}
+
+fn shown(context: &Context, items: &[ServiceSummary]) -> Result<(), Failure> {
     let names = || items.iter().map(|service| service.name.clone()).collect();
     context.show.data(&items, names, |_| {
         let rows = items.iter().map(|service| {

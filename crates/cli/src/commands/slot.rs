@@ -1,8 +1,11 @@
 //! `slot`: how many machines may do something at once, and which do.
 
+use super::lists;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::page::Page;
 use bellwether_api::v1::slot::{ForceRelease, Slot, SlotSpec};
 
-use crate::args::SlotVerb;
+use crate::args::{ListFlags, SlotVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -11,7 +14,7 @@ use crate::show::time::{date, length};
 
 pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
     match verb {
-        SlotVerb::List { all } => list(context, all, "slot").await?,
+        SlotVerb::List { all, flags } => return list(context, &flags, all, "slot").await,
         SlotVerb::Delete { of, consent } => {
             confirm(&format!("delete slot {}?", of.name), consent)?;
             context.client.delete_slot(&context.namespace, &of.name).await?;
@@ -58,8 +61,14 @@ pub(super) async fn exists(context: &Context, noun: &str, name: &str) -> Result<
 }
 
 /// Lists slots with their holders; `noun` is slot or lock.
-pub(super) async fn list(context: &Context, all: bool, noun: &str) -> Result<(), Failure> {
-    let page = context.client.slots(&context.namespace, all).await?;
+pub(super) async fn list(context: &Context, flags: &ListFlags, all: bool, noun: &str) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.slots(namespace, all).await;
+    let path = format!("{}?all={all}", fill(paths::SLOTS, &[namespace]));
+    lists::show(context, flags, &path, read, async |page| shown(context, &page, noun).await).await
+}
+
+async fn shown(context: &Context, page: &Page<Slot>, noun: &str) -> Result<(), Failure> {
     if super::documents::yaml(context, "slot", &page.items).await? {
         return Ok(());
     }

@@ -49,7 +49,7 @@ const OWN_CODES: [&str; 7] = [
 ];
 
 /// Commands that read a file before they connect.
-const READS_A_FILE: [&str; 4] = ["apply", "diff", "profile patch", "profile replace"];
+const READS_A_FILE: [&str; 5] = ["apply", "diff", "node patch", "profile patch", "profile replace"];
 
 /// Every command that does something, as words with a value for each required argument.
 fn all() -> Vec<(String, Vec<String>)> {

@@ -129,7 +129,7 @@ async fn ask_server(mut waiting: Waiting<'_>, context: &Context) -> CommandResul
             }
             // A service that was never registered may be registered later: the wait goes on.
             Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-                index = match context.client.services(&context.namespace, None).await {
+                index = match context.client.services(&context.namespace).await {
                     Ok(page) => page.revision,
                     // There is no such namespace, and so no services in it.
                     Err(error @ CallError::Problem(_)) => return Err(error.into()),

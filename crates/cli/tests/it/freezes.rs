@@ -10,7 +10,7 @@ async fn two_nodes() -> Setup {
         place.start_agent(name, "[entity.web]\nstatic = [\"/bin/true\"]\n");
     }
     wait_for("both nodes are up", async || {
-        let nodes = place.client().nodes("default", None, None, false).await.unwrap().items;
+        let nodes = place.client().nodes("default", false).await.unwrap().items;
         nodes.iter().filter(|node| node.presence.state == "up").count() == 2
     })
     .await;

@@ -49,19 +49,17 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
     output
 }
 
-/// Starts `dev` as the README does, waits until it answers, then runs the script.
+/// Starts `dev` as the README does, waits for its greeting, then runs the script.
 fn follow_beside_dev(script: &str) -> Output {
     let home = tempfile::tempdir().unwrap();
     follow(&format!("{}{script}", dev()), &home)
 }
 
-/// Starts `dev` as the README does, and waits until it answers.
+/// Starts `dev` as the README does, and waits for its greeting, as a reader does.
 fn dev() -> &'static str {
-    "bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 --dns 127.0.0.1:8600 &\n\
-                 until test -s /tmp/bellwether-dev/server/admin-token && \
-                 BELLWETHER_SERVER=http://127.0.0.1:7421 \
-                 BELLWETHER_TOKEN=$(cat /tmp/bellwether-dev/server/admin-token) \
-                 bellwether node get dev-1 >/dev/null 2>&1; do sleep 0.1; done\n"
+    r#"bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 --dns 127.0.0.1:8600 >"$HOME/greeting" &
+until grep -qs Ctrl-C "$HOME/greeting"; do sleep 0.1; done
+"#
 }
 
 fn dev_section() -> String {
@@ -105,7 +103,7 @@ fn the_page_on_configuration_works_as_it_stands() {
     let hellos = std::fs::read_to_string(home.path().join("dev/etc/hellos")).unwrap();
     assert_eq!(hellos, "hello from dev-1\nhello from dev-1\n", "{said}");
     let file = std::fs::read_to_string(home.path().join("dev/etc/greeting.conf")).unwrap();
-    assert_eq!(file, "# greeting@2 on dev-1\ngreeting = good day\nworkers = 4\n", "{said}");
+    assert_eq!(file, "# greeting@2 on dev-1\ngreeting = good day\nworkers = 16\n", "{said}");
 }
 
 #[test]
@@ -188,6 +186,16 @@ fn the_page_on_nodes_works_as_it_stands() {
     let script = format!("{}\n{}", dev_section(), blocks("docs/guide/nodes.md", None));
     let said = text(&follow_beside_dev(&script).stdout);
     assert!(said.contains("web-7") && said.contains("disk is full"), "{said}");
+}
+
+#[test]
+fn the_page_on_facts_works_as_it_stands() {
+    let output = follow_beside_dev(&blocks("docs/guide/facts.md", None));
+    let (said, notes) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        said.contains("fact      cpus=") && notes.contains("node dev-1: rescan 1 requested"),
+        "{said}{notes}"
+    );
 }
 
 #[test]

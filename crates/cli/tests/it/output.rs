@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::place::{PROGRAM, Setup, code, text, wait_for};
+use crate::place::{PROGRAM, Setup, code, done, text, wait_for};
 
 /// A fleet of one node with one of everything that can be listed.
 async fn furnished() -> Setup {
@@ -299,4 +299,31 @@ async fn an_answer_that_cannot_be_written_is_a_failure() {
             "{args:?}: {said}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_filtered_sorted_cut_and_counted_by_the_same_flags() {
+    let place = Setup::new().await;
+    for (name, role) in [("web-1", "web"), ("db-1", "db"), ("web-2", "web")] {
+        done(&place, &["entity", "set", name, "--selector", &format!("role={role}")]);
+        done(&place, &["profile", "set", name, "a=1"]);
+    }
+    assert_eq!(done(&place, &["entity", "list", "name =~ \"^web\"", "-o", "name"]), "web-1\nweb-2\n");
+    assert_eq!(
+        done(&place, &["profile", "list", "--sort", "-name", "--limit", "2", "-o", "name"]),
+        "web-2\nweb-1\n"
+    );
+    assert_eq!(done(&place, &["entity", "list", "-l", "name=db-1", "--count"]), "1\n");
+    assert_eq!(done(&place, &["profile", "list", "--count", "-o", "json"]), "3\n");
+    let chosen = done(&place, &["profile", "list", "name=db-1", "--fields", "name,revision"]);
+    assert_eq!(chosen.split_whitespace().collect::<Vec<_>>(), ["NAME", "REVISION", "db-1", "1"]);
+    let refused = place.run(&["profile", "list", "name in db-1"]);
+    assert_eq!(refused.status.code(), Some(64), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("name in db-1\n"),
+        "the place is shown: {}",
+        text(&refused.stderr)
+    );
+    let refused = place.run(&["entity", "list", "--count", "--limit", "1"]);
+    assert_eq!(refused.status.code(), Some(64), "{}", text(&refused.stderr));
 }

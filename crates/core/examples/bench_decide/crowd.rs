@@ -65,6 +65,7 @@ fn world(namespace: &Namespace, short_lived: usize, now: Timestamp) -> World {
             pause: None,
             cordon: None,
             decommissioned: None,
+            rescan: Default::default(),
         }));
         put(Record::Presence(name, Presence { contact: PresenceState::Up, since: now, server: None }));
     }

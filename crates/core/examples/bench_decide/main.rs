@@ -182,6 +182,7 @@ fn world(names: &[TargetName]) -> World {
         refuses: None,
         drained: false,
         labels: Labels::default(),
+        data: Default::default(),
         word: None,
     };
     let board = Board::build(

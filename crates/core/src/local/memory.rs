@@ -206,6 +206,11 @@ impl EntityMemory {
         self.failure_reason = None;
     }
 
+    /// Called when what the last attempt was made from changed: a failed one is repeated at once.
+    pub const fn inputs_changed(&mut self) {
+        self.retry_at = None;
+    }
+
     /// Called when the process was stopped along with the machine or the agent: it is started again at once,
     /// and that is no failure.
     pub fn interrupted(&mut self) {

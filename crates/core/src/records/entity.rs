@@ -10,6 +10,7 @@ use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::feature::Feature;
 use crate::words::label::Labels;
 use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
+use crate::words::node_data::NodeData;
 use crate::words::selector::Selector;
 use crate::words::version::Version;
 use alloc::boxed::Box;
@@ -188,9 +189,9 @@ impl TargetSource {
 
     /// Whether a node is a target of this entity; always false for external targets.
     #[must_use]
-    pub fn picks(&self, node: &NodeName, labels: &Labels) -> bool {
+    pub fn picks(&self, node: &NodeName, labels: &Labels, data: &NodeData) -> bool {
         match self {
-            Self::Nodes(selector) => selector.picks(node.as_str(), labels),
+            Self::Nodes(selector) => selector.picks(node.as_str(), labels, data),
             Self::External(_) => false,
         }
     }

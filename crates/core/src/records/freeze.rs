@@ -6,6 +6,7 @@ use alloc::string::String;
 use super::annotation::Annotation;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, FreezeName, TargetName};
+use crate::words::node_data::NodeData;
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 
@@ -78,10 +79,10 @@ impl Freeze {
 
     /// Whether its selector matches a target.
     #[must_use]
-    pub fn picks(&self, target: &TargetName, labels: &Labels) -> bool {
+    pub fn picks(&self, target: &TargetName, labels: &Labels, data: &NodeData) -> bool {
         match &self.scope {
             FreezeScope::Everything | FreezeScope::Entity(_) => false,
-            FreezeScope::Targets(selector) => selector.picks(target.as_str(), labels),
+            FreezeScope::Targets(selector) => selector.picks(target.as_str(), labels, data),
         }
     }
 }

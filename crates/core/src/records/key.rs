@@ -6,10 +6,12 @@ use alloc::string::String;
 use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, ExternalTarget};
+use super::facts::NodeFacts;
 use super::freeze::Freeze;
 use super::hook_answers::HookAnswers;
 use super::log::NodeLog;
 use super::node::{Node, Presence};
+use super::node_params::NodeParams;
 use super::order::Order;
 use super::pause::NodePause;
 use super::profile::{Profile, ProfileRevision};
@@ -34,6 +36,10 @@ use crate::words::name::{
 pub enum Key {
     /// A node, by name.
     Node(NodeName),
+    /// A node's params and profiles, by the node's name.
+    NodeParams(NodeName),
+    /// A node's facts, by the node's name.
+    Facts(NodeName),
     /// A node's presence, by the node's name.
     Presence(NodeName),
     /// A node that is expected to join, by name.
@@ -119,6 +125,10 @@ impl From<GlobalKey> for AnyKey {
 pub enum Record {
     /// A node.
     Node(Node),
+    /// A node's params and profiles.
+    NodeParams(NodeParams),
+    /// A node's facts.
+    Facts(NodeFacts),
     /// A node's presence.
     Presence(NodeName, Presence),
     /// A node that is expected to join: who announced it, when and why.
@@ -169,6 +179,8 @@ impl Record {
     pub fn key(&self) -> Key {
         match self {
             Self::Node(node) => Key::Node(node.name.clone()),
+            Self::NodeParams(params) => Key::NodeParams(params.node.clone()),
+            Self::Facts(facts) => Key::Facts(facts.node.clone()),
             Self::Presence(node, _) => Key::Presence(node.clone()),
             Self::Expected(node, _) => Key::Expected(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),

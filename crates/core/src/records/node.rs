@@ -5,6 +5,7 @@
 use alloc::string::String;
 
 use crate::records::annotation::Annotation;
+use crate::words::counter::RescanNumber;
 use crate::words::label::Labels;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::percent::Amount;
@@ -29,6 +30,8 @@ pub struct Node {
     /// Who decommissioned it, when and why. A decommissioned node is excluded from all counts and may not
     /// connect.
     pub decommissioned: Option<Annotation>,
+    /// Number of the last rescan of its facts that a person requested; zero if nobody did.
+    pub rescan: RescanNumber,
 }
 
 /// A cordon by a person: the node is assigned no new versions.

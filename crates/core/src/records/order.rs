@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use super::entity::EntityKind;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
-use crate::words::counter::{AssignmentNumber, Generation, Term};
+use crate::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
 use crate::words::name::{EntityName, LedgerId};
 use crate::words::version::Version;
 
@@ -29,6 +29,9 @@ pub struct OrderContent {
     pub entities: BTreeMap<EntityName, Assignment>,
     /// Why the node must start nothing new, if a person paused it. Checks and reports continue.
     pub paused: Option<String>,
+    /// Number of the last requested rescan of the node's facts: the agent reads them again when it grows. Zero before the first,
+    /// and for an agent that reports no facts.
+    pub rescan: RescanNumber,
 }
 
 /// A version assigned to a node.
@@ -68,6 +71,7 @@ impl OrderContent {
                 && written.ledger.as_ref() == assigned.ledger_after(Some(written), ledger)
         };
         self.paused == wanted.paused
+            && self.rescan == wanted.rescan
             && self.entities.len() == wanted.entities.len()
             && self.entities.iter().zip(&wanted.entities).all(|(written, assigned)| same(written, assigned))
     }

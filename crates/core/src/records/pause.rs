@@ -8,6 +8,7 @@ use super::node::Node;
 use crate::records::annotation::Annotation;
 use crate::words::label::Labels;
 use crate::words::name::PauseName;
+use crate::words::node_data::NodeData;
 use crate::words::selector::Selector;
 
 /// A pause: nodes that match its selector start nothing new; they go on checking, validating and reporting.
@@ -26,8 +27,8 @@ pub struct NodePause {
 impl NodePause {
     /// Whether it covers a node.
     #[must_use]
-    pub fn holds(&self, node: &Node) -> bool {
-        self.nodes.picks(node.name.as_str(), &node.labels)
+    pub fn holds(&self, node: &Node, data: &NodeData) -> bool {
+        self.nodes.picks(node.name.as_str(), &node.labels, data)
     }
 
     /// Name, author and reason, in one line for people.

@@ -23,6 +23,8 @@ pub struct Profile {
     /// Whether it was deleted. The record stays so that a profile of the same name continues the numbers: a
     /// node may still keep files of an old revision by its number.
     pub deleted: bool,
+    /// Whether a change reaches the nodes that read it at once, without a rollout. An entity has no such profile.
+    pub live: bool,
     /// Who changed it last, when and why.
     pub annotation: Annotation,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.

@@ -10,6 +10,7 @@ use crate::records::hook_answers::HookAnswers;
 use crate::rollout::observation::Observation;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, TargetName};
+use crate::words::node_data::NodeData;
 use crate::words::time::{Span, Timestamp};
 
 /// The inputs of a decision besides the board.
@@ -75,8 +76,14 @@ impl RolloutEnvironment {
 
     /// The first freeze in force whose selector matches a target.
     #[must_use]
-    pub fn freeze_of(&self, target: &TargetName, labels: &Labels, now: Timestamp) -> Option<&Freeze> {
+    pub fn freeze_of(
+        &self,
+        target: &TargetName,
+        labels: &Labels,
+        data: &NodeData,
+        now: Timestamp,
+    ) -> Option<&Freeze> {
         let mut all = self.freezes.iter().map(|freeze| &**freeze);
-        all.find(|freeze| freeze.is_in_force(now) && freeze.picks(target, labels))
+        all.find(|freeze| freeze.is_in_force(now) && freeze.picks(target, labels, data))
     }
 }

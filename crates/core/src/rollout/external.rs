@@ -108,6 +108,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         refuses: None,
         drained: false,
         labels,
+        data: Default::default(),
         word,
     }
 }

@@ -10,6 +10,7 @@ use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::words::counter::AssignmentNumber;
 use crate::words::label::Labels;
+use crate::words::node_data::NodeData;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
@@ -42,6 +43,8 @@ pub struct Observation {
     pub drained: bool,
     /// Labels that selectors match, besides its name.
     pub labels: Labels,
+    /// Facts, own params and profiles, which selectors match too.
+    pub data: NodeData,
     /// The last answer of the monitoring hook about it.
     pub word: Option<MonitorReport>,
 }

@@ -54,6 +54,10 @@ counters! {
     RequestNumber;
     /// A revision of a profile, from 1, without gaps; not the store's [`Revision`].
     ProfileRevisionNumber;
+    /// Number of the last change of a node's params, from 1.
+    NodeParamsRevision;
+    /// Number of a rescan of a node's facts, from 1; zero before the first.
+    RescanNumber;
     /// Fencing number of a slot: each acquisition gets a larger one than all before.
     FenceNumber;
     /// Number of a target's assignment, from 1; reports that answer an older one are ignored.

@@ -12,6 +12,8 @@ pub enum Feature {
     Files,
     /// Actions, each run at most once.
     Actions,
+    /// Facts of the machine, and rescans of them.
+    Facts,
 }
 
 /// The features of an agent.
@@ -20,7 +22,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
+    pub const ALL: [Self; 4] = [Self::Versions, Self::Files, Self::Actions, Self::Facts];
 
     /// Features of agents that report none: of the first builds, or before the first report.
     const FIRST: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
@@ -32,6 +34,7 @@ impl Feature {
             Self::Versions => "versions",
             Self::Files => "files",
             Self::Actions => "actions",
+            Self::Facts => "facts",
         }
     }
 

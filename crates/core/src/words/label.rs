@@ -45,7 +45,7 @@ impl Label {
         if !is_key(key) {
             Err(refuse("a key starts with a letter and has at most 128 letters, digits and '. _ / -'"))
         } else if is_reserved(key) {
-            Err(refuse("the key is a keyword of the selector language"))
+            Err(refuse("the key is a keyword of the filter language"))
         } else if value.len() > MAX_PART_BYTES || !value.bytes().all(is_value_byte) {
             Err(refuse("a value has at most 128 letters, digits and '. _ / : + -'"))
         } else {
@@ -127,7 +127,7 @@ pub(crate) const fn is_value_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b':' | b'+' | b'-')
 }
 
-/// Whether a text is a keyword of selectors.
+/// Whether a text is a keyword of filters.
 pub(crate) fn is_reserved(text: &str) -> bool {
-    ["all", "and", "or", "not", "in", "name"].contains(&text)
+    ["all", "and", "or", "not", "in", "any", "exists", "name"].contains(&text)
 }

@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span as Days, Timestamp as Instant};
 
 use super::label::Labels;
+use super::node_data::NodeData;
 use super::selector::Selector;
 use super::time::{Span, Timestamp};
 
@@ -69,8 +70,8 @@ pub struct WindowError {
 impl Window {
     /// Whether it applies to this target. A window without `for …` applies to every target.
     #[must_use]
-    pub fn is_for(&self, name: &str, labels: &Labels) -> bool {
-        self.only.as_ref().is_none_or(|only| only.picks(name, labels))
+    pub fn is_for(&self, name: &str, labels: &Labels, data: &NodeData) -> bool {
+        self.only.as_ref().is_none_or(|only| only.picks(name, labels, data))
     }
 
     /// Whether it applies to some targets only.

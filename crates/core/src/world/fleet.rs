@@ -13,10 +13,12 @@ use crate::records::annotation::Annotation;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
+use crate::records::facts::NodeFacts;
 use crate::records::freeze::Freeze;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
+use crate::records::node_params::NodeParams;
 use crate::records::order::{Order, OrderContent};
 use crate::records::pause::NodePause;
 use crate::records::profile::{Profile, ProfileRevision};
@@ -34,6 +36,7 @@ use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
 };
+use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
 
 /// Newest events kept in memory; older ones are read from the store.
@@ -44,6 +47,12 @@ pub const EVENTS_IN_MEMORY: usize = 4_096;
 pub struct Fleet {
     /// Nodes, including decommissioned ones.
     pub nodes: Map<NodeName, Versioned<Node>>,
+    /// Params of the nodes that have any, or read profiles.
+    pub node_params: Map<NodeName, Versioned<NodeParams>>,
+    /// Facts of the nodes that reported any.
+    pub facts: Map<NodeName, Versioned<NodeFacts>>,
+    /// By node: its facts, own params and profiles, as filters read them; absent for a node without any.
+    pub data: Map<NodeName, NodeData>,
     /// Presences of the nodes.
     pub presences: Map<NodeName, Versioned<Presence>>,
     /// Active nodes whose drain waits for its budget.
@@ -110,6 +119,8 @@ pub struct Fleet {
     pub entities_of_node: MultiMap<NodeName, EntityName>,
     /// By profile: its entities.
     pub entities_of_profile: MultiMap<ProfileName, EntityName>,
+    /// By profile: the nodes that have it in their list.
+    pub readers_of_profile: MultiMap<ProfileName, NodeName>,
     /// By service: the entities whose policy needs it.
     pub entities_that_need: MultiMap<EntityName, EntityName>,
     /// Entities with hooks and a rollout in progress.
@@ -159,7 +170,10 @@ impl Fleet {
 
     /// The pauses whose selectors match a node, by name.
     pub fn pauses_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a NodePause> + 'a {
-        self.pauses.values().map(|kept| &*kept.value).filter(|pause| pause.holds(node))
+        self.pauses
+            .values()
+            .map(|kept| &*kept.value)
+            .filter(|pause| pause.holds(node, self.data_of(&node.name)))
     }
 
     /// Why a node starts nothing new; `None` if it may. Its own pause comes first, then others by name.
@@ -173,6 +187,12 @@ impl Fleet {
     #[must_use]
     pub fn holds(&self, node: &Node) -> bool {
         node.pause.is_some() || self.pauses_of(node).next().is_some()
+    }
+
+    /// Facts, own params and profiles of a node.
+    #[must_use]
+    pub fn data_of(&self, name: &NodeName) -> &NodeData {
+        self.data.get(name).unwrap_or(&NO_DATA)
     }
 
     /// A node that is not decommissioned.

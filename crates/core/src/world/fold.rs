@@ -4,6 +4,7 @@ mod entities;
 mod entity_indexes;
 mod indexes;
 mod node_class;
+mod node_data;
 mod nodes;
 pub(crate) mod observations;
 mod other_records;
@@ -27,6 +28,8 @@ impl Fleet {
         match record {
             Record::Node(node) => self.put_node(node, revision),
             Record::Presence(name, presence) => self.put_presence(&name, presence, revision),
+            Record::NodeParams(params) => self.put_node_params(params, revision),
+            Record::Facts(facts) => self.put_facts(facts, revision),
             Record::Expected(name, by) => self.put_expected(name, by, revision),
             Record::Report(report) => self.put_report(report, revision),
             Record::Order(name, order) => self.put_order(&name, order, revision),
@@ -63,6 +66,8 @@ impl Fleet {
         match key {
             Key::Node(name) => self.delete_node(name, revision),
             Key::Presence(name) => self.delete_presence(name, revision),
+            Key::NodeParams(name) => self.delete_node_params(name, revision),
+            Key::Facts(name) => self.delete_facts(name, revision),
             Key::Expected(name) => self.delete_expected(name),
             Key::Report(name) => self.delete_report(name, revision),
             Key::Order(name) => self.delete_order(name),

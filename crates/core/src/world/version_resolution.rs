@@ -15,6 +15,9 @@ use crate::world::fleet::Fleet;
 /// Newest revisions of a profile that are kept whether or not a target runs them: a few months of changes.
 pub const REVISIONS_KEPT: usize = 64;
 
+/// Newest revisions of a live profile that are kept: enough to see what changed last.
+pub const LIVE_REVISIONS_KEPT: usize = 8;
+
 /// Most revisions of a profile, including those in use: removing all of them fits in one transaction.
 pub const MAX_EDITIONS: usize = 100;
 
@@ -168,13 +171,15 @@ impl Fleet {
     }
 
     /// The revisions of a profile that can be removed when one more is written: older than the newest
-    /// [`REVISIONS_KEPT`], counting that one, and neither run, assigned, requested nor a version to roll back
-    /// to. Costs time in proportion to the revisions.
+    /// [`REVISIONS_KEPT`] or, of a live one, [`LIVE_REVISIONS_KEPT`], counting that one, and neither run,
+    /// assigned, requested nor a version to roll back to. Costs time in proportion to the revisions.
     #[must_use]
     pub fn forgettable(&self, name: &ProfileName) -> Vec<ProfileRevisionNumber> {
         let mut old: Vec<ProfileRevisionNumber> =
             self.revisions_of(name).map(|profile_revision| profile_revision.number).collect();
-        old.truncate((old.len() + 1).saturating_sub(REVISIONS_KEPT));
+        let is_live = self.profile(name).is_some_and(|head| head.live);
+        let most = if is_live { LIVE_REVISIONS_KEPT } else { REVISIONS_KEPT };
+        old.truncate((old.len() + 1).saturating_sub(most));
         old.retain(|number| !self.version_uses.has(&ProfileRevision::version_of(name, *number)));
         old
     }

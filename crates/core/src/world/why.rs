@@ -87,5 +87,7 @@ fn keeps(freeze: &Freeze, board: &Board, target: &TargetName, now: Timestamp) ->
     let waits = ASSIGNABLE.has(phase) || (freeze.kind == FreezeKind::Stop && MOVED.has(phase));
     // A rollout in progress says itself which freeze it waits for.
     let covers = || board.rollout().is_none() && freeze.covers(&board.entity().name);
-    waits && freeze.is_in_force(now) && (freeze.picks(target, &observation.labels) || covers())
+    waits
+        && freeze.is_in_force(now)
+        && (freeze.picks(target, &observation.labels, &observation.data) || covers())
 }

@@ -11,6 +11,7 @@ use bellwether_core::records::target::{AssignmentOutcome, AssignmentPurpose, Tar
 use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::name::TargetName;
+use bellwether_core::words::node_data::NO_DATA;
 use bellwether_core::words::percent::{Amount, Percent};
 use proptest::prelude::*;
 
@@ -139,7 +140,7 @@ fn check_turns(before: &World, after: &World) {
     for (name, _, _) in &turns {
         let labels = &after.observations[*name].labels;
         assert!(
-            after.environment.freeze_of(name, labels, after.now).is_none(),
+            after.environment.freeze_of(name, labels, &NO_DATA, after.now).is_none(),
             "{name} took a turn although frozen"
         );
     }

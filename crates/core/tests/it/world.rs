@@ -259,6 +259,7 @@ pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation
         refuses: None,
         drained: false,
         labels: Labels::default(),
+        data: Default::default(),
         word: None,
     }
 }

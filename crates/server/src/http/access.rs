@@ -1,14 +1,15 @@
 //! API tokens, join tokens, joining, and the identity of the caller, over HTTP.
 
 use axum::extract::State;
+use bellwether_api::list::tables::{JOIN_TOKENS, TOKENS};
 use bellwether_api::v1::access::{
     Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
 };
-use bellwether_api::v1::page::Page;
 use bellwether_core::access::Identity;
 
 use super::auth::Authenticated;
-use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, TokenText};
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, TokenText};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -23,11 +24,12 @@ pub(crate) async fn who_am_i(caller: Authenticated) -> JsonAnswer<WhoAmI> {
     JsonAnswer(WhoAmI { actor: caller.actor().to_string(), role })
 }
 
-pub(crate) async fn tokens(State(app): State<AppState>) -> JsonAnswer<Page<TokenInfo>> {
+pub(crate) async fn tokens(State(app): State<AppState>, query: QueryParams) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &TOKENS, &[])?;
     let world = app.world();
     let mut items: Vec<TokenInfo> = world.tokens.values().map(|kept| (&*kept.value).into()).collect();
     items.sort_by(|one, other| one.name.cmp(&other.name));
-    JsonAnswer(Page { items, next: None, revision: world.revision.get() })
+    list.answer_json((&TOKENS, app.clock.now()), items.into_iter(), world.revision)
 }
 
 pub(crate) async fn create_token(
@@ -48,10 +50,14 @@ pub(crate) async fn delete_token(
     Ok(JsonAnswer(Empty {}))
 }
 
-pub(crate) async fn join_tokens(State(app): State<AppState>) -> JsonAnswer<Page<JoinTokenInfo>> {
+pub(crate) async fn join_tokens(
+    State(app): State<AppState>,
+    query: QueryParams,
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &JOIN_TOKENS, &[])?;
     let world = app.world();
-    let items = world.join_tokens.values().map(|kept| (&*kept.value).into()).collect();
-    JsonAnswer(Page { items, next: None, revision: world.revision.get() })
+    let tokens = world.join_tokens.values().map(|kept| JoinTokenInfo::from(&*kept.value));
+    list.answer_json((&JOIN_TOKENS, app.clock.now()), tokens, world.revision)
 }
 
 pub(crate) async fn create_join_token(

@@ -34,5 +34,5 @@ pub(crate) async fn documents(
     query.only(&[])?;
     let world = app.world();
     let items = ops::apply::documents(&world, &namespace, app.clock.now());
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, count: None, revision: world.revision.get() }))
 }

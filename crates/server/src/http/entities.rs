@@ -1,13 +1,14 @@
 //! Entities over HTTP.
 
 use axum::extract::State;
+use bellwether_api::list::tables::ENTITIES;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
 use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
-use bellwether_api::v1::page::Page;
 
 use super::auth::Authenticated;
 use super::input::{Entity, IfMatch, JsonAnswer, JsonBody, NamespacePath, QueryParams};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -18,12 +19,12 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<Shape>>, Failure> {
-    query.only(&[])?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &ENTITIES, &[])?;
     let world = app.world();
     let entities = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.entities.values());
-    let items = entities.map(|kept| Shape::at(&kept.value, kept.revision)).collect();
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    let entities = entities.map(|kept| Shape::at(&kept.value, kept.revision));
+    list.answer_json((&ENTITIES, app.clock.now()), entities, world.revision)
 }
 
 pub(crate) async fn get(

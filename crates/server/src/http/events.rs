@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::sse::{self, KeepAlive, Sse};
+use bellwether_api::list::JsonRow;
+use bellwether_api::list::tables::EVENTS;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::event::Event;
-use bellwether_api::v1::page::Page;
 use bellwether_core::records::key::Record;
 use bellwether_core::words::counter::Sequence;
 use bellwether_core::words::name::Namespace;
@@ -15,7 +16,8 @@ use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
 use http::HeaderMap;
 
-use super::input::{JsonAnswer, NamespacePath, QueryParams};
+use super::input::{NamespacePath, QueryParams};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::state::AppState;
 use crate::records::{encoding, key_text};
@@ -23,31 +25,106 @@ use crate::records::{encoding, key_text};
 /// Events per read for a stream.
 const STREAM_PAGE: usize = 256;
 
+/// Events per read for a filter.
+const FILTER_PAGE: usize = 1_000;
+
+/// Most reads for one page: a filter that matches nothing reads this many times [`FILTER_PAGE`] events, and the next page goes on.
+const MAX_READS: usize = 20;
+
 /// Longest life of a stream, after which the client authenticates again.
 const STREAM_LIFE: Span = Span::from_secs(300);
 
 /// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Events after `after`, oldest first; the newest `limit` when `after` is absent. With `wait`, waits for the first.
+/// Events after `after`, oldest first; the newest `limit` when `after` is absent. With `wait`, waits for the first. With a filter,
+/// `next` is the last event that was read, whether it matches or not.
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<Event>>, Failure> {
-    query.only(&["after", "limit", "wait"])?;
-    let limit = query.limit()?;
-    let last = last(&app, &namespace);
-    let newest = Sequence::new(last.get().saturating_sub(limit as u64));
-    let after = query.after()?.unwrap_or(newest);
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &EVENTS, &["wait"])?;
+    list.only_in_own_order()?;
     let wait = query.wait()?;
-    if after >= last && !wait.is_zero() {
-        wait_for_more(&app, &namespace, after, wait).await;
+    let (rows, next) = match query.after()? {
+        None => {
+            let rows = newest(&app, &namespace, &list).await?;
+            let next = rows.last().filter(|_| rows.len() == list.limit).map(JsonRow::id);
+            (rows, next)
+        }
+        Some(after) => {
+            if after >= last(&app, &namespace) && !wait.is_zero() {
+                wait_for_more(&app, &namespace, after, wait).await;
+            }
+            let (rows, place) = following(&app, &namespace, &list, after).await?;
+            let has_next = if list.is_filtered { place > after } else { rows.len() == list.limit };
+            (rows, has_next.then(|| place.get().to_string()))
+        }
+    };
+    Ok(list.page(&rows, next, None, app.world().revision))
+}
+
+/// The matching events after a sequence number, oldest first, and the number up to which they were read.
+async fn following(
+    app: &AppState,
+    namespace: &Namespace,
+    list: &ListQuery,
+    after: Sequence,
+) -> Result<(Vec<JsonRow<Event>>, Sequence), Failure> {
+    let (mut rows, mut place) = (Vec::new(), after);
+    let size = read_size(list);
+    for _ in 0..MAX_READS {
+        let events = read(app, namespace, place, size).await?;
+        let is_last = events.len() < size;
+        for event in events {
+            place = Sequence::new(event.seq);
+            rows.extend(row(app, &event)?.filter(|row| list.filter.matches(row)));
+            if rows.len() == list.limit {
+                return Ok((rows, place));
+            }
+        }
+        if is_last {
+            break;
+        }
     }
-    let items = read(&app, &namespace, after, limit).await?;
-    let next = items.last().map(|event| event.seq.to_string());
-    let revision = app.world().revision.get();
-    Ok(JsonAnswer(Page { next: next.filter(|_| items.len() == limit), items, revision }))
+    Ok((rows, place))
+}
+
+/// The newest matching events, oldest first.
+async fn newest(
+    app: &AppState,
+    namespace: &Namespace,
+    list: &ListQuery,
+) -> Result<Vec<JsonRow<Event>>, Failure> {
+    let (mut newest, size) = (Vec::new(), read_size(list));
+    let mut end = last(app, namespace);
+    for _ in 0..MAX_READS {
+        let start = Sequence::new(end.get().saturating_sub(size as u64));
+        let events = read(app, namespace, start, size).await?;
+        for event in events.into_iter().rev().filter(|event| event.seq <= end.get()) {
+            newest.extend(row(app, &event)?.filter(|row| list.filter.matches(row)));
+            if newest.len() == list.limit {
+                break;
+            }
+        }
+        if newest.len() == list.limit || start == Sequence::ZERO || !list.is_filtered {
+            break;
+        }
+        end = start;
+    }
+    newest.reverse();
+    Ok(newest)
+}
+
+/// Number of events to read at once.
+const fn read_size(list: &ListQuery) -> usize {
+    if list.is_filtered { FILTER_PAGE } else { list.limit }
+}
+
+fn row(app: &AppState, event: &Event) -> Result<Option<JsonRow<Event>>, Failure> {
+    let row = JsonRow::new(event, &EVENTS, app.clock.now());
+    row.map(Some).map_err(|error| Failure::new(Code::Internal, format!("cannot encode an event: {error}")))
 }
 
 /// All events after `after` (or the `Last-Event-ID`), then each new one.

@@ -1,14 +1,15 @@
 //! Expected nodes, and nodes that are not up, over HTTP.
 
 use axum::extract::State;
+use bellwether_api::list::tables::SILENT_NODES;
 use bellwether_api::v1::annotation::Annotation;
 use bellwether_api::v1::node::{Reason, SilentNode, SilentState};
-use bellwether_api::v1::page::Page;
 use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
-use super::input::{JsonAnswer, NamespacePath, Node, OptionalBody};
+use super::input::{JsonAnswer, NamespacePath, Node, OptionalBody, QueryParams};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -36,10 +37,12 @@ pub(crate) async fn delete(
 pub(crate) async fn unaccounted(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
-) -> Result<JsonAnswer<Page<SilentNode>>, Failure> {
+    query: QueryParams,
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &SILENT_NODES, &[])?;
     let world = app.world();
-    let items = world.fleets.get(&namespace).map(silent).unwrap_or_default();
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    let nodes = world.fleets.get(&namespace).map(silent).unwrap_or_default();
+    list.answer_json((&SILENT_NODES, app.clock.now()), nodes.into_iter(), world.revision)
 }
 
 /// Expected nodes, and joined nodes that are not up, by name.

@@ -1,15 +1,16 @@
 //! Freezes over HTTP: of one namespace, and of all namespaces.
 
 use axum::extract::State;
+use bellwether_api::list::tables::FREEZES;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
-use bellwether_api::v1::page::Page;
 use bellwether_core::words::name::{FreezeName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
 use super::auth::Authenticated;
 use super::input::{Freeze, JsonAnswer, JsonBody, NamespacePath, QueryParams};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
 use super::state::AppState;
@@ -34,22 +35,22 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<FreezeView>>, Failure> {
-    query.only(&[])?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &FREEZES, &[])?;
     let (world, now) = (app.world(), app.clock.now());
-    let items = of_namespace(&world, &namespace, now);
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    let freezes = of_namespace(&world, &namespace, now);
+    list.answer_json((&FREEZES, now), freezes.into_iter(), world.revision)
 }
 
 pub(crate) async fn list_global(
     State(app): State<AppState>,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<FreezeView>>, Failure> {
-    query.only(&[])?;
-    let world = app.world();
-    let mut items = everywhere(&world, app.clock.now());
-    items.sort_by(|one, other| one.freeze.name.cmp(&other.freeze.name));
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &FREEZES, &[])?;
+    let (world, now) = (app.world(), app.clock.now());
+    let mut freezes = everywhere(&world, now);
+    freezes.sort_by(|one, other| one.freeze.name.cmp(&other.freeze.name));
+    list.answer_json((&FREEZES, now), freezes.into_iter(), world.revision)
 }
 
 fn one(

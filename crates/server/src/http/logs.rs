@@ -42,7 +42,7 @@ pub(crate) async fn list(
     }
     let logs = fleet.into_iter().flat_map(|fleet| fleet.logs_of(&node));
     let items = logs.map(|kept| (&*kept.value).into()).collect();
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, count: None, revision: world.revision.get() }))
 }
 
 /// One log. Its text is read from the store: the world contains only that it exists.

@@ -1,17 +1,20 @@
 //! Nodes over HTTP.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::read_some;
 use bellwether_api::v1;
 use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason};
-use bellwether_api::v1::page::Page;
-use bellwether_core::records::node::{Presence, PresenceState};
+
+use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
-use bellwether_core::words::selector::Selector;
-use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{CategoryText, JsonAnswer, JsonBody, NamespacePath, Node, OptionalBody, QueryParams};
+use super::list::node::{NodeRow, view};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -22,33 +25,25 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<NodeView>>, Failure> {
-    query.only(&["filter", "limit", "after", "decommissioned"])?;
-    let filter: Option<Selector> = query.get("filter")?;
-    let after: Option<NodeName> = query.get("after")?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &NODES, &["decommissioned"])?;
+    let after: Option<NodeName> = read_some("after", list.start())?;
     let all: bool = query.get("decommissioned")?.unwrap_or(false);
-    let limit = query.limit()?;
-    let world = app.world();
-    let mut items = Vec::new();
-    let mut next = None;
-    if let Some(fleet) = world.fleets.get(&namespace) {
-        let wanted = fleet
-            .nodes
-            .iter()
-            .filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after))
-            .filter(|(_, kept)| all || kept.value.decommissioned.is_none())
-            .filter(|(name, kept)| {
-                filter.as_ref().is_none_or(|filter| filter.picks(name.as_str(), &kept.value.labels))
-            });
-        for (name, _) in wanted {
-            if items.len() == limit {
-                next = items.last().map(|view: &NodeView| view.node.name.clone());
-                break;
-            }
-            items.extend(view(fleet, name));
-        }
-    }
-    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
+    let (world, now) = (app.world(), app.clock.now());
+    let fleet = world.fleets.get(&namespace);
+    // A filter that names its nodes costs what it matches.
+    let named = list.filter.required_values("name", "").map(|names| {
+        let names = names.into_iter().filter_map(|name| NodeName::parse(name).ok());
+        names.collect::<BTreeSet<NodeName>>()
+    });
+    let rows = fleet.into_iter().flat_map(|fleet| {
+        let found = named.iter().flatten().filter_map(|name| fleet.nodes.get(name));
+        let each = fleet.nodes.values().filter(|_| named.is_none());
+        found.chain(each).map(move |kept| NodeRow { fleet, node: &kept.value, now })
+    });
+    let rows = rows.filter(|row| all || row.node.decommissioned.is_none());
+    let rows = rows.filter(|row| after.as_ref().is_none_or(|after| row.node.name > *after));
+    list.answer(rows, |row, after| row.node.name.as_str() > after, world.revision)
 }
 
 pub(crate) async fn get(
@@ -57,41 +52,15 @@ pub(crate) async fn get(
     Node(name): Node,
 ) -> Result<JsonAnswer<NodeView>, Failure> {
     let world = app.world();
-    let found = world.fleets.get(&namespace).and_then(|fleet| view(fleet, &name));
+    let found = world.fleets.get(&namespace).and_then(|fleet| {
+        let facts = fleet.facts.get(&name).map(|kept| (&*kept.value).into());
+        Some(NodeView { facts, ..view(fleet, &name)? })
+    });
     let missing = || {
         Failure::new(Code::NotFound, format!("cannot find node {name}"))
             .hint("list them: bellwether node list")
     };
     Ok(JsonAnswer(found.ok_or_else(missing)?))
-}
-
-/// One node with its report, presence and statuses.
-pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
-    let node = &fleet.nodes.get(name)?.value;
-    let never = Presence { contact: PresenceState::Never, since: node.joined_at, server: None };
-    let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
-    let report = fleet.reports.get(name).map(|kept| &kept.value);
-    let running = report.into_iter().flat_map(|report| &report.entities);
-    let running =
-        running.filter_map(|(name, entity)| Some((name.to_string(), entity.running.as_ref()?.to_string())));
-    let assigned = fleet.contents.get(name).into_iter().flat_map(|content| &content.entities);
-    let statuses = report.into_iter().flat_map(|report| &report.statuses);
-    let mut shown = v1::node::Node::from(&**node);
-    if let Some(v1::node::Drain::Waiting { reason, .. }) =
-        shown.cordon.as_mut().and_then(|cordon| cordon.drain.as_mut())
-    {
-        *reason = fleet.why_drain_waits(name);
-    }
-    Some(NodeView {
-        node: shown,
-        presence: (&presence).into(),
-        pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
-        running: running.collect(),
-        assigned: assigned.map(|(name, assigned)| (name.to_string(), assigned.version.to_string())).collect(),
-        statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
-        agent_version: report.map(|report| report.agent_version.clone()),
-        reported_at_ms: report.map(|report| report.received_at.as_millis()),
-    })
 }
 
 pub(crate) async fn label(
@@ -159,6 +128,27 @@ pub(crate) async fn uncordon(
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::node::uncordon(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn put_facts(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    Node(name): Node,
+    JsonBody(facts): JsonBody<v1::facts::NodeFacts>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::facts::absorb_facts(&app.records.transactor, &namespace, &name, facts).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn rescan(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
+    Node(name): Node,
+) -> Result<JsonAnswer<v1::facts::RequestedRescan>, Failure> {
+    let requested =
+        ops::facts::rescan(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?;
+    Ok(JsonAnswer(requested))
 }
 
 pub(crate) async fn decommission(

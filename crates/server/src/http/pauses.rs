@@ -1,8 +1,8 @@
 //! Pauses of nodes by selector, over HTTP.
 
 use axum::extract::State;
+use bellwether_api::list::tables::PAUSES;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::{PauseSpec, PauseView};
 use bellwether_core::records::pause::NodePause as Record;
 use bellwether_core::words::name::{Namespace, PauseName};
@@ -10,6 +10,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Pause, QueryParams};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
 use super::state::AppState;
@@ -17,7 +18,7 @@ use crate::ops;
 
 fn view(fleet: &Fleet, pause: &Record) -> PauseView {
     let active = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
-    let held = active.filter(|node| pause.holds(&node.value)).count();
+    let held = active.filter(|node| pause.holds(&node.value, fleet.data_of(&node.value.name))).count();
     PauseView { pause: pause.into(), held: held as u64 }
 }
 
@@ -35,14 +36,14 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<PauseView>>, Failure> {
-    query.only(&[])?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &PAUSES, &[])?;
     let world = app.world();
     let of = |fleet: &Fleet| -> Vec<PauseView> {
         fleet.pauses.values().map(|kept| view(fleet, &kept.value)).collect()
     };
-    let items = world.fleets.get(&namespace).map(of).unwrap_or_default();
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    let pauses = world.fleets.get(&namespace).map(of).unwrap_or_default();
+    list.answer_json((&PAUSES, app.clock.now()), pauses.into_iter(), world.revision)
 }
 
 pub(crate) async fn get(

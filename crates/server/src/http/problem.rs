@@ -2,7 +2,8 @@
 
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
-use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
+use bellwether_api::media::{JSON, PARTIAL_JSON};
+use bellwether_api::problem::{Code, InvalidText, MEDIA_TYPE, Problem};
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
 use bellwether_store::StoreError;
@@ -26,6 +27,7 @@ impl Failure {
             hint: None,
             retry_after_ms: None,
             conflict: None,
+            invalid: None,
         })
     }
 
@@ -51,20 +53,25 @@ pub(crate) struct SetResponse<T> {
 impl<T: Serialize> IntoResponse for SetResponse<T> {
     fn into_response(self) -> Response {
         let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        json(status, serde_json::to_vec(&self.value))
+        json(status, JSON, serde_json::to_vec(&self.value))
     }
 }
 
 /// A response of status 200 with this JSON.
 pub(crate) fn json_response(encoded: serde_json::Result<Vec<u8>>) -> Response {
-    json(StatusCode::OK, encoded)
+    json(StatusCode::OK, JSON, encoded)
+}
+
+/// The response with a page whose items have only some of their fields.
+pub(crate) fn partial_response(encoded: serde_json::Result<Vec<u8>>) -> Response {
+    json(StatusCode::OK, PARTIAL_JSON, encoded)
 }
 
 /// A response with this JSON. It is encoded to a `Vec`, as everywhere else: for another kind of buffer the encoding of every
 /// shape would be compiled once more.
-fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
+fn json(status: StatusCode, media: &'static str, written: serde_json::Result<Vec<u8>>) -> Response {
     match written {
-        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, media)], bytes).into_response(),
         Err(error) => {
             Failure::new(Code::Internal, format!("cannot encode the response: {error}")).into_response()
         }
@@ -88,7 +95,10 @@ impl IntoResponse for Failure {
 
 impl From<ShapeError> for Failure {
     fn from(error: ShapeError) -> Self {
-        Self::new(Code::Invalid, error.to_string())
+        let mut failure = Self::new(Code::Invalid, error.to_string());
+        let position = error.position.and_then(|position| u64::try_from(position).ok());
+        failure.0.invalid = Some(Box::new(InvalidText { place: error.place, position }));
+        failure
     }
 }
 

@@ -1,10 +1,13 @@
 //! Profiles and their revisions over HTTP.
 
 use axum::extract::State;
+use bellwether_api::list::tables::PROFILES;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::profile::{Profile as Head, ProfilePatch, ProfileRevision as Shape, ProfileSpec};
+use bellwether_api::v1::profile::{
+    ParamsPatch, ParamsSpec, Profile as Head, ProfileLive, ProfileRevision as Shape,
+};
 use bellwether_core::access::Identity;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::words::counter::ProfileRevisionNumber;
@@ -14,22 +17,24 @@ use bellwether_core::world::fleet::Fleet;
 use super::auth::Authenticated;
 use super::input::{AtRevision, JsonAnswer, JsonBody, NamespacePath, Number, Profile, QueryParams};
 use super::json_change::ChangeBody;
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::params::ParamsChange;
 use crate::ops::scope::ProfileScope;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<Head>>, Failure> {
-    query.only(&[])?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &PROFILES, &[])?;
     let world = app.world();
     let all = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.profiles.values());
-    let items = all.filter(|kept| !kept.value.deleted).map(|kept| (&*kept.value).into()).collect();
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    let profiles = all.filter(|kept| !kept.value.deleted).map(|kept| Head::from(&*kept.value));
+    list.answer_json((&PROFILES, app.clock.now()), profiles, world.revision)
 }
 
 /// The newest revision.
@@ -58,7 +63,7 @@ pub(crate) async fn profile_revisions(
     let fleet = fleet.ok_or_else(|| missing(&name))?;
     let mut items = fleet.revisions_of(&name).map(Shape::try_from).collect::<Result<Vec<_>, _>>()?;
     items.reverse();
-    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, count: None, revision: world.revision.get() }))
 }
 
 /// One revision. For a node, only profiles exist of which a version is assigned to it.
@@ -93,7 +98,7 @@ pub(crate) async fn patch(
     caller: Authenticated,
     (NamespacePath(namespace), Profile(name)): (NamespacePath, Profile),
     (AtRevision(only_at), query): (AtRevision, QueryParams),
-    change: ChangeBody<ProfilePatch>,
+    change: ChangeBody<ParamsPatch>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     query.only(&["reason"])?;
     let (transactor, actor) = (&app.records.transactor, caller.actor());
@@ -103,9 +108,12 @@ pub(crate) async fn patch(
         (ChangeBody::Own(_), Some(_)) => {
             return Err(ShapeError::at("reason", "write it into the body, which has a field for it").into());
         }
-        (ChangeBody::Own(patch), None) => ops::profile::patch(transactor, scope, patch).await?,
+        (ChangeBody::Own(patch), None) => {
+            ops::profile::change(transactor, scope, ParamsChange::Patch(&patch), &patch.reason).await?
+        }
         (ChangeBody::Standard(change), why) => {
-            ops::profile::change(transactor, scope, &change, &why.unwrap_or_default()).await?
+            let change = ParamsChange::Standard(&change);
+            ops::profile::change(transactor, scope, change, &why.unwrap_or_default()).await?
         }
     };
     Ok(JsonAnswer(Shape::try_from(&revision)?))
@@ -116,12 +124,27 @@ pub(crate) async fn put(
     caller: Authenticated,
     (NamespacePath(namespace), Profile(name)): (NamespacePath, Profile),
     AtRevision(only_at): AtRevision,
-    JsonBody(spec): JsonBody<ProfileSpec>,
+    JsonBody(spec): JsonBody<ParamsSpec>,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let actor = caller.actor();
     let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
-    let revision = ops::profile::set(&app.records.transactor, scope, spec).await?;
+    let revision =
+        ops::profile::change(&app.records.transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
     Ok(JsonAnswer(Shape::try_from(&revision)?))
+}
+
+/// Makes the profile live, or no longer live.
+pub(crate) async fn put_live(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Profile(name)): (NamespacePath, Profile),
+    AtRevision(only_at): AtRevision,
+    JsonBody(spec): JsonBody<ProfileLive>,
+) -> Result<JsonAnswer<Head>, Failure> {
+    let actor = caller.actor();
+    let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
+    let head = ops::profile::set_live(&app.records.transactor, scope, spec.live, &spec.reason).await?;
+    Ok(JsonAnswer(Head::from(&head)))
 }
 
 pub(crate) async fn delete(

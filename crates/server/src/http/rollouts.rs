@@ -1,11 +1,12 @@
 //! Rollouts and targets over HTTP.
 
 use axum::extract::State;
+use bellwether_api::list::JsonRow;
+use bellwether_api::list::tables::{ROLLOUTS, TARGETS};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
 use bellwether_api::v1::node::PresenceState;
-use bellwether_api::v1::page::Page;
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use bellwether_api::v1::target::{TargetPhase, TargetView};
 use bellwether_core::records::target::AssignmentOutcome;
@@ -20,7 +21,7 @@ use bellwether_core::world::World;
 use super::auth::Authenticated;
 use super::entities::missing;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, OptionalBody, QueryParams, Word};
-use super::page::page;
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -86,18 +87,21 @@ pub(crate) async fn list(
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<Rollout>>, Failure> {
-    query.only(&["limit", "after"])?;
-    let limit = query.limit()?;
-    let below = RolloutNumber::new(query.get("after")?.unwrap_or(u64::MAX));
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &ROLLOUTS, &[])?;
+    let start: Option<u64> = read_some("after", list.start())?;
+    let below = RolloutNumber::new(start.unwrap_or(u64::MAX));
+    let now = app.clock.now();
     let world = app.world();
     let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.entities.contains_key(&name));
     let fleet = fleet.ok_or_else(|| missing(&name))?;
     let first = (name.clone(), RolloutNumber::ZERO);
-    let all = fleet.rollouts.range(first..(name, below)).map(|(_, kept)| Rollout::from(&*kept.value));
-    let mut items: Vec<Rollout> = all.collect();
-    items.reverse();
-    Ok(JsonAnswer(page(items, limit, world.revision, |last| last.number.to_string())))
+    let all = fleet.rollouts.range(first..(name, below)).map(|(_, kept)| &kept.value);
+    let mut newest: Vec<_> = all.collect();
+    newest.reverse();
+    let rows = newest.into_iter().map(|rollout| JsonRow::new(&Rollout::from(&**rollout), &ROLLOUTS, now));
+    let is_after = |row: &JsonRow<Rollout>, after: &str| row.id().parse::<u64>().ok() < after.parse().ok();
+    list.answer_rows(rows, is_after, world.revision)
 }
 
 pub(crate) async fn get(
@@ -177,10 +181,9 @@ pub(crate) async fn targets(
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<TargetView>>, Failure> {
-    query.only(&["limit", "after", "group"])?;
-    let limit = query.limit()?;
-    let after: Option<TargetName> = query.get("after")?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &TARGETS, &["group"])?;
+    let after: Option<TargetName> = read_some("after", list.start())?;
     let group: Option<String> = query.get("group")?;
     let world = app.world();
     let time = app.why_time(&world);
@@ -193,8 +196,7 @@ pub(crate) async fn targets(
         let reason = world.why_target(fleet, board, target.name, time);
         target_view(target, reason)
     };
-    let items = wanted.take(limit + 1).map(view).collect();
-    Ok(JsonAnswer(page(items, limit, world.revision, |last: &TargetView| last.name.clone())))
+    list.answer_json((&TARGETS, time.now), wanted.map(view), world.revision)
 }
 
 fn target_view(target: BoardTarget<'_>, reason: String) -> TargetView {

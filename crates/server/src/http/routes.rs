@@ -8,7 +8,9 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
+use bellwether_api::media::{JSON, PARTIAL_JSON};
 use bellwether_api::paths;
+use bellwether_api::v1::slot::FleetLockError;
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::info::LicenseBuilder;
 use utoipa::openapi::path::{HttpMethod, PathItem};
@@ -22,6 +24,7 @@ use utoipa::{PartialSchema, ToSchema};
 use self::describe::OperationSpec;
 use super::auth::guard;
 use super::fleet_lock::error::as_fleet_lock_error;
+use super::list::LIST_PARAMS;
 use super::state::AppState;
 
 /// Routes with their descriptions.
@@ -50,12 +53,14 @@ pub(crate) struct Route {
     pub(crate) summary: &'static str,
     /// Query parameters that it reads, besides `consistency`.
     pub(crate) query: &'static [&'static str],
-    /// Media type of an answer that is not JSON.
-    pub(crate) media: Option<&'static str>,
+    /// Media types of an answer that is not JSON.
+    pub(crate) media: &'static [&'static str],
     /// Whether it answers 201 for a new object and 200 for a changed one.
     pub(crate) creates: bool,
     /// Whether its body may be empty.
     pub(crate) may_be_empty: bool,
+    /// Whether it is a list, which reads the query parameters of all lists too.
+    pub(crate) is_list: bool,
     /// Whether its body may be a JSON Patch or JSON Merge Patch instead.
     pub(crate) takes_patches: bool,
 }
@@ -76,14 +81,19 @@ impl Route {
         Self { query, ..self }
     }
 
+    /// The same route, which is a list.
+    pub(crate) const fn list(self) -> Self {
+        Self { is_list: true, ..self }
+    }
+
     /// The same route, answering 201 for a new object.
     pub(crate) const fn creates(self) -> Self {
         Self { creates: true, ..self }
     }
 
-    /// The same route, answering text of this media type.
-    pub(crate) const fn media(self, media: &'static str) -> Self {
-        Self { media: Some(media), ..self }
+    /// The same route, answering text of one of these media types.
+    pub(crate) const fn media(self, media: &'static [&'static str]) -> Self {
+        Self { media, ..self }
     }
 }
 
@@ -100,10 +110,11 @@ pub(crate) const fn route(
         need,
         summary,
         query: &[],
-        media: None,
+        media: &[],
         creates: false,
         may_be_empty: false,
         takes_patches: false,
+        is_list: false,
     }
 }
 
@@ -187,14 +198,23 @@ impl Routes {
 
     fn describe(mut self, route: Route, shapes: Shapes) -> Self {
         let object = |kind| RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(kind).build()));
-        let answer = match route.media {
-            Some(media) => (media, object(Type::String)),
-            None => ("application/json", shapes.answer.unwrap_or_else(|| object(Type::Object))),
+        let mut answers: Vec<_> =
+            route.media.iter().map(|media| (*media, describe::text_of(media))).collect();
+        if answers.is_empty() {
+            answers.push((JSON, shapes.answer.unwrap_or_else(|| object(Type::Object))));
+        }
+        if route.is_list {
+            answers.push((PARTIAL_JSON, object(Type::Object)));
+        }
+        let problems = match paths::is_fleet_lock(route.path) {
+            true => Some(FleetLockError::schema()),
+            false => None,
         };
         let mut names = shapes.handler.rsplit("::");
         let (function, module) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
         let is_read = route.method == HttpMethod::Get;
-        let mut query = route.query.to_vec();
+        let mut query = if route.is_list { LIST_PARAMS.to_vec() } else { Vec::new() };
+        query.extend_from_slice(route.query);
         if is_read && route.need != RequiredAccess::Open {
             query.push(paths::CONSISTENCY);
         }
@@ -210,7 +230,8 @@ impl Routes {
             may_be_empty: route.may_be_empty,
             takes_patches: route.takes_patches,
             body: shapes.body,
-            answer,
+            answers,
+            problems,
         };
         self.tags.insert(module.to_owned());
         let item = PathItem::new(route.method, operation.build());

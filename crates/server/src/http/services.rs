@@ -1,10 +1,10 @@
 //! The service catalogue over HTTP: registrations of nodes, and reads, which may block.
 
 use axum::extract::State;
+use bellwether_api::list::tables::SERVICES;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::http_sd::{self, TargetGroup};
-use bellwether_api::v1::page::Page;
 use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate, Instance, ServiceSummary, ServiceView};
 use bellwether_core::words::counter::Revision;
@@ -15,7 +15,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, Service};
-use super::page::page;
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -37,17 +37,13 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<ServiceSummary>>, Failure> {
-    query.only(&["index", "wait", "limit", "after"])?;
-    let limit = query.limit()?;
-    let after: Option<ServiceName> = query.get("after")?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &SERVICES, &["index", "wait"])?;
     changed(&app, &namespace, &query).await?;
     let world = app.world();
     let services = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.catalogue.services());
-    let services = services.filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
-    let items = services.take(limit + 1).map(|(name, service)| ServiceSummary::of(name, service)).collect();
-    let revision = last(&world, &namespace);
-    Ok(JsonAnswer(page(items, limit, revision, |last: &ServiceSummary| last.name.clone())))
+    let services = services.map(|(name, service)| ServiceSummary::of(name, service));
+    list.answer_json((&SERVICES, app.clock.now()), services, last(&world, &namespace))
 }
 
 /// One service; with `wait`, once the catalogue changed after `index`. An unknown name is not found, unless the request

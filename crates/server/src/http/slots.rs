@@ -1,8 +1,8 @@
 //! Slots over HTTP: list, read, configure, acquire, renew, release.
 
 use axum::extract::State;
+use bellwether_api::list::tables::SLOTS;
 use bellwether_api::shape::read;
-use bellwether_api::v1::page::Page;
 use bellwether_api::v1::slot::{
     AcquireSlot, ForceRelease, ReleaseSlot, RenewSlot, Slot, SlotGrant, SlotSpec, SlotView,
 };
@@ -12,6 +12,7 @@ use bellwether_core::words::name::{Actor, Namespace, SlotName};
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams, Turn};
+use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -23,14 +24,13 @@ pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
-) -> Result<JsonAnswer<Page<Slot>>, Failure> {
-    query.only(&["all"])?;
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &SLOTS, &["all"])?;
     let all: bool = query.get("all")?.unwrap_or(false);
     let world = app.world();
     let slots = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.slots.values());
-    let items =
-        slots.filter(|kept| all || !kept.value.is_idle()).map(|kept| Slot::from(&*kept.value)).collect();
-    std::future::ready(Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))).await
+    let slots = slots.filter(|kept| all || !kept.value.is_idle()).map(|kept| Slot::from(&*kept.value));
+    list.answer_json((&SLOTS, app.clock.now()), slots, world.revision)
 }
 
 /// One slot; with `wait`, once it changed after `index`.

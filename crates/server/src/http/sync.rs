@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::node_params::{LiveParams, LiveParamsTag};
 use bellwether_api::v1::order::OrderPoll;
 use bellwether_core::words::counter::{Generation, Revision};
 use bellwether_core::words::name::{Namespace, NodeName};
-use bellwether_core::world::World;
+use bellwether_core::world::{World, live_params as world};
 use bellwether_rt::fail::{self, FailPoint};
 
 use super::input::{JsonAnswer, NamespacePath, Node, QueryParams};
@@ -29,17 +31,20 @@ const NO_PLACE: &str =
 /// Longest wait of a poll while the node has no report: it is asked for one soon, but not in a tight loop.
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// Returns an order newer than `generation`, and what changed in the catalogue after `catalogue`, as soon as there is either,
-/// or neither after `wait`. Includes the live servers if their tag is not `servers`.
+/// Returns an order newer than `generation`, what changed in the catalogue after `catalogue`, and the live params if their tag is
+/// not `params`, as soon as there is any, or none after `wait`. Includes the live servers if their tag is not `servers`.
 pub(crate) async fn sync(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
     query: QueryParams,
 ) -> Result<JsonAnswer<OrderPoll>, Failure> {
-    query.only(&["generation", "catalogue", "servers", "wait"])?;
-    let known = Generation::new(query.get("generation")?.unwrap_or_default());
-    let seen = query.get("catalogue")?.map(Revision::new);
+    query.only(&["generation", "catalogue", "servers", "params", "wait"])?;
+    let known = Known {
+        generation: Generation::new(query.get("generation")?.unwrap_or_default()),
+        catalogue: query.get("catalogue")?.map(Revision::new),
+        params: query.get("params")?,
+    };
     let server_list: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Dropped, so that it does not occupy memory while the poll waits.
@@ -57,13 +62,13 @@ pub(crate) async fn sync(
     let news = async {
         loop {
             // Not kept across the await: ten thousand polls would keep old worlds alive.
-            if has_news(&app.world(), (&namespace, &name), (known, seen)) {
+            if has_news(&app.world(), (&namespace, &name), &known) {
                 return;
             }
             // Both arms only wait; polls without a catalogue are not woken for it.
             tokio::select! {
                 () = session.woken() => {}
-                woken = catalogue.changed(), if seen.is_some() => if woken.is_err() { return },
+                woken = catalogue.changed(), if known.catalogue.is_some() => if woken.is_err() { return },
             }
         }
     };
@@ -75,11 +80,13 @@ pub(crate) async fn sync(
         _ = place.wait_for(Option::is_none) => return Err(Failure::new(Code::Store, NO_PLACE)),
     }
     let world = app.world();
-    let order = newer(&world, &namespace, &name, known);
+    let order = newer(&world, &namespace, &name, known.generation);
     if order.is_some() {
         fail::pass(FailPoint::OrderUnsent);
     }
-    let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
+    let catalogue = known.catalogue.and_then(|seen| update(&world, &namespace, seen));
+    let params =
+        known.params.as_ref().and_then(|tag| live_params(&world, (&namespace, &name), tag)).transpose()?;
     // Included in the next response, whatever its reason: polls are not woken because a server came or went.
     let servers = server_list.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
@@ -87,16 +94,45 @@ pub(crate) async fn sync(
         report_requested: lacks_report(&world, &namespace, &name),
         catalogue,
         servers,
+        params,
     }))
 }
 
-/// Whether there is an order or a catalogue update for a node that has these.
-fn has_news(
-    world: &World,
+/// What a node has received already.
+struct Known {
+    generation: Generation,
+    /// `None` if it keeps no copy of the catalogue.
+    catalogue: Option<Revision>,
+    /// `None` if it uses no live params.
+    params: Option<LiveParamsTag>,
+}
+
+/// Whether there is an order, a catalogue update or a change of params for a node that has these.
+fn has_news(world: &World, (namespace, name): (&Namespace, &NodeName), known: &Known) -> bool {
+    known.catalogue.is_some_and(|seen| last(world, namespace) != seen)
+        || newer(world, namespace, name, known.generation).is_some()
+        || known.params.as_ref().is_some_and(|tag| changed_params(world, (namespace, name), tag).is_some())
+}
+
+/// The live params of a node and their digest, unless they are those that it has, or this server's world is older than what it
+/// has.
+fn changed_params<'a>(
+    world: &'a World,
     (namespace, name): (&Namespace, &NodeName),
-    (known, seen): (Generation, Option<Revision>),
-) -> bool {
-    seen.is_some_and(|seen| last(world, namespace) != seen) || newer(world, namespace, name, known).is_some()
+    known: &LiveParamsTag,
+) -> Option<(world::LiveParams<'a>, u64)> {
+    let live = world.fleets.get(namespace)?.live_params(name);
+    let digest = live.digest();
+    (digest != known.digest && world.revision >= known.read_at).then_some((live, digest))
+}
+
+fn live_params(
+    world: &World,
+    node: (&Namespace, &NodeName),
+    known: &LiveParamsTag,
+) -> Option<Result<LiveParams, ShapeError>> {
+    let (live, digest) = changed_params(world, node, known)?;
+    Some(LiveParams::of(LiveParamsTag { read_at: world.revision, digest }, &live))
 }
 
 fn newer(

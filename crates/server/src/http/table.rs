@@ -21,8 +21,10 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 15] = [
+const PARTS: [fn(Routes) -> Routes; 17] = [
     nodes::nodes,
+    nodes::params,
+    nodes::facts,
     nodes::expected,
     nodes::agents,
     services::services,

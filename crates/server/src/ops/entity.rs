@@ -25,7 +25,7 @@ const FORGET_WITHIN: Duration = Duration::from_secs(5);
 /// Creates an entity, or changes the selector, policy and information of an existing one. Returns whether it is new.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, or without its profile.
+/// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, without its profile, or of a live one.
 pub async fn set(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -57,7 +57,7 @@ pub async fn patch(
     let EntityScope { namespace, entity: name, actor } = scope;
     wait_until_removed(transactor, namespace, name).await;
     transactor
-        .change(namespace, actor, |_, fleet, _| {
+        .compare(namespace, actor, &Key::Entity(name.clone()).into(), |_, fleet, _| {
             is_at(fleet, name, only_at)?;
             let old = known(fleet, name)?;
             let kept = fleet.entities.get(name);
@@ -193,6 +193,13 @@ fn profile_in_use(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError
         reason: format!("use profile {profile}: it does not exist"),
         hint: Some(format!("bellwether profile set {profile} KEY=VALUE")),
     })?;
+    if found.live {
+        let reason = format!("use profile {profile}: it is live, and its changes would not be rolled out");
+        return Err(OpError::Refused {
+            reason,
+            hint: Some(format!("bellwether profile live {profile} --off")),
+        });
+    }
     Ok(Write::put(Record::Profile(found.clone())))
 }
 

@@ -62,6 +62,7 @@ pub async fn join(
                 // The same holds for a cordon.
                 cordon: fleet.active_node(&name).and_then(|kept| kept.value.cordon.clone()),
                 decommissioned: None,
+                rescan: Default::default(),
             };
             let used =
                 bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
@@ -123,6 +124,7 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         fleet.reports.get(name).map(|_| Key::Report(name.clone())),
         fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
         fleet.orders.get(name).map(|_| Key::Order(name.clone())),
+        fleet.facts.get(name).map(|_| Key::Facts(name.clone())),
         fleet.registrations.get(name).map(|_| Key::Registrations(name.clone())),
     ];
     let logs = fleet.logs_of(name).map(|kept| &kept.value);

@@ -1,10 +1,8 @@
 //! Profiles: changing, replacing, deleting. Each change is a new revision; whoever names the one it must follow either
 //! gets the very next or changes nothing. What runs where is the rollouts' business.
 
-use std::collections::BTreeSet;
-
-use bellwether_api::shape::{ShapeError, reason};
-use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
+use bellwether_api::shape::reason;
+use bellwether_api::v1::profile::{Params, canonical, params};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
@@ -15,96 +13,30 @@ use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution::MAX_EDITIONS;
-use serde_json::Value;
 
-use super::expectation::{ChangeError, Mismatch, compare, pointer};
-use super::json_change::{JsonChange, Rejection};
+use super::expectation::ChangeError;
+use super::params::ParamsChange;
 use super::scope::ProfileScope;
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
-/// Sets and removes single params; a new profile is made of what is set. Answers the newest revision, which is a new one
-/// only if that changes anything.
+/// Changes the params of a profile; a new profile is made of what is set. Answers the newest revision, which is a new one only
+/// if that changes anything.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a key to remove; [`OpError::Moved`] when the profile is
-/// not at the revision that was named; [`OpError::Differs`] when a param is not as expected.
-pub async fn patch(
-    transactor: &Transactor,
-    scope: ProfileScope<'_>,
-    patch: ProfilePatch,
-) -> Result<ProfileRevision, OpError> {
-    let intent = ProfileChange { scope, reason: reason(&patch.reason)? };
-    if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
-        return Err(ShapeError::at("remove", format!("{key:?} is also in set")).into());
-    }
-    let keys = patch.if_equal.iter().map(|(key, value)| (key, Some(value)));
-    let expected: Vec<(&String, Option<&Value>)> =
-        keys.chain(patch.if_absent.iter().map(|key| (key, None))).collect();
-    intent
-        .run(transactor, |before| {
-            for (key, expected) in &expected {
-                compare(&pointer(key), before.get(*key), *expected)?;
-            }
-            let mut params = before.clone();
-            for key in &patch.remove {
-                let missing = || OpError::NotFound(format!("param {key:?} in profile {}", scope.profile));
-                params.remove(key).ok_or_else(missing)?;
-            }
-            params.extend(patch.set.clone());
-            Ok(params)
-        })
-        .await
-}
-
-/// Changes the params as a JSON Patch or a JSON Merge Patch of the object of all params describes it. Answers the newest
-/// revision, which is a new one only if that changes anything.
-///
-/// # Errors
-/// As [`patch`]; [`OpError::Invalid`] naming the operation that does not fit.
+/// [`OpError::Invalid`] naming the param, or the operation that does not fit; [`OpError::NotFound`] for a key to remove;
+/// [`OpError::Moved`] when the profile is not at the revision that was named; [`OpError::Differs`] when a param is not as
+/// expected.
 pub async fn change(
     transactor: &Transactor,
     scope: ProfileScope<'_>,
-    change: &JsonChange,
+    change: ParamsChange<'_>,
     why: &str,
 ) -> Result<ProfileRevision, OpError> {
+    change.validate()?;
     let intent = ProfileChange { scope, reason: reason(why)? };
-    intent
-        .run(transactor, |before| {
-            let object = Value::Object(before.clone().into_iter().collect());
-            match change.applied_to(&object) {
-                Ok(Value::Object(params)) => Ok(params.into_iter().collect()),
-                Ok(_) => Err(ShapeError::at("the params", "expected an object after the change").into()),
-                Err(Rejection::Invalid(error)) => Err(error.into()),
-                Err(Rejection::Differs { pointer, value, expected }) => {
-                    Err(Mismatch { pointer, found: value, expected: Some(expected) }.into())
-                }
-            }
-        })
-        .await
-}
-
-/// Sets all params. Answers the newest revision, which is a new one only if that changes anything.
-///
-/// # Errors
-/// As [`patch`].
-pub async fn set(
-    transactor: &Transactor,
-    scope: ProfileScope<'_>,
-    spec: ProfileSpec,
-) -> Result<ProfileRevision, OpError> {
-    let intent = ProfileChange { scope, reason: reason(&spec.reason)? };
-    intent
-        .run(transactor, |before| {
-            let expected = spec.if_equal.as_ref();
-            let keys: BTreeSet<&String> =
-                expected.into_iter().flat_map(|expected| expected.keys().chain(before.keys())).collect();
-            for key in keys {
-                compare(&pointer(key), before.get(key), expected.and_then(|expected| expected.get(key)))?;
-            }
-            Ok(spec.params.clone())
-        })
-        .await
+    let whose = format!("profile {}", scope.profile);
+    intent.run(transactor, |before| change.applied_to(before, &whose)).await
 }
 
 /// Deletes a profile and all its revisions. Its name goes on counting.
@@ -126,7 +58,8 @@ pub async fn delete(
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
             let annotation = Annotation::of(actor.clone(), now);
-            let gone = Profile { deleted: true, annotation, labels: Labels::default(), ..head.clone() };
+            let gone =
+                Profile { deleted: true, live: false, annotation, labels: Labels::default(), ..head.clone() };
             let profile_revisions = fleet.revisions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
@@ -134,6 +67,46 @@ pub async fn delete(
             );
             let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await
+}
+
+/// Makes a profile live, or no longer live. Changes nothing if it is.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Moved`] when the profile is not at the revision that was named; [`OpError::Refused`] to make
+/// one live that an entity uses.
+pub async fn set_live(
+    transactor: &Transactor,
+    scope: ProfileScope<'_>,
+    live: bool,
+    why: &str,
+) -> Result<Profile, OpError> {
+    let ProfileScope { namespace, profile: name, actor, only_at } = scope;
+    let why = reason(why)?;
+    transactor
+        .compare(namespace, actor, &Key::Profile(name.clone()).into(), |_, fleet, now| {
+            let head = fleet.profile(name).ok_or_else(|| OpError::NotFound(format!("profile {name}")))?;
+            if let Some(wanted) = only_at.filter(|wanted| *wanted != head.newest.get()) {
+                return Err(moved(name, wanted, Some(head)));
+            }
+            if head.live == live {
+                return Ok((None, head.clone()));
+            }
+            if let Some(entity) = fleet.entities_of(name).next().filter(|_| live) {
+                let entity = &entity.name;
+                let reason =
+                    format!("make profile {name} live: entity {entity} uses it, and rolls its changes out");
+                let hint = "use another profile: bellwether profile set NAME KEY=VALUE".to_owned();
+                return Err(OpError::Refused { reason, hint: Some(hint) });
+            }
+            let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
+            let after = Profile { live, annotation, ..head.clone() };
+            let mut event = event("profile.live_changed", format!("profile/{name}"), cause(&why));
+            event.before = Some(head.live.to_string());
+            event.after = Some(live.to_string());
+            let writes = vec![Write::put(Record::Profile(after.clone()))];
+            Ok((Some(Changeset { writes, events: vec![event] }), after))
         })
         .await
 }
@@ -151,7 +124,10 @@ impl ProfileChange<'_> {
         mut change: impl FnMut(&Params) -> Result<Params, ChangeError>,
     ) -> Result<ProfileRevision, OpError> {
         let ProfileScope { namespace, actor, .. } = self.scope;
-        transactor.change(namespace, actor, |_, fleet, now| self.write(fleet, now, &mut change)).await
+        let record = Key::Profile(self.scope.profile.clone()).into();
+        transactor
+            .compare(namespace, actor, &record, |_, fleet, now| self.write(fleet, now, &mut change))
+            .await
     }
 
     /// The next revision, with the params that `change` makes of those before; the newest one, and nothing to write, if they
@@ -188,7 +164,8 @@ impl ProfileChange<'_> {
         let profile_revision =
             ProfileRevision { profile, number, params: text, annotation: annotation.clone() };
         let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
-        let head = Profile { name: name.clone(), newest: number, deleted: false, annotation, labels };
+        let live = head.is_some_and(|head| head.live);
+        let head = Profile { name: name.clone(), newest: number, deleted: false, live, annotation, labels };
         let forgotten = forgotten(fleet, name)?;
         let mut writes = vec![
             Write::put(Record::Profile(head)),

@@ -43,6 +43,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     let schema = schema(&record.key());
     match record {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
+        Record::NodeParams(params) => put(schema, v1::node_params::NodeParams::try_from(params)?),
+        Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Expected(_, by) => put(schema, bellwether_api::v1::annotation::Annotation::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
@@ -94,6 +96,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
     let schema = schema(key);
     Ok(match key {
         Key::Node(_) => Record::Node(get::<v1::node::Node>(schema, bytes)?.try_into()?),
+        Key::Facts(_) => Record::Facts(get::<v1::facts::NodeFacts>(schema, bytes)?.try_into()?),
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
         }
@@ -129,6 +132,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Controllers(entity) => {
             let controllers = get::<v1::external::Controllers>(schema, bytes)?.try_into()?;
             Record::Controllers(entity.clone(), controllers)
+        }
+        Key::NodeParams(_) => {
+            Record::NodeParams(get::<v1::node_params::NodeParams>(schema, bytes)?.try_into()?)
         }
         Key::Profile(_) => Record::Profile(get::<v1::profile::Profile>(schema, bytes)?.try_into()?),
         Key::ProfileRevision(_, _) => {
@@ -177,6 +183,8 @@ const fn global_schema(key: &GlobalKey) -> &'static str {
 const fn schema(key: &Key) -> &'static str {
     match key {
         Key::Node(_) => "node.v1",
+        Key::NodeParams(_) => "node-params.v1",
+        Key::Facts(_) => "facts.v1",
         Key::Presence(_) => "presence.v1",
         Key::Expected(_) => "expected.v1",
         Key::Report(_) => "report.v1",

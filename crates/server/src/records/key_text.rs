@@ -74,6 +74,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
     let ns = |kind: &str, rest: &str| format!("/bw/ns/{namespace}/{kind}/{rest}");
     let text = match key {
         Key::Node(name) => ns("node", name.as_str()),
+        Key::NodeParams(name) => ns("node-params", name.as_str()),
+        Key::Facts(name) => ns("facts", name.as_str()),
         Key::Presence(name) => ns("presence", name.as_str()),
         Key::Expected(name) => ns("expected", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
@@ -146,8 +148,8 @@ pub fn events(namespace: &Namespace) -> Range {
 }
 
 /// Kinds that may have a record per node, or more, in key order.
-const MANY: [&str; 8] =
-    ["event", "node-log", "node", "order", "presence", "registrations", "report", "target"];
+const MANY: [&str; 9] =
+    ["event", "facts", "node-log", "node", "order", "presence", "registrations", "report", "target"];
 
 /// All keys as consecutive ranges, so that several can be read at once: split where, in `namespaces` and `default`, the
 /// kinds with many records begin. The events of each namespace are a range of their own.
@@ -189,6 +191,8 @@ pub fn read(key: &[u8]) -> Option<KeyLocation> {
 fn record(kind: &str, name: &str) -> Option<Key> {
     Some(match kind {
         "node" => Key::Node(name.parse().ok()?),
+        "node-params" => Key::NodeParams(name.parse().ok()?),
+        "facts" => Key::Facts(name.parse().ok()?),
         "presence" => Key::Presence(name.parse().ok()?),
         "expected" => Key::Expected(name.parse().ok()?),
         "report" => Key::Report(name.parse().ok()?),
@@ -244,6 +248,8 @@ mod tests {
         let (node, entity) = (NodeName::parse("web-1").unwrap(), EntityName::parse("web").unwrap());
         let keys = [
             Key::Node(node.clone()),
+            Key::NodeParams(node.clone()),
+            Key::Facts(node.clone()),
             Key::Presence(node.clone()),
             Key::Report(node.clone()),
             Key::Expected(node.clone()),

@@ -40,7 +40,7 @@ async fn an_expired_or_foreign_or_revoked_join_token_opens_nothing() {
         assert_eq!(code, Code::JoinToken, "{detail}");
         assert!(detail.contains(reason), "{detail} does not say {reason}");
     }
-    assert!(admin.nodes("default", None, None, true).await.unwrap().items.is_empty());
+    assert!(admin.nodes("default", true).await.unwrap().items.is_empty());
 }
 
 #[tokio::test]

@@ -1,11 +1,16 @@
 //! Invalid input is refused with its place, a reason and a next step, and nothing is changed.
 
-use bellwether_api::client::Client;
+use bellwether_api::client::{Client, ListOptions};
 use bellwether_api::problem::Code;
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Installation, SOON, policy, problem, set_entity, version};
+
+/// Lists of what a filter matches.
+fn filtered(filter: &str) -> ListOptions {
+    ListOptions { filter: Some(filter.to_owned()), ..ListOptions::default() }
+}
 
 /// Sends `body` and returns the refusal; the number of events shows that nothing was changed.
 async fn refusal(client: &Client, method: Method, path: &str, body: Value) -> (Code, String) {
@@ -106,11 +111,11 @@ async fn a_missing_object_is_not_found_with_a_hint() {
     assert_eq!(problem(admin.pause_node("default", "web-9", "").await).0, Code::NotFound);
     assert_eq!(problem(admin.entity("default", "nothing").await).0, Code::NotFound);
     assert_eq!(problem(admin.start_rollout("default", "nothing", &version("v1")).await).0, Code::NotFound);
-    assert_eq!(problem(admin.nodes("staging", None, None, false).await).0, Code::NotFound);
+    assert_eq!(problem(admin.nodes("staging", false).await).0, Code::NotFound);
     assert_eq!(problem(admin.get::<Value>("/v1/nowhere", SOON).await).0, Code::NotFound);
     let (code, detail) = problem(admin.get::<Value>("/v1/namespaces/default/nodes?filtr=x", SOON).await);
     assert_eq!((code, detail.contains("filtr")), (Code::Invalid, true), "{detail}");
-    let (code, _) = problem(admin.nodes("default", Some("role="), None, false).await);
+    let (code, _) = problem(admin.listing(filtered("role=")).nodes("default", false).await);
     assert_eq!(code, Code::Invalid);
 }
 
@@ -168,7 +173,7 @@ async fn a_node_is_paused_labelled_and_listed() {
     admin.resume_node("default", "web-1").await.unwrap();
     let change = serde_json::from_value(json!({"set": {"zone": "a"}, "remove": ["role"]})).unwrap();
     admin.label_node("default", "web-1", &change).await.unwrap();
-    let picked = admin.nodes("default", Some("zone=a and not role"), None, false).await.unwrap();
+    let picked = admin.listing(filtered("zone=a and not role")).nodes("default", false).await.unwrap();
     assert_eq!(picked.items.len(), 1);
     let (code, _) = problem(admin.pause_node("default", "web-1", "two\nlines").await);
     assert_eq!(code, Code::Invalid);

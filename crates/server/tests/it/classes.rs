@@ -115,7 +115,7 @@ async fn a_refused_agent_is_admitted_when_it_retries_and_people_are_admitted_mea
     let problem = problem.unwrap();
     assert_eq!((problem.status, problem.retry_after_ms), (429, Some(50)));
     assert_eq!(problem.detail, "cannot accept another request of nodes: 1 are in flight and 0 wait");
-    admin.nodes("default", None, None, false).await.unwrap();
+    admin.nodes("default", false).await.unwrap();
     assert!(refused(&admin, "machines").await > 0);
     assert_eq!(refused(&admin, "people").await, 0);
     drop(occupant);
@@ -134,7 +134,7 @@ async fn a_read_without_room_is_asked_again_until_there_is_and_a_change_is_not()
     })
     .await;
     let before = refused(&admin, "people").await;
-    let reading = admin.nodes("default", None, None, false);
+    let reading = admin.nodes("default", false);
     tokio::pin!(reading);
     until("that it was asked again", async || {
         // Both only wait; the read continues where it was.

@@ -153,3 +153,24 @@ async fn outside_tools_find_the_description_valid_and_generate_a_client_that_wor
     assert!(used.status.success(), "{}", said(&used));
     assert_eq!(installation.admin().entity("default", "web").await.unwrap().owner, "shop team");
 }
+
+/// Calls every operation with valid and invalid values of every parameter and field.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_is_an_error_of_the_server_or_other_than_described() {
+    let installation = plain().await;
+    let _node = installation.node("web-1").await;
+    let url = format!("http://{}", installation.server().plain_address.unwrap());
+    let token = format!("Authorization: Bearer {}", installation.admin_token.expose());
+    let checks =
+        "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+    let run = ["-c", "from schemathesis.cli import schemathesis; schemathesis()", "run"];
+    // Streams and long polls do not end by themselves, and a backup is not JSON.
+    let without = ["--exclude-path-regex", "order$|stream$|backup"];
+    let effort = ["--phases", "examples,coverage,fuzzing", "--max-examples", "5", "--checks", checks];
+    let description = format!("{url}/openapi.json");
+    let args = [&run[..], &[&description, "-H", &token], &without, &effort].concat();
+    let dir = tempfile::tempdir().unwrap();
+    let done = tokio::task::block_in_place(|| python(&args, dir.path()));
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(said(&done).contains(" passed"), "{}", said(&done));
+}

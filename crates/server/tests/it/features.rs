@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::order::Order;
-use bellwether_api::v1::profile::ProfilePatch;
+use bellwether_api::v1::profile::ParamsPatch;
 use bellwether_api::v1::report::{Report, TargetHealth};
 use bellwether_api::v1::rollout::NewRollout;
 use serde_json::json;
@@ -37,7 +37,7 @@ async fn order(node: &Node, holds: impl Fn(&Order) -> bool) -> Order {
 
 async fn set_files(installation: &Installation) {
     let set = [("a".to_owned(), json!(1))].into_iter().collect();
-    let patch = ProfilePatch { set, ..ProfilePatch::default() };
+    let patch = ParamsPatch { set, ..ParamsPatch::default() };
     installation.admin().patch_profile("default", "settings", &patch).await.unwrap();
     let spec = EntitySpec {
         selector: "role=web".to_owned(),

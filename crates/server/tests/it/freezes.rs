@@ -45,7 +45,7 @@ async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec
 
 /// How often each version is assigned.
 async fn assigned(installation: &Installation, version: &str) -> usize {
-    let nodes = installation.admin().nodes("default", None, None, true).await.unwrap().items;
+    let nodes = installation.admin().nodes("default", true).await.unwrap().items;
     nodes.iter().filter(|node| node.assigned.get("web").is_some_and(|assigned| assigned == version)).count()
 }
 

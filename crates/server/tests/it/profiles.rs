@@ -6,7 +6,7 @@ use bellwether_api::client::{CallError, Identity};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::NewJoinToken;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec};
+use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec};
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::rollout::NewRollout;
 use proptest::prelude::*;
@@ -18,8 +18,8 @@ fn params(pairs: &[(&str, u64)]) -> Params {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
 }
 
-fn patch(pairs: &[(&str, u64)]) -> ProfilePatch {
-    ProfilePatch { set: params(pairs), ..ProfilePatch::default() }
+fn patch(pairs: &[(&str, u64)]) -> ParamsPatch {
+    ParamsPatch { set: params(pairs), ..ParamsPatch::default() }
 }
 
 fn newest() -> NewRollout {
@@ -45,11 +45,11 @@ async fn every_change_makes_a_revision_and_no_change_makes_none() {
     assert_eq!((one.revision, &one.params), (1, &params(&[("a", 1), ("b", 2)])));
     let same = admin.patch_profile("default", "web", &patch(&[("a", 1)])).await.unwrap();
     assert_eq!(same.revision, 1);
-    let removed = ProfilePatch { remove: vec!["b".to_owned()], ..ProfilePatch::default() };
+    let removed = ParamsPatch { remove: vec!["b".to_owned()], ..ParamsPatch::default() };
     assert_eq!(admin.patch_profile("default", "web", &removed).await.unwrap().params, params(&[("a", 1)]));
     let again = problem(admin.patch_profile("default", "web", &removed).await);
     assert_eq!(again, (Code::NotFound, "cannot find param \"b\" in profile web".to_owned()));
-    let replaced = ProfileSpec { params: params(&[("c", 3)]), ..ProfileSpec::default() };
+    let replaced = ParamsSpec { params: params(&[("c", 3)]), ..ParamsSpec::default() };
     assert_eq!(admin.set_profile("default", "web", &replaced).await.unwrap().revision, 3);
     let history = admin.profile_revisions("default", "web").await.unwrap().items;
     assert_eq!(
@@ -315,7 +315,7 @@ async fn bad_params_are_refused_with_the_key_and_the_limit() {
         (json!({"a": "x".repeat(70_000)}), "at most 65536 allowed"),
     ] {
         let set = serde_json::from_value(set).unwrap();
-        let patch = ProfilePatch { set, ..ProfilePatch::default() };
+        let patch = ParamsPatch { set, ..ParamsPatch::default() };
         let (code, detail) = problem(admin.patch_profile("default", "web", &patch).await);
         assert!(code == Code::Invalid && detail.contains(says), "{detail}");
     }

@@ -80,7 +80,7 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     assert_eq!((instance.status.as_str(), instance.reason.as_str()), ("failing", "check web: refused"));
     assert_eq!(instance.addresses["eth0"], ["10.0.0.7".parse::<std::net::IpAddr>().unwrap()]);
     let names: Vec<String> =
-        admin.services("default", None).await.unwrap().items.into_iter().map(|s| s.name).collect();
+        admin.services("default").await.unwrap().items.into_iter().map(|s| s.name).collect();
     assert_eq!(names, ["db", "web"]);
 
     registration(&one, &[("web", "passing")]).await;
@@ -127,7 +127,7 @@ async fn a_service_is_forgotten_on_request_once_it_has_no_instances() {
     assert_eq!(problem(admin.forget_service("default", "web").await).0, Code::NotFound);
     installation.restart().await;
     let (admin, node) = (installation.admin(), installation.node_again(node));
-    assert!(admin.services("default", None).await.unwrap().items.is_empty());
+    assert!(admin.services("default").await.unwrap().items.is_empty());
     let after = sync(&node, 0, Duration::from_millis(1)).await.unwrap();
     let named = |change: &service::CatalogueChange| format!("{change:?}").contains("\"web\"");
     assert!(after.whole && !after.changes.iter().any(named), "{after:?}");

@@ -1,6 +1,6 @@
 //! Moving all records to another store, and to a file and back: nothing is lost, nothing is overwritten.
 
-use bellwether_api::v1::profile::ProfileSpec;
+use bellwether_api::v1::profile::ParamsSpec;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
@@ -21,7 +21,7 @@ async fn at_work(installation: &Installation) -> crate::harness::Node {
     let number = node.assigned("v1").await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
-    let spec = ProfileSpec { params: [("a".to_owned(), 1.into())].into(), ..ProfileSpec::default() };
+    let spec = ParamsSpec { params: [("a".to_owned(), 1.into())].into(), ..ParamsSpec::default() };
     admin.set_profile("default", "shared", &spec).await.unwrap();
     node
 }

@@ -17,7 +17,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         ledger: None,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
-    v1::order::Order { generation, term, entities, paused: None }
+    v1::order::Order { generation, term, entities, paused: None, rescan: 0 }
 }
 
 /// A poll without a server.
@@ -53,6 +53,7 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         deliveries: watch::Sender::new(0).subscribe(),
         snapshot: watch::Sender::default(),
         wants_catalogue: watch::channel(false).1,
+        live_params: None,
         misread: Refused::default(),
         refused: RefusedOrder::default(),
         data_dir: dir.to_owned(),
@@ -132,6 +133,7 @@ async fn a_refused_order_does_not_stop_polling() {
         report_requested: false,
         catalogue,
         servers: None,
+        params: None,
     };
     let heard = |index| {
         let text = format!("{{\"index\": {index}, \"whole\": true, \"changes\": []}}");

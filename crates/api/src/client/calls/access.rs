@@ -40,7 +40,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn tokens(&self) -> Result<Page<TokenInfo>, CallError> {
-        self.get(paths::TOKENS, DEFAULT_DEADLINE).await
+        self.list(paths::TOKENS).await
     }
 
     /// Creates a token.
@@ -65,7 +65,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn join_tokens(&self) -> Result<Page<JoinTokenInfo>, CallError> {
-        self.get(paths::JOIN_TOKENS, DEFAULT_DEADLINE).await
+        self.list(paths::JOIN_TOKENS).await
     }
 
     /// Creates a join token.

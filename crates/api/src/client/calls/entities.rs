@@ -16,7 +16,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn entities(&self, namespace: &str) -> Result<Page<Entity>, CallError> {
-        self.get(&fill(paths::ENTITIES, &[namespace]), DEFAULT_DEADLINE).await
+        self.list(&fill(paths::ENTITIES, &[namespace])).await
     }
 
     /// Reads one entity.

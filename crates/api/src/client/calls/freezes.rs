@@ -25,7 +25,7 @@ impl Client {
             Some(namespace) => fill(paths::FREEZES, &[namespace]),
             None => paths::GLOBAL_FREEZES.to_owned(),
         };
-        self.get(&path, DEFAULT_DEADLINE).await
+        self.list(&path).await
     }
 
     /// Reads one freeze.

@@ -14,7 +14,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn namespaces(&self) -> Result<Page<NamespaceView>, CallError> {
-        self.get(paths::NAMESPACES, DEFAULT_DEADLINE).await
+        self.list(paths::NAMESPACES).await
     }
 
     /// Deletes an empty namespace and its events.

@@ -7,6 +7,7 @@ use http::Method;
 use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, encode, fill};
+use crate::v1::facts::{NodeFacts, RequestedRescan};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
 use crate::v1::node::{DrainRequest, LabelChange, NodeView, Reason, SilentNode};
@@ -45,34 +46,24 @@ pub struct NodeKnowledge {
     pub catalogue: Option<u64>,
     /// Tag of the live servers that it knows, empty if it knows none; `None` if it does not use the list.
     pub servers: Option<String>,
+    /// Tag of the params that it read without a rollout, empty if it has none; `None` if it uses no such params.
+    pub params: Option<String>,
 }
 
 impl From<(u64, Option<u64>)> for NodeKnowledge {
     /// The first poll: no order and no catalogue.
     fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
-        Self { generation, catalogue, servers: None }
+        Self { generation, catalogue, servers: None, params: None }
     }
 }
 
 impl Client {
-    /// Reads one page of the nodes that match a filter, after a name.
+    /// Lists nodes.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn nodes(
-        &self,
-        namespace: &str,
-        filter: Option<&str>,
-        after: Option<&str>,
-        decommissioned: bool,
-    ) -> Result<Page<NodeView>, CallError> {
-        let mut path = format!("{}?decommissioned={decommissioned}", fill(paths::NODES, &[namespace]));
-        for (name, value) in [("filter", filter), ("after", after)] {
-            if let Some(value) = value {
-                path.push_str(&format!("&{name}={}", encode(value)));
-            }
-        }
-        self.get(&path, DEFAULT_DEADLINE).await
+    pub async fn nodes(&self, namespace: &str, decommissioned: bool) -> Result<Page<NodeView>, CallError> {
+        self.list(&format!("{}?decommissioned={decommissioned}", fill(paths::NODES, &[namespace]))).await
     }
 
     /// Reads one node.
@@ -181,7 +172,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn unaccounted(&self, namespace: &str) -> Result<Page<SilentNode>, CallError> {
-        self.get(&fill(paths::SILENT_NODES, &[namespace]), DEFAULT_DEADLINE).await
+        self.list(&fill(paths::SILENT_NODES, &[namespace])).await
     }
 
     async fn because(&self, path: &str, reason: &str) -> Result<(), CallError> {
@@ -224,6 +215,24 @@ impl Client {
     ) -> Result<(), CallError> {
         let path = fill(paths::NODE_REGISTRATIONS, &[namespace, &registrations.node]);
         self.send::<_, Nothing>(Method::PUT, &path, registrations, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Sends this node's facts.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn facts(&self, namespace: &str, facts: &NodeFacts) -> Result<(), CallError> {
+        let path = fill(paths::NODE_FACTS, &[namespace, &facts.node]);
+        self.send::<_, Nothing>(Method::PUT, &path, facts, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Requests a rescan of a node's facts.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn rescan_node(&self, namespace: &str, name: &str) -> Result<RequestedRescan, CallError> {
+        let path = fill(paths::NODE_RESCAN, &[namespace, name]);
+        self.send(Method::POST, &path, &(), DEFAULT_DEADLINE).await
     }
 
     /// Reads the failed, outdated and unreachable statuses of a namespace.
@@ -287,6 +296,9 @@ impl Client {
         }
         if let Some(tag) = &known.servers {
             path.push_str(&format!("&servers={}", encode(tag)));
+        }
+        if let Some(tag) = &known.params {
+            path.push_str(&format!("&params={}", encode(tag)));
         }
         self.get(&path, wait + BEYOND_WAIT).await
     }

@@ -14,7 +14,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn pauses(&self, namespace: &str) -> Result<Page<PauseView>, CallError> {
-        self.get(&fill(paths::PAUSES, &[namespace]), DEFAULT_DEADLINE).await
+        self.list(&fill(paths::PAUSES, &[namespace])).await
     }
 
     /// Reads one pause.

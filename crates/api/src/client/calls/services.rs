@@ -6,22 +6,17 @@ use http::Method;
 
 use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
-use crate::paths::{self, encode, fill};
+use crate::paths::{self, fill};
 use crate::v1::page::Page;
 use crate::v1::service::{ServiceSummary, ServiceView};
 
 impl Client {
-    /// Reads one page of services, after a name.
+    /// Lists services.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn services(
-        &self,
-        namespace: &str,
-        after: Option<&str>,
-    ) -> Result<Page<ServiceSummary>, CallError> {
-        let after = after.map_or(String::new(), |after| format!("?after={}", encode(after)));
-        self.get(&format!("{}{after}", fill(paths::SERVICES, &[namespace])), DEFAULT_DEADLINE).await
+    pub async fn services(&self, namespace: &str) -> Result<Page<ServiceSummary>, CallError> {
+        self.list(&fill(paths::SERVICES, &[namespace])).await
     }
 
     /// Reads one service. With an index, waits up to `wait` for a change of the catalogue after it.

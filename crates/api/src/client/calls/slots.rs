@@ -19,7 +19,7 @@ impl Client {
     /// [`CallError`].
     pub async fn slots(&self, namespace: &str, all: bool) -> Result<Page<Slot>, CallError> {
         let path = fill(paths::SLOTS, &[namespace]);
-        self.get(&format!("{path}?all={all}"), DEFAULT_DEADLINE).await
+        self.list(&format!("{path}?all={all}")).await
     }
 
     /// Reads one slot; with an index, waits up to `wait` for a change after it.

@@ -10,7 +10,7 @@ use crate::shape::ShapeError;
 use crate::v1::freeze::{Freeze, FreezeSpec};
 use crate::v1::labels::labels_out;
 use crate::v1::pause::PauseSpec;
-use crate::v1::profile::{ProfileSpec, params};
+use crate::v1::profile::{ParamsSpec, params};
 use crate::v1::slot::SlotSpec;
 
 impl FreezeDocument {
@@ -60,13 +60,13 @@ impl ProfileDocument {
     /// [`ShapeError`] when the params are not a JSON object.
     pub fn of(profile: &Profile, newest: &ProfileRevision) -> Result<Self, ShapeError> {
         let (name, labels) = (profile.name.to_string(), labels_out(&profile.labels));
-        Ok(Self { name, labels, params: params(&newest.params)?, ..Self::default() })
+        Ok(Self { name, labels, live: profile.live, params: params(&newest.params)?, ..Self::default() })
     }
 
     /// The profile specification that the document sets.
     #[must_use]
-    pub fn spec(&self) -> ProfileSpec {
-        ProfileSpec { params: self.params.clone(), if_equal: None, reason: self.reason.clone() }
+    pub fn spec(&self) -> ParamsSpec {
+        ParamsSpec { params: self.params.clone(), if_equal: None, reason: self.reason.clone() }
     }
 }
 

@@ -133,6 +133,10 @@ pub struct ProfileDocument {
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Whether a change reaches the nodes that read the profile at once, without a rollout.
+    #[schema(example = false)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
     /// All params of the profile; if they differ from the newest revision, a new revision is created.
     #[schema(value_type = Object, example = json!({"workers": 4}))]
     pub params: Params,

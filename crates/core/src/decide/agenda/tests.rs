@@ -1,3 +1,5 @@
+mod data;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec;
@@ -120,6 +122,7 @@ impl Play {
             pause: None,
             cordon: None,
             decommissioned: None,
+            rescan: Default::default(),
         }));
     }
 
@@ -139,7 +142,7 @@ impl Play {
             ..PolicyDraft::default()
         })
         .unwrap();
-        let selector = Selector::parse(["all", "role=web"][how / 2 % 2]).unwrap();
+        let selector = Selector::parse(["all", "role=web or fact.disks.empty = true"][how / 2 % 2]).unwrap();
         let before = self.fleet_entity(&name);
         let kind = match how / 4 {
             0 => EntityKind::Version,
@@ -247,6 +250,7 @@ impl Play {
             3 | 4 => self.start(which, u64::try_from(how).unwrap() + 1),
             5 | 6 => self.report(which, how == 0),
             7 => self.freeze(how % 4),
+            8 => self.disks(which, &[how % 2 == 0]),
             _ => self.now = self.now.plus(Span::from_secs([1, 5, 20, 200][how % 4])),
         }
     }
@@ -333,7 +337,7 @@ proptest! {
     /// Whatever happens, nothing that is not due would be decided, and every index is the one that a new load builds.
     #[test]
     fn nothing_due_is_overlooked_and_indexes_are_as_loaded(
-        acts in prop::collection::vec((0_usize..10, 0_usize..4, 0_usize..8, any::<bool>()), 1..80)
+        acts in prop::collection::vec((0_usize..11, 0_usize..4, 0_usize..8, any::<bool>()), 1..80)
     ) {
         let mut play = Play::new();
         for node in 0..3 {

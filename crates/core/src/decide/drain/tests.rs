@@ -71,6 +71,7 @@ impl Setup {
             pause: None,
             cordon,
             decommissioned: None,
+            rescan: Default::default(),
         }));
     }
 

@@ -52,6 +52,7 @@ impl Setup {
             pause: None,
             cordon: None,
             decommissioned: None,
+            rescan: Default::default(),
         });
         let mut world = World::default();
         world.put(&namespace, record, Revision::new(1));

@@ -32,6 +32,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
         pause: paused.then(|| mark.clone()),
         cordon: None,
         decommissioned: gone.then_some(mark),
+        rescan: Default::default(),
     })
 }
 

@@ -35,6 +35,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
         pause: None,
         cordon: None,
         decommissioned: decommissioned.then_some(mark),
+        rescan: Default::default(),
     })
 }
 

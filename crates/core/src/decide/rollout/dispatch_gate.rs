@@ -82,18 +82,21 @@ impl<'a> DispatchGate<'a> {
     /// Whether the target must not be assigned anything.
     pub(super) fn are_shut_for(&self, member: &BoardMember) -> bool {
         let Some(observation) = &member.observation else { return false };
-        let (name, labels) = (&member.name, &observation.labels);
+        let (name, labels, data) = (&member.name, &observation.labels, &observation.data);
         let mut own =
-            self.windows.iter().filter(|(window, _)| window.is_for(name.as_str(), labels)).peekable();
+            self.windows.iter().filter(|(window, _)| window.is_for(name.as_str(), labels, data)).peekable();
         let outside =
             own.peek().is_some() && own.all(|(_, opening)| matches!(opening, WindowState::Closed { .. }));
-        outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels))
+        outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels, data))
     }
 
     /// The freeze by label that blocks the target.
     fn freeze_of(&self, member: &BoardMember) -> Option<&'a Freeze> {
         let observation = member.observation.as_ref()?;
-        self.freezes.iter().copied().find(|freeze| freeze.picks(&member.name, &observation.labels))
+        self.freezes
+            .iter()
+            .copied()
+            .find(|freeze| freeze.picks(&member.name, &observation.labels, &observation.data))
     }
 
     /// The block of an update for which every queued target is closed.

@@ -31,6 +31,7 @@ impl Bench {
             pause: None,
             cordon: None,
             decommissioned: None,
+            rescan: Default::default(),
         };
         bench.apply(Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![] });
         bench

@@ -43,6 +43,7 @@ impl Setup {
                 pause: None,
                 cordon: None,
                 decommissioned: None,
+                rescan: Default::default(),
             };
             place.write(Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![] });
         }

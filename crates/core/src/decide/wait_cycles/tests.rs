@@ -36,6 +36,7 @@ fn machine(node: &str) -> Record {
         pause: None,
         cordon: None,
         decommissioned: None,
+        rescan: Default::default(),
     })
 }
 

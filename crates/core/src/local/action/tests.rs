@@ -166,7 +166,7 @@ proptest! {
                     last_run += version - 1;
                     let number = AssignmentNumber::new(index as u64 + 1);
                     let assignment = Assignment { version: run(last_run + 1), number, method: ApplyMethod::Run, ledger: None };
-                    let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), paused: None };
+                    let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), ..OrderContent::default() };
                     written = content.bound(Some(&written), reported.as_ref());
                     orders.push(written.clone());
                 }

@@ -54,6 +54,7 @@ impl SimulatedFleet {
             refuses: None,
             drained: false,
             labels: Labels::default(),
+            data: Default::default(),
             word: None,
         };
         let state = TargetState {

@@ -117,7 +117,7 @@ fn what_is_no_window_is_refused_with_its_place() {
         ("Mon 22:00 UTC", "is not a time range"),
         ("Mon 22:00-23:00 Europe/Berlim", "did you mean \"Europe/Berlin\"?"),
         ("Mon 22:00-23:00 Nowhere", "use a name like Europe/Berlin"),
-        ("Mon 22:00-23:00 UTC for zone=", "invalid selector"),
+        ("Mon 22:00-23:00 UTC for zone=", "invalid filter"),
     ] {
         let error = text.parse::<Window>().unwrap_err();
         assert!(error.to_string().contains(reason), "{text:?}: {error}");

@@ -14,7 +14,7 @@ use crate::records::pause::NodePause;
 use crate::records::target::TargetState;
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
-use crate::words::feature::Features;
+use crate::words::feature::{Feature, Features};
 use crate::words::map::Set;
 use crate::words::name::{EntityName, LedgerId, NodeName, PauseName, ServerName, TargetName};
 
@@ -28,7 +28,16 @@ impl Fleet {
         self.presence_changed(name, presence.as_ref());
         self.membership_changed(name, revision);
         self.offers_changed(name, None, revision);
-        self.refresh_pause(name);
+        self.refresh_node(name);
+    }
+
+    /// What selectors read of a node besides its labels changed.
+    pub(super) fn recorded_changed(&mut self, name: &NodeName, revision: Revision) {
+        if self.loading {
+            return;
+        }
+        self.membership_changed(name, revision);
+        self.refresh_node(name);
     }
 
     /// A node's presence changed; `before` is the former one.
@@ -208,7 +217,7 @@ impl Fleet {
         let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
         for name in &nodes {
             self.presence_changed(name, None);
-            self.refresh_pause(name);
+            self.refresh_node(name);
         }
         self.tally = self.count_nodes();
         self.build_catalogue();
@@ -252,6 +261,7 @@ impl Fleet {
         }
         let target = TargetName::from(node);
         let entities: Vec<EntityName> = self.entities_of_node.get(node).cloned().collect();
+        self.refresh_node(node);
         for entity in entities {
             let state = self.boards.get(&entity).and_then(|board| board.target(&target)?.state.cloned());
             self.tell_target(&entity, &target, state.as_ref());
@@ -286,19 +296,29 @@ impl Fleet {
             return;
         }
         self.tally = self.count_nodes();
-        let held = |node: &Node| before.iter().chain(&pause).any(|kept| kept.value.holds(node));
+        let held = |node: &Node| {
+            before.iter().chain(&pause).any(|kept| kept.value.holds(node, self.data_of(&node.name)))
+        };
         let held = self.nodes.values().filter(|node| held(&node.value));
         let nodes: Vec<NodeName> = held.map(|node| node.value.name.clone()).collect();
         for node in &nodes {
-            self.refresh_pause(node);
+            self.refresh_node(node);
             self.observations_changed(node, revision);
         }
     }
 
-    fn refresh_pause(&mut self, name: &NodeName) {
-        let paused = self.nodes.get(name).and_then(|node| self.paused(&node.value));
+    /// Puts what is wanted of a node itself into its order: its pause, and the last rescan if its agent reports facts.
+    fn refresh_node(&mut self, name: &NodeName) {
+        let node = self.nodes.get(name).map(|kept| &kept.value);
+        // Params may be recorded of a node that has not joined.
+        if node.is_none() && !self.contents.contains_key(name) {
+            return;
+        }
+        let paused = node.and_then(|node| self.paused(node));
+        let rescan = node.filter(|_| self.features(name).has(Feature::Facts)).map(|node| node.rescan);
         let mut content = self.contents.get(name).cloned().unwrap_or_default();
         content.paused = paused;
+        content.rescan = rescan.unwrap_or_default();
         self.set_content(name, content);
     }
 

@@ -121,6 +121,7 @@ mod tests {
                     drain: is(4).then_some(Drain::Drained(Timestamp::EPOCH)),
                 }),
                 decommissioned: is(2).then(mark),
+                rescan: Default::default(),
             })),
             1 if gone => (Key::Presence(name), None),
             1 => {

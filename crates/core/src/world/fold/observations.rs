@@ -11,7 +11,7 @@ use crate::records::entity::TargetSource;
 use crate::records::external::ExternalTarget;
 use crate::records::external::due;
 use crate::records::hook_answers::MonitorReport;
-use crate::records::node::{Cordon, Presence, PresenceState};
+use crate::records::node::{Cordon, Node, Presence, PresenceState};
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::versioned::Versioned;
 use crate::rollout::board::Board;
@@ -78,11 +78,21 @@ impl Fleet {
         let mut board = Board::new(entity.clone(), progress.clone(), rollout.map(|kept| kept.value.clone()));
         match &entity.source {
             TargetSource::Nodes(selector) => {
-                for node in self.nodes.values().filter(|node| node.value.decommissioned.is_none()) {
-                    if selector.picks(node.value.name.as_str(), &node.value.labels) {
-                        let target = TargetName::from(&node.value.name);
-                        board.fold_observation(&target, Some(self.see_node(name, &node.value.name)));
+                let mut fold = |node: &Node| {
+                    if node.decommissioned.is_none()
+                        && selector.picks(node.name.as_str(), &node.labels, self.data_of(&node.name))
+                    {
+                        let target = TargetName::from(&node.name);
+                        board.fold_observation(&target, Some(self.see_node(name, &node.name)));
                     }
+                };
+                match selector.names() {
+                    // A selector that names its nodes costs what it matches.
+                    Some(names) => {
+                        let names = names.into_iter().filter_map(|name| NodeName::parse(name).ok());
+                        names.filter_map(|name| self.nodes.get(&name)).for_each(|kept| fold(&kept.value));
+                    }
+                    None => self.nodes.values().for_each(|kept| fold(&kept.value)),
                 }
             }
             TargetSource::External(_) => {
@@ -124,7 +134,7 @@ impl Fleet {
     pub(super) fn observation_of_node(&self, entity: &EntityName, name: &NodeName) -> Option<Observation> {
         let node = self.active_node(name)?;
         let source = &self.entities.get(entity)?.value.source;
-        source.picks(name, &node.value.labels).then(|| self.see_node(entity, name))
+        source.picks(name, &node.value.labels, self.data_of(name)).then(|| self.see_node(entity, name))
     }
 
     fn see_external(
@@ -180,6 +190,7 @@ impl Fleet {
             refuses: refusal.map(Arc::from),
             drained,
             labels,
+            data: self.data_of(name).clone(),
             word,
         }
     }

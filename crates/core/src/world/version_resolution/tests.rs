@@ -31,6 +31,7 @@ fn world(first: u64, last: u64) -> World {
         name: profile.clone(),
         newest,
         deleted: false,
+        live: false,
         annotation: annotation.clone(),
         labels: Labels::default(),
     }));

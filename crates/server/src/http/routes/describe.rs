@@ -3,7 +3,7 @@
 use bellwether_api::media::{JSON, JSON_PATCH, MERGE_PATCH};
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ArrayBuilder, ContentBuilder, ObjectBuilder, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
@@ -13,6 +13,9 @@ use utoipa::openapi::{
 /// Names of the security schemes.
 const BEARER: &str = "bearer";
 const MUTUAL_TLS: &str = "mutual_tls";
+
+/// Media type of a stream of events.
+const EVENT_STREAM: &str = "text/event-stream";
 
 /// The verbs of the operation on a rollout.
 const OPERATIONS: [&str; 6] = ["pause", "resume", "approve", "abort", "undo", "retry"];
@@ -47,7 +50,10 @@ pub(super) struct OperationSpec<'a> {
     pub(super) body: Option<RefOr<Schema>>,
     pub(super) may_be_empty: bool,
     pub(super) takes_patches: bool,
-    pub(super) answer: (&'a str, RefOr<Schema>),
+    /// The media types of a successful answer.
+    pub(super) answers: Vec<(&'a str, RefOr<Schema>)>,
+    /// The form of its problems, if it is not that of all others.
+    pub(super) problems: Option<RefOr<Schema>>,
 }
 
 impl OperationSpec<'_> {
@@ -73,22 +79,15 @@ impl OperationSpec<'_> {
         }
         let has_body = self.body.is_some();
         if let Some(schema) = self.body {
-            let content = ContentBuilder::new().schema(Some(schema)).build();
-            let required = if self.may_be_empty { Required::False } else { Required::True };
-            let mut body = RequestBodyBuilder::new().content(JSON, content).required(Some(required));
-            if self.takes_patches {
-                let object =
-                    || RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(Type::Object).build()));
-                let list = RefOr::T(Schema::Array(ArrayBuilder::new().items(object()).build()));
-                let content = |schema| ContentBuilder::new().schema(Some(schema)).build();
-                body = body.content(JSON_PATCH, content(list)).content(MERGE_PATCH, content(object()));
-            }
-            operation = operation.request_body(Some(body.build()));
+            operation = operation.request_body(Some(body(schema, self.may_be_empty, self.takes_patches)));
         }
-        let (media, schema) = self.answer;
-        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let answers = self.answers;
         let response = |description: &str| {
-            ResponseBuilder::new().description(description).content(media, content.clone()).build()
+            let response = ResponseBuilder::new().description(description);
+            let with = |response: ResponseBuilder, (media, schema): &(&str, RefOr<Schema>)| {
+                response.content(*media, ContentBuilder::new().schema(Some(schema.clone())).build())
+            };
+            answers.iter().fold(response, with).build()
         };
         if self.creates {
             operation = operation.response("200", response("An object of this name was replaced."));
@@ -96,7 +95,7 @@ impl OperationSpec<'_> {
         } else {
             operation = operation.response("200", response("Success."));
         }
-        for (status, name, _) in PROBLEMS {
+        for (status, name, description) in PROBLEMS {
             let sent = match status {
                 "400" => has_body || !in_path.is_empty() || !self.query.is_empty(),
                 "401" | "403" => self.need != RequiredAccess::Open,
@@ -105,12 +104,44 @@ impl OperationSpec<'_> {
                 "413" => has_body,
                 _ => true,
             };
-            if sent {
-                operation = operation.response(status, RefOr::Ref(Ref::from_response_name(name)));
-            }
+            operation = match &self.problems {
+                _ if !sent => operation,
+                None => operation.response(status, RefOr::Ref(Ref::from_response_name(name))),
+                Some(schema) => {
+                    let content = ContentBuilder::new().schema(Some(schema.clone())).build();
+                    let response = ResponseBuilder::new().description(description).content(JSON, content);
+                    operation.response(status, response.build())
+                }
+            };
         }
         operation.build()
     }
+}
+
+/// The body of a request.
+fn body(schema: RefOr<Schema>, may_be_empty: bool, takes_patches: bool) -> RequestBody {
+    let content = |schema| ContentBuilder::new().schema(Some(schema)).build();
+    let required = if may_be_empty { Required::False } else { Required::True };
+    let body = RequestBodyBuilder::new().content(JSON, content(schema)).required(Some(required));
+    if !takes_patches {
+        return body.build();
+    }
+    let object = || RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(Type::Object).build()));
+    let list = RefOr::T(Schema::Array(ArrayBuilder::new().items(object()).build()));
+    body.content(JSON_PATCH, content(list)).content(MERGE_PATCH, content(object())).build()
+}
+
+/// What an answer of a media type that is not JSON consists of.
+pub(super) fn text_of(media: &str) -> RefOr<Schema> {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let schema = match media {
+        EVENT_STREAM => {
+            let event = ObjectBuilder::new().schema_type(Type::Object);
+            ["id", "event", "data"].into_iter().fold(event, |event, field| event.property(field, text()))
+        }
+        _ => text(),
+    };
+    RefOr::T(Schema::Object(schema.build()))
 }
 
 /// The answers that every operation shares.
@@ -188,11 +219,26 @@ fn query_parameter(name: &str) -> Parameter {
             ("The `revision` that is already known; with `wait`, answer once there is a newer one.", number())
         }
         "wait" => ("How long to wait for news, like `30s`; at most a minute.", text()),
-        "filter" => ("Label selector, like `role=web`.", text()),
+        "filter" => ("Filter over the fields of the items, like `role=web and not cordoned`.", text()),
+        "sort" => (
+            "Field by which the items are sorted, with `-` before it from the largest to the smallest.",
+            text(),
+        ),
+        "fields" => ("Fields to return of each item instead of the whole, separated by commas.", text()),
+        "slim" => (
+            "Whether to return only the most important fields of each item.",
+            ObjectBuilder::new().schema_type(Type::Boolean),
+        ),
+        "count" => (
+            "Whether to return the number of items on all pages.",
+            ObjectBuilder::new().schema_type(Type::Boolean),
+        ),
         "decommissioned" => {
             ("Whether to include decommissioned nodes.", ObjectBuilder::new().schema_type(Type::Boolean))
         }
         "group" => ("Group of external targets.", text()),
+        "key" => ("Key of the param; every param if absent.", text()),
+        "entity" => ("Entity of a profile: explain the params as its files have them.", text()),
         "reason" => (
             "Reason for the change, recorded in the history; for patches, which have no place for it.",
             text(),
@@ -204,6 +250,7 @@ fn query_parameter(name: &str) -> Parameter {
         }
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
+        "params" => ("Tag of the params that the node reads without a rollout.", text()),
         "servers" => ("Tag of the list of servers that the node knows.", text()),
         "consistency" => (
             "`local`: what this server knows. `linearizable`: everything that was committed before the request.",

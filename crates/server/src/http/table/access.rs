@@ -23,7 +23,7 @@ pub(super) fn access(routes: Routes) -> Routes {
             access::who_am_i,
         )
         .add::<Empty, Page<TokenInfo>, _, _>(
-            route(Get, paths::TOKENS, RequiredAccess::Administer, "List tokens"),
+            route(Get, paths::TOKENS, RequiredAccess::Administer, "List tokens").list(),
             access::tokens,
         )
         .add::<NewToken, Secret, _, _>(
@@ -35,7 +35,7 @@ pub(super) fn access(routes: Routes) -> Routes {
             access::delete_token,
         )
         .add::<Empty, Page<JoinTokenInfo>, _, _>(
-            route(Get, paths::JOIN_TOKENS, RequiredAccess::Administer, "List join tokens"),
+            route(Get, paths::JOIN_TOKENS, RequiredAccess::Administer, "List join tokens").list(),
             access::join_tokens,
         )
         .add::<NewJoinToken, Secret, _, _>(

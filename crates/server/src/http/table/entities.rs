@@ -17,7 +17,7 @@ use super::super::{apply, entities, external, rollouts};
 pub(super) fn entities(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Entity>, _, _>(
-            route(Get, paths::ENTITIES, RequiredAccess::Read, "List entities"),
+            route(Get, paths::ENTITIES, RequiredAccess::Read, "List entities").list(),
             entities::list,
         )
         .add::<Empty, Entity, _, _>(
@@ -55,8 +55,7 @@ pub(super) fn entities(routes: Routes) -> Routes {
 pub(super) fn external(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<TargetView>, _, _>(
-            route(Get, paths::TARGETS, RequiredAccess::Read, "List targets")
-                .query(&["limit", "after", "group"]),
+            route(Get, paths::TARGETS, RequiredAccess::Read, "List targets").list().query(&["group"]),
             rollouts::targets,
         )
         .add::<TargetReports, ExpectedVersions, _, _>(

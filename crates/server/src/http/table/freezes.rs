@@ -14,7 +14,7 @@ use super::super::{freezes, pauses};
 pub(super) fn freezes(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<FreezeView>, _, _>(
-            route(Get, paths::FREEZES, RequiredAccess::Read, "List freezes, including global ones"),
+            route(Get, paths::FREEZES, RequiredAccess::Read, "List freezes, including global ones").list(),
             freezes::list,
         )
         .add::<Empty, FreezeView, _, _>(
@@ -31,7 +31,7 @@ pub(super) fn freezes(routes: Routes) -> Routes {
             freezes::delete,
         )
         .add::<Empty, Page<FreezeView>, _, _>(
-            route(Get, paths::GLOBAL_FREEZES, RequiredAccess::Administer, "List global freezes"),
+            route(Get, paths::GLOBAL_FREEZES, RequiredAccess::Administer, "List global freezes").list(),
             freezes::list_global,
         )
         .add::<Empty, FreezeView, _, _>(
@@ -52,7 +52,7 @@ pub(super) fn freezes(routes: Routes) -> Routes {
 pub(super) fn pauses(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<PauseView>, _, _>(
-            route(Get, paths::PAUSES, RequiredAccess::Read, "List pauses of nodes by selector"),
+            route(Get, paths::PAUSES, RequiredAccess::Read, "List pauses of nodes by selector").list(),
             pauses::list,
         )
         .add::<Empty, PauseView, _, _>(

@@ -2,13 +2,16 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
+use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason, SilentNode};
+use bellwether_api::v1::node_params::{ExplainedParam, NodeParams, NodeProfiles};
 use bellwether_api::v1::order::OrderPoll;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::Resumed;
+use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec};
 use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::status::Status;
@@ -16,7 +19,58 @@ use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{access, expected, failures, logs, nodes, overview, reports, services, sync};
+use super::super::{access, expected, failures, logs, node_params, nodes, overview, reports, services, sync};
+
+/// Params of nodes.
+pub(super) fn params(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, NodeParams, _, _>(
+            route(Get, paths::NODE_PARAMS, RequiredAccess::Read, "Get the params of a node"),
+            node_params::get,
+        )
+        .add::<ParamsPatch, NodeParams, _, _>(
+            route(Patch, paths::NODE_PARAMS, RequiredAccess::Operate, "Change single params of a node")
+                .patches()
+                .query(&["reason"]),
+            node_params::patch,
+        )
+        .add::<ParamsSpec, NodeParams, _, _>(
+            route(Put, paths::NODE_PARAMS, RequiredAccess::Operate, "Set all params of a node"),
+            node_params::put,
+        )
+        .add::<Empty, Page<ExplainedParam>, _, _>(
+            route(
+                Get,
+                paths::NODE_PARAMS_EXPLAINED,
+                RequiredAccess::Read,
+                "Explain where the params of a node come from",
+            )
+            .query(&["key", "entity"]),
+            node_params::explain,
+        )
+        .add::<NodeProfiles, NodeParams, _, _>(
+            route(Put, paths::NODE_PROFILES, RequiredAccess::Operate, "Set the profiles that a node reads"),
+            node_params::put_profiles,
+        )
+}
+
+/// Facts of nodes.
+pub(super) fn facts(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, RequestedRescan, _, _>(
+            route(
+                Post,
+                paths::NODE_RESCAN,
+                RequiredAccess::Operate,
+                "Request a rescan of a node's facts; the agent does it with its next order",
+            ),
+            nodes::rescan,
+        )
+        .add::<NodeFacts, Empty, _, _>(
+            route(Put, paths::NODE_FACTS, RequiredAccess::OwnNode, "Report the facts of a node"),
+            nodes::put_facts,
+        )
+}
 
 /// Nodes, for people.
 pub(super) fn nodes(routes: Routes) -> Routes {
@@ -26,12 +80,7 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             overview::get,
         )
         .add::<Empty, Page<NodeView>, _, _>(
-            route(Get, paths::NODES, RequiredAccess::Read, "List nodes").query(&[
-                "filter",
-                "limit",
-                "after",
-                "decommissioned",
-            ]),
+            route(Get, paths::NODES, RequiredAccess::Read, "List nodes").list().query(&["decommissioned"]),
             nodes::list,
         )
         .add::<Empty, NodeView, _, _>(
@@ -99,7 +148,8 @@ pub(super) fn expected(routes: Routes) -> Routes {
                 paths::SILENT_NODES,
                 RequiredAccess::Read,
                 "List nodes that are expected, silent or unreachable",
-            ),
+            )
+            .list(),
             expected::unaccounted,
         )
         .add::<Reason, Empty, _, _>(
@@ -148,7 +198,7 @@ pub(super) fn agents(routes: Routes) -> Routes {
         )
         .add::<Empty, OrderPoll, _, _>(
             route(Get, paths::NODE_ORDER, RequiredAccess::OwnNode, "Wait for a newer order (long poll)")
-                .query(&["generation", "catalogue", "servers", "wait"]),
+                .query(&["generation", "catalogue", "servers", "params", "wait"]),
             sync::sync,
         )
         .add::<Renew, Joined, _, _>(

@@ -2,7 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::profile::{Profile, ProfilePatch, ProfileRevision, ProfileSpec};
+use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec, Profile, ProfileLive, ProfileRevision};
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Put};
 
@@ -13,26 +13,35 @@ use super::super::routes::{Empty, Routes, route};
 pub(super) fn profiles(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Profile>, _, _>(
-            route(Get, paths::PROFILES, RequiredAccess::Read, "List profiles"),
+            route(Get, paths::PROFILES, RequiredAccess::Read, "List profiles").list(),
             profiles::list,
         )
         .add::<Empty, ProfileRevision, _, _>(
             route(Get, paths::PROFILE, RequiredAccess::Read, "Get the newest revision of a profile"),
             profiles::get,
         )
-        .add::<ProfilePatch, ProfileRevision, _, _>(
+        .add::<ParamsPatch, ProfileRevision, _, _>(
             route(Patch, paths::PROFILE, RequiredAccess::Operate, "Change single params of a profile")
                 .patches()
                 .query(&["reason"]),
             profiles::patch,
         )
-        .add::<ProfileSpec, ProfileRevision, _, _>(
+        .add::<ParamsSpec, ProfileRevision, _, _>(
             route(Put, paths::PROFILE, RequiredAccess::Operate, "Set all params of a profile"),
             profiles::put,
         )
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::PROFILE, RequiredAccess::Administer, "Delete a profile and its revisions"),
             profiles::delete,
+        )
+        .add::<ProfileLive, Profile, _, _>(
+            route(
+                Put,
+                paths::PROFILE_LIVE,
+                RequiredAccess::Operate,
+                "Make a profile live, or no longer live",
+            ),
+            profiles::put_live,
         )
         .add::<Empty, Page<ProfileRevision>, _, _>(
             route(Get, paths::PROFILE_REVISIONS, RequiredAccess::Read, "List a profile's revisions"),

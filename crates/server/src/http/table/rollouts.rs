@@ -24,7 +24,7 @@ pub(super) fn rollouts(routes: Routes) -> Routes {
             rollouts::start,
         )
         .add::<Empty, Page<Rollout>, _, _>(
-            route(Get, paths::ROLLOUTS, RequiredAccess::Read, "List rollouts").query(&["limit", "after"]),
+            route(Get, paths::ROLLOUTS, RequiredAccess::Read, "List rollouts").list(),
             rollouts::list,
         )
         .add::<Empty, Rollout, _, _>(
@@ -57,13 +57,13 @@ pub(super) fn rollouts(routes: Routes) -> Routes {
 pub(super) fn events(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Event>, _, _>(
-            route(Get, paths::EVENTS, RequiredAccess::Read, "List events").query(&["after", "limit", "wait"]),
+            route(Get, paths::EVENTS, RequiredAccess::Read, "List events").list().query(&["wait"]),
             events::list,
         )
         .add::<Empty, Empty, _, _>(
             route(Get, paths::EVENTS_STREAM, RequiredAccess::Read, "Stream events")
                 .query(&["after"])
-                .media("text/event-stream"),
+                .media(&["text/event-stream"]),
             events::stream,
         )
         .add::<Empty, Why, _, _>(

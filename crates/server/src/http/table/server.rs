@@ -15,12 +15,12 @@ pub(super) fn server(routes: Routes) -> Routes {
     routes
         .add::<Empty, Empty, _, _>(
             route(Get, paths::HEALTHZ, RequiredAccess::Open, "Check that the process answers")
-                .media("text/plain"),
+                .media(&["text/plain"]),
             probes::healthz,
         )
         .add::<Empty, Empty, _, _>(
             route(Get, paths::READYZ, RequiredAccess::Open, "Check that the store answers")
-                .media("text/plain"),
+                .media(&["text/plain"]),
             probes::readyz,
         )
         .add::<Empty, ServerTime, _, _>(
@@ -42,7 +42,8 @@ pub(super) fn server(routes: Routes) -> Routes {
                 paths::NAMESPACES,
                 RequiredAccess::Read,
                 "List namespaces with the number of objects in each",
-            ),
+            )
+            .list(),
             namespaces::list,
         )
         .add::<Empty, Empty, _, _>(
@@ -55,7 +56,8 @@ pub(super) fn server(routes: Routes) -> Routes {
             namespaces::delete,
         )
         .add::<Empty, Empty, _, _>(
-            route(Get, paths::METRICS, RequiredAccess::Read, "Get Prometheus metrics").media("text/plain"),
+            route(Get, paths::METRICS, RequiredAccess::Read, "Get Prometheus metrics")
+                .media(&["text/plain", "application/openmetrics-text"]),
             probes::metrics_page,
         )
 }

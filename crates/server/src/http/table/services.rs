@@ -15,7 +15,8 @@ pub(super) fn services(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<ServiceSummary>, _, _>(
             route(Get, paths::SERVICES, RequiredAccess::NodeOrRead, "List services")
-                .query(&["index", "wait", "limit", "after"]),
+                .list()
+                .query(&["index", "wait"]),
             services::list,
         )
         .add::<Empty, ServiceView, _, _>(

@@ -15,7 +15,7 @@ use super::super::{fleet_lock, slots};
 pub(super) fn slots(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Slot>, _, _>(
-            route(Get, paths::SLOTS, RequiredAccess::Read, "List slots").query(&["all"]),
+            route(Get, paths::SLOTS, RequiredAccess::Read, "List slots").list().query(&["all"]),
             slots::list,
         )
         .add::<SlotSpec, Slot, _, _>(

@@ -20,6 +20,7 @@ use super::object::{Object, ObjectId};
 use super::version;
 use crate::ops::field_change;
 use crate::ops::freeze::FreezeNamespace;
+use crate::ops::params::ParamsChange;
 use crate::ops::scope::{ProfileScope, SlotScope};
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
@@ -117,7 +118,9 @@ impl Session {
             }
             (ObjectId::Profile(name), Document::Profile(document)) => {
                 let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
-                profile::set(transactor, scope, document.spec()).await?;
+                let spec = document.spec();
+                profile::change(transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
+                profile::set_live(transactor, scope, document.live, &spec.reason).await?;
             }
             (ObjectId::Slot(name), Document::Slot(document)) => {
                 let scope = SlotScope { namespace, slot: name, actor };
@@ -154,7 +157,7 @@ impl Session {
         let fleet = self.fleet();
         let pause = &fleet.pauses.get(name)?.value;
         let active = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
-        let held = active.filter(|node| pause.holds(&node.value)).count();
+        let held = active.filter(|node| pause.holds(&node.value, fleet.data_of(&node.value.name))).count();
         Some(format!("covers {} now, and those that {} matches later", plural(held, "node"), pause.nodes))
     }
 
@@ -217,8 +220,8 @@ impl Session {
 /// The error of an operation, with the object it is about.
 fn in_object(object: &Object, error: OpError) -> OpError {
     match error {
-        OpError::Invalid(ShapeError { place, reason }) => {
-            OpError::Invalid(ShapeError { place: format!("{object}: {place}"), reason })
+        OpError::Invalid(error) => {
+            OpError::Invalid(ShapeError { place: format!("{object}: {}", error.place), ..error })
         }
         OpError::Refused { reason, hint } => {
             OpError::Refused { reason: format!("apply {object}: {reason}"), hint }

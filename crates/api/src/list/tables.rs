@@ -1,0 +1,298 @@
+//! The fields of everything that is listed, except nodes. The first field of each table names the thing.
+
+use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
+
+/// The fields of entities.
+pub static ENTITIES: FieldTable = FieldTable {
+    plural: "entities",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the entity").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("kind", FieldType::Text, "`version`, `profile` or `action`").at("/kind"),
+        FieldSpec::recorded("selector", FieldType::Text, "selector of its nodes, as a text").at("/selector"),
+        FieldSpec::recorded("profile", FieldType::Text, "profile whose revisions it rolls out")
+            .at("/profile"),
+        FieldSpec::recorded("action", FieldType::Text, "action that it runs").at("/action"),
+        FieldSpec::recorded("owner", FieldType::Text, "owner").at("/owner"),
+        FieldSpec::recorded("external", FieldType::Flag, "whether controllers report its targets")
+            .at("/external"),
+        FieldSpec::recorded("held", FieldType::Flag, "whether somebody holds it").at("/hold"),
+        FieldSpec::recorded("requested", FieldType::Text, "requested version").at("/requested/version"),
+        FieldSpec::recorded("requested_by", FieldType::Text, "who requested it").at("/requested/by"),
+        FieldSpec::recorded("requested_age", FieldType::Duration, "time since the request")
+            .at("/requested/at_ms"),
+    ],
+    slim: &["name", "kind", "selector", "requested"],
+};
+
+/// The fields of services.
+pub static SERVICES: FieldTable = FieldTable {
+    plural: "services",
+    fields: &[
+        FieldSpec::changing("name", FieldType::Text, "name of the service").at("/name"),
+        FieldSpec::changing("addressable", FieldType::Number, "number of instances that can be addressed")
+            .at("/addressable"),
+        FieldSpec::changing("functional", FieldType::Number, "number of healthy instances").at("/functional"),
+        FieldSpec::changing("tag", FieldType::Names, "tags of its instances").at("/tags"),
+    ],
+    slim: &["name", "addressable", "functional"],
+};
+
+/// The fields of rollouts.
+pub static ROLLOUTS: FieldTable = FieldTable {
+    plural: "rollouts",
+    fields: &[
+        FieldSpec::recorded("number", FieldType::Number, "number of the rollout").at("/number"),
+        FieldSpec::recorded("version", FieldType::Text, "version that it rolls out").at("/version"),
+        FieldSpec::recorded("from", FieldType::Text, "version before").at("/from"),
+        FieldSpec::recorded("kind", FieldType::Text, "kind of the request").at("/kind"),
+        FieldSpec::recorded("by", FieldType::Text, "who requested it").at("/by"),
+        FieldSpec::recorded("reason", FieldType::Text, "reason that was given").at("/reason"),
+        FieldSpec::changing("state", FieldType::Text, "state, such as `in_progress` or `failed`")
+            .at("/status/state"),
+        FieldSpec::changing("direction", FieldType::Text, "whether it rolls out or back").at("/direction"),
+        FieldSpec::changing("judgement", FieldType::Text, "verdict on its version").at("/judgement"),
+        FieldSpec::changing("undone", FieldType::Flag, "whether somebody undid it").at("/undone"),
+        FieldSpec::changing("ended", FieldType::Flag, "whether it has ended").at("/ended_ms"),
+        FieldSpec::changing("age", FieldType::Duration, "time since its start").at("/started_ms"),
+        FieldSpec::changing("ended_age", FieldType::Duration, "time since its end").at("/ended_ms"),
+    ],
+    slim: &["number", "version", "state", "by"],
+};
+
+/// The fields of targets.
+pub static TARGETS: FieldTable = FieldTable {
+    plural: "targets",
+    fields: &[
+        FieldSpec::changing("name", FieldType::Text, "name of the target").at("/name"),
+        FieldSpec::changing("phase", FieldType::Text, "phase, such as `soaking` or `failed`").at("/phase"),
+        FieldSpec::changing("assigned", FieldType::Text, "version that is assigned").at("/assigned"),
+        FieldSpec::changing("running", FieldType::Text, "version that runs").at("/running"),
+        FieldSpec::changing("rollout", FieldType::Number, "number of the rollout that assigned it")
+            .at("/rollout"),
+        FieldSpec::changing("presence", FieldType::Text, "`up`, `suspect`, `unreachable` or `never`")
+            .at("/presence"),
+        FieldSpec::changing("reason", FieldType::Text, "why it is in its phase").at("/reason"),
+        FieldSpec::changing("age", FieldType::Duration, "time in its phase").at("/since_ms"),
+        FieldSpec::changing("assigned_age", FieldType::Duration, "time since the assignment")
+            .at("/assigned_at_ms"),
+    ],
+    slim: &["name", "phase", "assigned", "running"],
+};
+
+/// The fields of events.
+pub static EVENTS: FieldTable = FieldTable {
+    plural: "events",
+    fields: &[
+        FieldSpec::recorded("seq", FieldType::Number, "number of the event").at("/seq"),
+        FieldSpec::recorded("kind", FieldType::Text, "kind, such as `rollout.started`").at("/kind"),
+        FieldSpec::recorded("actor", FieldType::Text, "who caused it").at("/actor"),
+        FieldSpec::recorded("subject", FieldType::Text, "what it is about, such as `node/web-1`")
+            .at("/subject"),
+        FieldSpec::recorded("before", FieldType::Text, "value before").at("/before"),
+        FieldSpec::recorded("after", FieldType::Text, "value after").at("/after"),
+        FieldSpec::recorded("cause", FieldType::Text, "why it happened").at("/cause"),
+        FieldSpec::changing("age", FieldType::Duration, "time since it happened").at("/time_ms"),
+    ],
+    slim: &["seq", "kind", "subject", "cause"],
+};
+
+/// The fields of freezes.
+pub static FREEZES: FieldTable = FieldTable {
+    plural: "freezes",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the freeze").at("/freeze/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/freeze/labels")
+            .keyed(),
+        FieldSpec::recorded("entity", FieldType::Text, "entity that it covers").at("/freeze/entity"),
+        FieldSpec::recorded("targets", FieldType::Text, "selector of the targets that it covers, as a text")
+            .at("/freeze/targets"),
+        FieldSpec::recorded("kind", FieldType::Text, "what it prevents").at("/freeze/kind"),
+        FieldSpec::recorded("by", FieldType::Text, "who set it").at("/freeze/by"),
+        FieldSpec::recorded("reason", FieldType::Text, "reason that was given").at("/freeze/reason"),
+        FieldSpec::recorded("global", FieldType::Flag, "whether it covers every namespace").at("/global"),
+        FieldSpec::changing("expired", FieldType::Flag, "whether it has ended by itself").at("/expired"),
+        FieldSpec::changing("age", FieldType::Duration, "time since it was set").at("/freeze/at_ms"),
+    ],
+    slim: &["name", "kind", "entity", "targets", "by"],
+};
+
+/// The fields of pauses.
+pub static PAUSES: FieldTable = FieldTable {
+    plural: "pauses",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the pause").at("/pause/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/pause/labels")
+            .keyed(),
+        FieldSpec::recorded("nodes", FieldType::Text, "selector of the nodes that it covers, as a text")
+            .at("/pause/nodes"),
+        FieldSpec::recorded("by", FieldType::Text, "who set it").at("/pause/annotation/by"),
+        FieldSpec::recorded("reason", FieldType::Text, "reason that was given")
+            .at("/pause/annotation/reason"),
+        FieldSpec::changing("held", FieldType::Number, "number of nodes that it covers now").at("/held"),
+        FieldSpec::changing("age", FieldType::Duration, "time since it was set")
+            .at("/pause/annotation/at_ms"),
+    ],
+    slim: &["name", "nodes", "held", "by"],
+};
+
+/// The fields of slots.
+pub static SLOTS: FieldTable = FieldTable {
+    plural: "slots",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the slot").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("capacity", FieldType::Number, "most holders at once").at("/capacity"),
+        FieldSpec::recorded("configured", FieldType::Flag, "whether somebody set its capacity and lease")
+            .at("/configured"),
+        FieldSpec::changing("holder", FieldType::Names, "names of its holders").at("/holders"),
+    ],
+    slim: &["name", "capacity", "holder"],
+};
+
+/// The fields of profiles.
+pub static PROFILES: FieldTable = FieldTable {
+    plural: "profiles",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the profile").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("revision", FieldType::Number, "number of the newest revision").at("/revision"),
+        FieldSpec::recorded("by", FieldType::Text, "who wrote it").at("/by"),
+        FieldSpec::recorded("reason", FieldType::Text, "reason that was given").at("/reason"),
+        FieldSpec::changing("age", FieldType::Duration, "time since it was written").at("/at_ms"),
+    ],
+    slim: &["name", "revision", "by"],
+};
+
+/// The fields of namespaces.
+pub static NAMESPACES: FieldTable = FieldTable {
+    plural: "namespaces",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the namespace").at("/name"),
+        FieldSpec::changing("nodes", FieldType::Number, "number of nodes").at("/nodes"),
+        FieldSpec::changing("expected", FieldType::Number, "number of nodes that are expected")
+            .at("/expected"),
+        FieldSpec::changing("entities", FieldType::Number, "number of entities").at("/entities"),
+        FieldSpec::changing("profiles", FieldType::Number, "number of profiles").at("/profiles"),
+        FieldSpec::changing("freezes", FieldType::Number, "number of freezes").at("/freezes"),
+        FieldSpec::changing("pauses", FieldType::Number, "number of pauses").at("/pauses"),
+        FieldSpec::changing("slots", FieldType::Number, "number of slots").at("/slots"),
+    ],
+    slim: &["name", "nodes", "entities"],
+};
+
+/// The fields of tokens.
+pub static TOKENS: FieldTable = FieldTable {
+    plural: "tokens",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the token").at("/name"),
+        FieldSpec::recorded("role", FieldType::Text, "role").at("/role"),
+        FieldSpec::changing("age", FieldType::Duration, "time since it was created").at("/created_at_ms"),
+        FieldSpec::recorded("expires", FieldType::Flag, "whether it expires by itself").at("/expires_at_ms"),
+    ],
+    slim: &["name", "role"],
+};
+
+/// The fields of join tokens.
+pub static JOIN_TOKENS: FieldTable = FieldTable {
+    plural: "join tokens",
+    fields: &[
+        FieldSpec::recorded("id", FieldType::Text, "id of the join token").at("/id"),
+        FieldSpec::recorded("namespace", FieldType::Text, "namespace that the node joins").at("/namespace"),
+        FieldSpec::recorded("node", FieldType::Text, "name that the node must have").at("/node"),
+        FieldSpec::recorded("created_by", FieldType::Text, "who created it").at("/created_by"),
+        FieldSpec::changing("used", FieldType::Flag, "whether it is used up").at("/used_by"),
+        FieldSpec::changing("used_by", FieldType::Text, "node that used it").at("/used_by"),
+    ],
+    slim: &["id", "namespace", "used"],
+};
+
+/// The fields of silent nodes.
+pub static SILENT_NODES: FieldTable = FieldTable {
+    plural: "silent nodes",
+    fields: &[
+        FieldSpec::changing("name", FieldType::Text, "name of the node").at("/node"),
+        FieldSpec::changing("state", FieldType::Text, "`expected`, `never`, `suspect` or `unreachable`")
+            .at("/state"),
+        FieldSpec::changing("expected", FieldType::Flag, "whether it is expected and has not joined")
+            .at("/expected"),
+        FieldSpec::changing("age", FieldType::Duration, "time in its state").at("/since_ms"),
+    ],
+    slim: &["name", "state"],
+};
+
+/// Every table of this file.
+pub static ALL: [&FieldTable; 13] = [
+    &ENTITIES,
+    &SERVICES,
+    &ROLLOUTS,
+    &TARGETS,
+    &EVENTS,
+    &FREEZES,
+    &PAUSES,
+    &SLOTS,
+    &PROFILES,
+    &NAMESPACES,
+    &TOKENS,
+    &JOIN_TOKENS,
+    &SILENT_NODES,
+];
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::words::filter::nodes::NODES;
+    use bellwether_core::words::filter::{Filter, read_field};
+
+    use super::*;
+
+    #[test]
+    fn the_guide_lists_every_field() {
+        let page = include_str!("../../../../docs/guide/filters.md");
+        for table in ALL.into_iter().chain([&NODES]) {
+            for spec in table.fields {
+                let kind = match spec.kind {
+                    FieldType::Text => "text",
+                    FieldType::Label => "label",
+                    FieldType::Any => "JSON",
+                    FieldType::Names => "names",
+                    FieldType::Flag => "flag",
+                    FieldType::Number => "number",
+                    FieldType::Duration => "duration",
+                };
+                let key = if spec.is_keyed { ".KEY" } else { "" };
+                let row = format!("| `{}{key}` | {kind} | {} |", spec.name, spec.doc);
+                assert!(page.contains(&row), "the guide does not contain: {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_filters_in_the_guide_are_valid() {
+        let page = include_str!("../../../../docs/guide/filters.md");
+        let block = page.split("```filters\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        for filter in block.lines() {
+            assert!(Filter::parse(filter, &NODES).is_ok(), "{filter}");
+        }
+        assert!(block.lines().count() > 5);
+    }
+
+    #[test]
+    fn slim_fields_exist_and_every_field_has_a_pointer() {
+        for table in ALL {
+            for name in table.slim {
+                assert!(read_field(name, table).is_ok(), "{} {name}", table.plural);
+            }
+            for spec in table.fields {
+                assert!(spec.pointer.starts_with('/'), "{} {}", table.plural, spec.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Filters: expressions over the fields of nodes and other listed things, read from text. Length and depth are limited, and matching
+//! takes time in proportion to the filter and the values.
+
+mod error;
+mod expression;
+pub mod field;
+pub mod nodes;
+mod parse;
+mod subject;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use self::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH};
+use self::expression::Expression;
+use self::field::{Field, FieldTable};
+pub use self::subject::{FieldValue, FilterSubject};
+
+/// An expression that matches some of the listed things: `role=web and zone in (a,b) and not cordoned`, or `all`.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    text: String,
+    tree: Expression,
+}
+
+/// Filters are equal if their texts are. The trees of equal texts differ in the positions of their terms only, which count from
+/// the beginning of what was written, blanks included.
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Filter {}
+
+impl Filter {
+    /// The filter that matches everything.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { text: "all".into(), tree: Expression::All }
+    }
+
+    /// Reads a filter over the fields of a table.
+    ///
+    /// # Errors
+    /// [`FilterError`] with the position and what was expected there.
+    pub fn parse(text: &str, table: &'static FieldTable) -> Result<Self, FilterError> {
+        let tree = parse::read(text, table)?;
+        Ok(Self { text: text.trim().into(), tree })
+    }
+
+    /// The text from which it was read.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it matches.
+    #[must_use]
+    pub fn matches(&self, subject: &impl FilterSubject) -> bool {
+        self.tree.matches(subject)
+    }
+
+    /// The first field that changes by itself, and its position: with one, the filter cannot be kept to decide which nodes are meant.
+    #[must_use]
+    pub fn unsteady_field(&self) -> Option<(&Field, usize)> {
+        self.tree.field(&|field| !field.is_standing())
+    }
+
+    /// The texts of which a field must have one for the filter to match; `None` if it may match with others. The key is empty for a
+    /// field without one. With these values an index finds all that can match.
+    #[must_use]
+    pub fn required_values(&self, name: &str, key: &str) -> Option<Vec<&str>> {
+        self.tree.required_values(name, key)
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Reads one field, as a list of fields to show or to sort by names it.
+///
+/// # Errors
+/// [`FilterError`] with the position and the nearest name.
+pub fn read_field(text: &str, table: &'static FieldTable) -> Result<Field, FilterError> {
+    parse::read_field(text, table)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! A node in a list: the values of its fields, read from its record, report, presence and registrations.
+
+use bellwether_api::v1;
+use bellwether_api::v1::node::{NodeView, PresenceState as PresenceWord};
+use bellwether_core::records::node::{Cordon, Node, Presence, PresenceState};
+use bellwether_core::words::filter::field::Field;
+use bellwether_core::words::filter::{FieldValue, FilterSubject};
+use bellwether_core::words::name::{Category, EntityName, NodeName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::value::{Number, Value};
+use bellwether_core::world::fleet::Fleet;
+
+use super::ListRow;
+
+/// A node in the list of a namespace.
+pub(crate) struct NodeRow<'a> {
+    pub(crate) fleet: &'a Fleet,
+    pub(crate) node: &'a Node,
+    pub(crate) now: Timestamp,
+}
+
+impl ListRow for NodeRow<'_> {
+    type View = NodeView;
+
+    fn id(&self) -> String {
+        self.node.name.to_string()
+    }
+
+    fn view(&self) -> Option<NodeView> {
+        view(self.fleet, &self.node.name)
+    }
+}
+
+impl FilterSubject for NodeRow<'_> {
+    fn value(&self, field: &Field) -> Option<FieldValue<'_>> {
+        let (node, key) = (self.node, field.key());
+        let report = || self.fleet.reports.get(&node.name).map(|kept| &kept.value);
+        let flag = |is: bool| Some(FieldValue::Value(Value::Bool(is)));
+        let owned = |text: String| Some(FieldValue::Value(Value::Text(text.into())));
+        match field.name() {
+            "name" => Some(FieldValue::Text(node.name.as_str())),
+            "label" => node.labels.get(key).map(FieldValue::Text),
+            "version" => {
+                let entity = report()?.entities.get(&EntityName::parse(key).ok()?)?;
+                owned(entity.running.as_ref()?.to_string())
+            }
+            "assigned" => {
+                let content = self.fleet.contents.get(&node.name)?;
+                owned(content.entities.get(&EntityName::parse(key).ok()?)?.version.to_string())
+            }
+            "status" => {
+                let status = report()?.statuses.get(&Category::parse(key).ok()?)?;
+                Some(FieldValue::Text(status.shown()))
+            }
+            "service" => Some(FieldValue::Value(self.services())),
+            "agent_version" => report().map(|report| FieldValue::Text(&report.agent_version)),
+            "presence" => {
+                let presence = self.fleet.presences.get(&node.name);
+                let state = presence.map_or(PresenceState::Never, |kept| kept.value.contact);
+                Some(FieldValue::Text(PresenceWord::from(state).as_str()))
+            }
+            "cordoned" => flag(node.cordon.is_some()),
+            "drained" => flag(node.cordon.as_ref().is_some_and(Cordon::is_drained)),
+            "paused" => flag(self.fleet.holds(node)),
+            "decommissioned" => flag(node.decommissioned.is_some()),
+            "age" => Some(self.since(node.joined_at)),
+            "last_report" => report().map(|report| self.since(report.received_at)),
+            _ => self.fleet.data_of(&node.name).value(field).map(FieldValue::Value),
+        }
+    }
+}
+
+impl NodeRow<'_> {
+    fn since(&self, time: Timestamp) -> FieldValue<'static> {
+        FieldValue::Value(Value::Number(Number::integer(self.now.since(time).as_millis())))
+    }
+
+    /// The names of the services with an instance on the node, each once.
+    fn services(&self) -> Value {
+        let registrations = self.fleet.registrations.get(&self.node.name);
+        let instances = registrations.into_iter().flat_map(|kept| kept.value.instances.keys());
+        let mut names: Vec<Value> =
+            instances.map(|(service, _)| Value::Text(service.as_str().into())).collect();
+        names.dedup();
+        Value::List(names)
+    }
+}
+
+/// One node with its report, presence and statuses, without its facts.
+pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
+    let node = &fleet.nodes.get(name)?.value;
+    let never = Presence { contact: PresenceState::Never, since: node.joined_at, server: None };
+    let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
+    let report = fleet.reports.get(name).map(|kept| &kept.value);
+    let running = report.into_iter().flat_map(|report| &report.entities);
+    let running =
+        running.filter_map(|(name, entity)| Some((name.to_string(), entity.running.as_ref()?.to_string())));
+    let assigned = fleet.contents.get(name).into_iter().flat_map(|content| &content.entities);
+    let statuses = report.into_iter().flat_map(|report| &report.statuses);
+    let mut shown = v1::node::Node::from(&**node);
+    if let Some(v1::node::Drain::Waiting { reason, .. }) =
+        shown.cordon.as_mut().and_then(|cordon| cordon.drain.as_mut())
+    {
+        *reason = fleet.why_drain_waits(name);
+    }
+    Some(NodeView {
+        node: shown,
+        presence: (&presence).into(),
+        pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
+        running: running.collect(),
+        assigned: assigned.map(|(name, assigned)| (name.to_string(), assigned.version.to_string())).collect(),
+        statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
+        agent_version: report.map(|report| report.agent_version.clone()),
+        reported_at_ms: report.map(|report| report.received_at.as_millis()),
+        facts: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::words::filter::nodes::NODES;
+    use bellwether_core::words::filter::read_field;
+    use bellwether_core::words::label::Labels;
+
+    use super::*;
+
+    #[test]
+    fn every_field_without_a_key_has_a_value() {
+        let fleet = Fleet::default();
+        let node = Node {
+            name: "web-1".parse().unwrap(),
+            labels: Labels::default(),
+            joined_at: Timestamp::EPOCH,
+            key_fingerprint: "".into(),
+            pause: None,
+            cordon: None,
+            decommissioned: None,
+            rescan: Default::default(),
+        };
+        let row = NodeRow { fleet: &fleet, node: &node, now: Timestamp::from_millis(5_000) };
+        for spec in NODES.fields.iter().filter(|spec| !spec.is_keyed) {
+            let reported = ["agent_version", "last_report"].contains(&spec.name);
+            let value = row.value(&read_field(spec.name, &NODES).unwrap());
+            assert_eq!(value.is_some(), !reported, "{}", spec.name);
+        }
+    }
+}
