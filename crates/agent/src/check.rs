@@ -25,6 +25,10 @@ const MAX_MESSAGE_BYTES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct EntityChecks {
     folded: watch::Receiver<BTreeMap<CheckName, Folded>>,
+    /// Number of the last request to ask every check again.
+    requests: watch::Sender<u64>,
+    /// The newest request that each check passed after.
+    answers: watch::Receiver<BTreeMap<CheckName, u64>>,
     level: Tasks,
 }
 
@@ -63,6 +67,9 @@ impl EntityChecks {
         });
         let first = first.collect();
         let (sender, folded) = watch::channel(first);
+        let (requests, requested) = watch::channel(0);
+        let unanswered = checks.keys().map(|name| (name.clone(), 0)).collect();
+        let (answered, answers) = watch::channel(unanswered);
         for (name, check) in checks {
             let asking = CheckTask {
                 name: name.clone(),
@@ -70,11 +77,32 @@ impl EntityChecks {
                 facts: facts.clone(),
                 clock: clock.clone(),
                 folded: sender.clone(),
+                requested: requested.clone(),
+                answered: answered.clone(),
                 seed,
             };
             level.spawn("check", asking.run(level.clone()));
         }
-        Self { folded, level }
+        Self { folded, requests, answers, level }
+    }
+
+    /// Asks every check at once, whenever its next turn is. Returns the number of the request.
+    pub(crate) fn ask_again(&self) -> u64 {
+        self.requests.send_modify(|request| *request += 1);
+        *self.requests.borrow()
+    }
+
+    /// Whether every check passed since that request.
+    pub(crate) fn have_passed_since(&self, request: u64) -> bool {
+        self.answers.borrow().values().all(|answered| *answered >= request)
+    }
+
+    /// Waits until a verdict changes, or a check passes that was asked again. Cancel safe.
+    pub(crate) async fn changed_or_answered(&mut self) {
+        tokio::select! {
+            () = changed_or_never(&mut self.folded) => {}
+            () = changed_or_never(&mut self.answers) => {}
+        }
     }
 
     /// The current verdicts.
@@ -113,25 +141,43 @@ struct CheckTask {
     facts: CommandFacts,
     clock: Clock,
     folded: watch::Sender<BTreeMap<CheckName, Folded>>,
+    requested: watch::Receiver<u64>,
+    answered: watch::Sender<BTreeMap<CheckName, u64>>,
     seed: u64,
 }
 
 impl CheckTask {
-    async fn run(self, level: Tasks) {
+    async fn run(mut self, level: Tasks) {
         let token = level.token();
         for round in 0_u32.. {
+            let request = *self.requested.borrow_and_update();
             // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
-            tokio::select! {
+            let passed = tokio::select! {
                 () = token.cancelled() => return,
-                result = self.ask() => self.fold(result),
+                result = self.ask() => {
+                    let passed = result.is_ok();
+                    self.fold(result);
+                    passed
+                }
+            };
+            if passed {
+                self.answer(request);
             }
             // Spread a little, so that a thousand agents do not probe a shared dependency in step.
             let spread = delay::spread(self.check.interval, self.seed, round);
             tokio::select! {
                 () = token.cancelled() => return,
                 () = tokio::time::sleep(spread.to_duration()) => {}
+                () = changed_or_never(&mut self.requested) => {}
             }
         }
+    }
+
+    /// Notes that the check passed after this request.
+    fn answer(&self, request: u64) {
+        self.answered.send_if_modified(|all| {
+            all.get_mut(&self.name).is_some_and(|answered| core::mem::replace(answered, request) != request)
+        });
     }
 
     async fn ask(&self) -> Result<Option<String>, String> {

@@ -11,6 +11,7 @@ mod need;
 mod observe;
 mod rest;
 mod retry;
+mod soak;
 mod step;
 pub(crate) mod step_gate;
 mod task;

@@ -85,6 +85,8 @@ impl ReportBoard {
     pub(crate) fn report(&self, node: &NodeName, now: Timestamp) -> v1::report::Report {
         let entities = self.entities.iter().map(|(name, account)| {
             let shape = v1::report::EntityReport {
+                answered_at_ms: 0,
+                soaked_ms: account.soaked.map(Span::as_millis),
                 running: account.running.as_ref().map(ToString::to_string),
                 answering: account.answering.get(),
                 activity: (&account.activity).into(),

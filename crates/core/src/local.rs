@@ -14,5 +14,6 @@ pub mod memory;
 pub mod plan;
 pub mod provision;
 pub mod servers;
+pub mod soak;
 pub mod statuses;
 pub mod ttl;

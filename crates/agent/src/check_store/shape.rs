@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::local::health::{CheckVerdict, StoredHistory};
 use bellwether_core::local::ttl::TtlUpdate;
+use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::{CheckName, EntityName, InstanceName, ServiceName};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
@@ -41,10 +42,19 @@ struct ChecksFile {
     version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     healthy_since_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    soak: Option<SoakShape>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     checks: BTreeMap<String, CheckShape>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     ttl_updates: BTreeMap<String, TtlShape>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SoakShape {
+    assignment: u64,
+    observed_ms: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -115,6 +125,10 @@ pub(super) fn text(
         },
         version: stored.version.as_ref().map(ToString::to_string),
         healthy_since_ms: stored.healthy_since.map(|since| moment.stored(since)),
+        soak: stored.soak.map(|(assignment, observed)| SoakShape {
+            assignment: assignment.get(),
+            observed_ms: observed.as_millis(),
+        }),
         checks: checks.collect(),
         ttl_updates: ttl_updates.collect(),
     };
@@ -161,6 +175,9 @@ pub(super) fn read(
             .transpose()
             .map_err(|error| said(&error))?,
         healthy_since: file.healthy_since_ms.map(|since| moment.read(since)),
+        soak: file.soak.map(|SoakShape { assignment, observed_ms }| {
+            (AssignmentNumber::new(assignment), Span::from_millis(observed_ms))
+        }),
         checks: checks.collect::<Result<_, String>>()?,
         ttl_updates: ttl_updates.collect::<Result<_, String>>()?,
     };

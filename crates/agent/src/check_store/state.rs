@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bellwether_core::local::health::StoredHistory;
 use bellwether_core::local::ttl::TtlUpdate;
+use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::{CheckName, EntityName};
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 
 use crate::service::InstanceKey;
@@ -32,6 +33,8 @@ pub(crate) struct StoredChecks {
     /// The version that the results are about, and since when it is healthy; entities only.
     pub(crate) version: Option<Version>,
     pub(crate) healthy_since: Option<Timestamp>,
+    /// The assignment whose soak is measured, and the healthy time that was observed; entities only.
+    pub(crate) soak: Option<(AssignmentNumber, Span)>,
     pub(crate) checks: BTreeMap<CheckName, StoredCheck>,
     /// The last update of each TTL check.
     pub(crate) ttl_updates: BTreeMap<CheckName, (Timestamp, TtlUpdate, String)>,

@@ -1,5 +1,6 @@
 use bellwether_core::local::health::{CheckVerdict, StoredHistory};
 use bellwether_core::local::ttl::TtlUpdate;
+use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::time::{Span, Timestamp};
 
 use super::shape::{Moment, read, text};
@@ -26,6 +27,7 @@ fn stored() -> StoredChecks {
     StoredChecks {
         version: None,
         healthy_since: Some(at(8_000)),
+        soak: Some((AssignmentNumber::new(7), Span::from_secs(30))),
         checks: checks.map(|(name, check)| (name.parse().unwrap(), check)).into(),
         ttl_updates: [("ttl".parse().unwrap(), (at(9_900), TtlUpdate::Warning, "slow".into()))].into(),
     }
@@ -53,7 +55,8 @@ async fn what_is_stored_is_there_after_a_restart_and_what_is_forgotten_is_not() 
     let dir = tempfile::tempdir().unwrap();
     let (clock, web) = (Clock::system(), owner());
     let now = clock.now();
-    let stored = StoredChecks { healthy_since: Some(now), ..StoredChecks::default() };
+    let soak = Some((AssignmentNumber::new(7), Span::from_secs(30)));
+    let stored = StoredChecks { healthy_since: Some(now), soak, ..StoredChecks::default() };
     let entity = CheckOwner::Entity("web".parse().unwrap());
     let life = async |put: Option<&StoredChecks>, clean: bool| {
         let tasks = Tasks::new();
@@ -75,7 +78,12 @@ async fn what_is_stored_is_there_after_a_restart_and_what_is_forgotten_is_not() 
     };
     assert_eq!(*life(Some(&stored), true).await, StoredChecks::default());
     assert!(life(Some(&stored), false).await.healthy_since.is_some(), "an orderly end was recorded");
-    assert_eq!(life(None, true).await.healthy_since, None, "it is not known how long the agent was away");
+    let found = life(None, true).await;
+    assert_eq!(
+        (found.healthy_since, found.soak),
+        (None, None),
+        "it is not known how long the agent was away"
+    );
     assert_eq!(*life(None, true).await, StoredChecks::default());
     assert_eq!(std::fs::read_dir(dir.path().join("ledger/checks")).unwrap().count(), 2, "entity and end");
 }

@@ -10,6 +10,7 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::Assignment;
 use bellwether_core::words::version::Version;
 
+use super::soak::Soak;
 use super::task::EntityTask;
 use crate::apply::leftover;
 use crate::apply::process::SupervisedProcess;
@@ -102,6 +103,9 @@ impl EntityTask {
         if let Some(since) = stored.healthy_since {
             self.health = HealthTracker::restored(version.clone(), since);
         }
+        if let Some((number, observed)) = stored.soak {
+            self.soak = Soak::restored(number, observed);
+        }
         self.start_checks_from(version, &stored);
     }
 
@@ -125,6 +129,7 @@ impl EntityTask {
         let stored = StoredChecks {
             version: Some(version.clone()),
             healthy_since: self.health.since(),
+            soak: self.soak.observed(),
             checks: self.checks.as_ref().map(|checks| checks.stored(&recipe.checks)).unwrap_or_default(),
             ..StoredChecks::default()
         };
@@ -150,6 +155,7 @@ impl EntityTask {
         let lasted = self.health.lasted(now);
         let settled = self.entry.memory.settled().cloned();
         self.health.observe(settled.as_ref(), &self.check_summary, now);
+        self.observe_soak(settled.as_ref());
         self.store_checks(settled.as_ref());
         let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
         if settled.is_none() || settled.as_ref() != wanted {

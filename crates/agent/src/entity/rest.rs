@@ -51,7 +51,8 @@ impl EntityTask {
             learned = self.context.live_params.changed(), if renders => if learned.is_err() {
                 return NextStep::Stop;
             },
-            () = verdict_changed(self.checks.as_mut()) => {}
+            () = checks_changed(self.checks.as_mut(), self.soak.is_asking()) => {}
+            () = self.soak.advanced() => {}
             () = ended(process) => {}
             () = sleep_or_never(wait) => {}
         }
@@ -79,9 +80,10 @@ impl EntityTask {
     }
 }
 
-/// Waits until a verdict changes; for ever without checks.
-async fn verdict_changed(checks: Option<&mut EntityChecks>) {
+/// Waits until a verdict changes, or one passes that was asked again, if that `is_awaited`; for ever without checks.
+async fn checks_changed(checks: Option<&mut EntityChecks>, is_awaited: bool) {
     match checks {
+        Some(checks) if is_awaited => checks.changed_or_answered().await,
         Some(checks) => checks.changed().await,
         None => std::future::pending().await,
     }

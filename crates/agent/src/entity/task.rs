@@ -18,6 +18,7 @@ use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::soak::Soak;
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
 use crate::apply::former::ProcessOwner;
@@ -78,6 +79,7 @@ pub(crate) struct EntityTask {
     pub(super) former_ended: bool,
     pub(super) checks: Option<EntityChecks>,
     pub(super) health: HealthTracker,
+    pub(super) soak: Soak,
     pub(super) check_summary: CheckSummary,
     /// Why the last revalidation failed, until one passes or the version is applied again.
     pub(super) revalidation_failure: Option<Evidence>,
@@ -120,6 +122,7 @@ impl EntityTask {
             former_ended: false,
             checks: None,
             health: HealthTracker::default(),
+            soak: Soak::default(),
             check_summary: CheckSummary::NoChecks,
             revalidation_failure: None,
             recent: RunOutput::default(),
@@ -157,6 +160,7 @@ impl EntityTask {
     pub(super) fn report(&self, busy: &AgentActivity) {
         let account = EntityAccount::of(&self.entry.memory, busy, &self.check_summary, self.health.since());
         let step = self.running_step.clone().filter(|_| matches!(busy, AgentActivity::Step(_)));
+        let account = account.having_soaked(self.soak.confirmed());
         self.put(account.with_runs(&self.failed).during(step));
     }
 

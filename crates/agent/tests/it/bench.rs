@@ -148,8 +148,13 @@ impl Bench {
 
     /// Creates entity `web` on all nodes and requests a version; a failure pauses and nothing is rolled back.
     pub(crate) async fn roll(&self, version: &str) {
+        self.roll_for(version, "0").await;
+    }
+
+    /// The same, with a soak.
+    pub(crate) async fn roll_for(&self, version: &str, soak: &str) {
         let policy = Policy {
-            soak: Some("0".into()),
+            soak: Some(soak.into()),
             deadline: Some("5m".into()),
             on_failure: Some(OnFailure::Pause),
             batch: Some("100%".into()),

@@ -26,4 +26,5 @@ mod restart;
 mod runners;
 mod service;
 mod services;
+mod soak;
 mod statuses;

@@ -112,6 +112,8 @@ pub struct ExternalTarget {
     /// Number of the assignment to which the report belongs; 0 for none.
     #[serde(default)]
     pub answering: u64,
+    /// Time of the first report that belongs to that assignment, in milliseconds since the Unix epoch.
+    pub answered_at_ms: u64,
     /// Number of the assignment that the controller was last answered; 0 for none.
     #[serde(default)]
     pub assigned: u64,
@@ -150,6 +152,7 @@ impl From<&core::ExternalTarget> for ExternalTarget {
             running: from.running.as_ref().map(ToString::to_string),
             error: from.error.as_ref().map(ToString::to_string),
             answering: from.answering.get(),
+            answered_at_ms: from.answered_at.as_millis(),
             assigned: from.assigned.get(),
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
             reported_at_ms: from.reported_at.as_millis(),
@@ -166,6 +169,7 @@ impl TryFrom<ExternalTarget> for core::ExternalTarget {
             running: read_some("running", from.running.as_deref())?,
             error: from.error.map(Arc::from),
             answering: AssignmentNumber::new(from.answering),
+            answered_at: Timestamp::from_millis(from.answered_at_ms),
             assigned: AssignmentNumber::new(from.assigned),
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
             reported_at: Timestamp::from_millis(from.reported_at_ms),

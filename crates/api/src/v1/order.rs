@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::order as core;
 use bellwether_core::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
+use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
 use super::node_params::LiveParams;
@@ -92,6 +93,10 @@ pub struct Assignment {
     /// How the node applies the version; `apply` if absent.
     #[serde(default = "apply", skip_serializing_if = "is_apply")]
     pub method: ApplyMethod,
+    /// How long the version must be healthy before the agent confirms it, in milliseconds; absent for agents that do not
+    /// measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak_ms: Option<u64>,
     /// With an action: the ledger of the agent that alone may begin the run; absent until the node has reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
@@ -165,6 +170,7 @@ impl From<&core::Assignment> for Assignment {
             version: from.version.to_string(),
             number: from.number.get(),
             method: from.method.into(),
+            soak_ms: from.soak.map(Span::as_millis),
             ledger: from.ledger.as_ref().map(ToString::to_string),
         }
     }
@@ -178,6 +184,7 @@ impl TryFrom<Assignment> for core::Assignment {
             version: read("version", &from.version)?,
             number,
             method: from.method.try_into()?,
+            soak: from.soak_ms.map(Span::from_millis),
             ledger: read_some("ledger", from.ledger.as_deref())?,
         })
     }

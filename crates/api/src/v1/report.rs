@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::Evidence;
 use super::registrations::waits_for;
 use super::status::Status;
-use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
+use crate::shape::{ShapeError, is_zero, map_from, read, read_some, try_map_from};
 
 /// The observed state of one node. The agent sends the whole report whenever something changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -56,6 +56,10 @@ pub struct EntityReport {
     /// Number of the assignment to which this state belongs; 0 for none.
     #[serde(default)]
     pub answering: u64,
+    /// Time at which the first report that answers this assignment arrived, in milliseconds since the Unix epoch. Ignored in
+    /// requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_at_ms: u64,
     /// What the node is doing about the assignment.
     #[serde(default)]
     pub activity: TargetActivity,
@@ -69,6 +73,10 @@ pub struct EntityReport {
     /// clock. Ignored in requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_since_ms: Option<u64>,
+    /// Healthy time on the assignment that the agent observed itself, and then confirmed by asking every check again, in
+    /// milliseconds; absent until that is the soak in its order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soaked_ms: Option<u64>,
     /// Services that the entity waits for before it continues, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waits_for: BTreeSet<String>,
@@ -199,6 +207,8 @@ impl From<&core::EntityReport> for EntityReport {
             health: (&from.health).into(),
             healthy_for_ms: None,
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
+            answered_at_ms: from.answered_at.as_millis(),
+            soaked_ms: from.soaked.map(Span::as_millis),
             waits_for: from.waits_for.iter().map(ToString::to_string).collect(),
             step: from.step.as_ref().map(|step| RunningStep {
                 part: step.part.clone(),
@@ -221,6 +231,8 @@ impl TryFrom<EntityReport> for core::EntityReport {
             activity: from.activity.into(),
             health: from.health.into(),
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
+            answered_at: Timestamp::from_millis(from.answered_at_ms),
+            soaked: from.soaked_ms.map(Span::from_millis),
             step: from.step.map(|step| {
                 let part: String = step.part.chars().take(64).collect();
                 let since = Timestamp::from_millis(step.since_ms.unwrap_or_default());

@@ -67,6 +67,8 @@ pub struct TargetState {
     pub assignment: u64,
     /// Time of the assignment, in milliseconds since the Unix epoch.
     pub assigned_at_ms: u64,
+    /// Time for which it must be healthy to succeed, in milliseconds.
+    pub soak_ms: u64,
     /// The clock of its deadline.
     pub clock: DeadlineClock,
     /// The last known good version, if the target was failing on it when it was assigned: failing again is no evidence
@@ -217,6 +219,7 @@ impl From<&core::TargetState> for TargetState {
             purpose: from.purpose.into(),
             assignment: from.assignment.get(),
             assigned_at_ms: from.assigned_at.as_millis(),
+            soak_ms: from.soak.as_millis(),
             clock: from.clock.into(),
             failing_before: from.failing_before.as_ref().map(ToString::to_string),
             outcome: (&from.outcome).into(),
@@ -233,6 +236,7 @@ impl TryFrom<TargetState> for core::TargetState {
             purpose: from.purpose.into(),
             assignment: AssignmentNumber::new(from.assignment),
             assigned_at: Timestamp::from_millis(from.assigned_at_ms),
+            soak: Span::from_millis(from.soak_ms),
             clock: from.clock.into(),
             failing_before: from
                 .failing_before

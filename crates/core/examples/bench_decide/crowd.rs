@@ -89,6 +89,8 @@ fn node(index: usize) -> NodeName {
 
 fn report(index: usize, now: Timestamp) -> Record {
     let entity = EntityReport {
+        answered_at: Default::default(),
+        soaked: None,
         running: "v1".parse().ok(),
         answering: AssignmentNumber::ZERO,
         activity: TargetActivity::Nothing,

@@ -20,7 +20,7 @@ use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::Rollout;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::environment::RolloutEnvironment;
-use bellwether_core::rollout::observation::{Observation, PresenceState};
+use bellwether_core::rollout::observation::{HealthProof, Observation, PresenceState};
 use bellwether_core::rollout::operations;
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::label::Labels;
@@ -170,6 +170,8 @@ fn world(names: &[TargetName]) -> World {
     let entity = Entity::new("web".parse().unwrap(), Selector::all(), policy);
     let now = Timestamp::from_millis(1_800_000_000_000);
     let observation = Observation {
+        answered_at: Timestamp::EPOCH,
+        proof: HealthProof::Contact,
         running: "v1".parse().ok(),
         answering: AssignmentNumber::ZERO,
         activity: TargetActivity::Nothing,

@@ -86,6 +86,7 @@ fn fold(
         let same = before.filter(|before| before.shown() == status.shown());
         status.since = same.map_or(now, |before| before.since);
     }
+    time_answers(last, &mut new);
     if let Some(last) = last {
         for (category, status) in
             last.statuses.iter().filter(|(category, status)| source.keeps(category, status))
@@ -134,6 +135,15 @@ fn deleted(report: &Report, category: &Category, status: &Status, cause: &str) -
         before: Some(alloc::format!("{category}={}", status.shown())),
         after: None,
         cause: cause.to_string(),
+    }
+}
+
+/// Notes since when each entity's report answers its assignment.
+fn time_answers(last: Option<&Report>, new: &mut Report) {
+    for (name, entity) in &mut new.entities {
+        let before = last.and_then(|last| last.entities.get(name));
+        let same = before.filter(|before| before.answering == entity.answering);
+        entity.answered_at = same.map_or(new.received_at, |before| before.answered_at);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::records::report::{RunningStep, TargetActivity, TargetHealth};
 use crate::records::status::StatusState;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::{EntityName, ServiceName};
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// What an agent is doing about one entity at present.
@@ -47,6 +47,8 @@ pub struct EntityAccount {
     pub health: TargetHealth,
     /// Start of the present uninterrupted healthy time on `running`, by the agent's clock.
     pub healthy_since: Option<Timestamp>,
+    /// The soak on its assignment that the agent observed, and confirmed by its checks; `None` until it has.
+    pub soaked: Option<Span>,
     /// State of its configuration; `None` without an assignment.
     pub configure: Option<StateReason>,
     /// State of its validation; `None` without an assignment.
@@ -97,6 +99,7 @@ impl EntityAccount {
             activity: activity(memory, busy),
             health: health(vital),
             healthy_since,
+            soaked: None,
             configure: assigned.then(|| configure(memory, busy)),
             validate: assigned.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
@@ -115,6 +118,13 @@ impl EntityAccount {
     #[must_use]
     pub fn during(mut self, step: Option<RunningStep>) -> Self {
         self.step = step.filter(|_| matches!(self.activity, TargetActivity::Applying { .. }));
+        self
+    }
+
+    /// The same report, with the soak that was confirmed.
+    #[must_use]
+    pub const fn having_soaked(mut self, soaked: Option<Span>) -> Self {
+        self.soaked = soaked;
         self
     }
 

@@ -109,7 +109,11 @@ impl EntityMemory {
     ///
     /// A new assignment resets failures, unless its version is running and healthy already.
     pub fn assign(&mut self, wanted: Assignment) -> bool {
-        if self.wanted.as_ref() == Some(&wanted) {
+        if let Some(known) = &mut self.wanted
+            && (Assignment { soak: wanted.soak, ..known.clone() }) == wanted
+        {
+            // How long it is to soak changes nothing about applying it.
+            known.soak = wanted.soak;
             return false;
         }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {

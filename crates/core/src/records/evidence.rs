@@ -25,4 +25,18 @@ impl Evidence {
     pub fn of(summary: String) -> Self {
         Self { summary, ..Self::default() }
     }
+
+    /// The summary, with the failing checks and the last line of output that it does not contain.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut line = self.summary.clone();
+        if self.failing_checks.iter().any(|check| !line.contains(check.as_str())) {
+            line.push_str(&alloc::format!("; failing checks: {}", self.failing_checks.join(", ")));
+        }
+        let last = self.tail.lines().map(str::trim).rfind(|text| !text.is_empty());
+        if let Some(last) = last.filter(|last| !self.summary.contains(last)) {
+            line.push_str(&alloc::format!("; last output: {last}"));
+        }
+        line
+    }
 }

@@ -28,6 +28,8 @@ pub struct ExternalTarget {
     pub error: Option<Arc<str>>,
     /// The assignment that the report answers; zero if it was never assigned a version.
     pub answering: AssignmentNumber,
+    /// Time of the first report that answers that assignment, by the server's clock.
+    pub answered_at: Timestamp,
     /// Number of the assignment that was last sent to its controller.
     pub assigned: AssignmentNumber,
     /// Start of the present time without error and without silence on `running`, by the server's clock.

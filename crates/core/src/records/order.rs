@@ -8,6 +8,7 @@ use super::entity::EntityKind;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
 use crate::words::name::{EntityName, LedgerId};
+use crate::words::time::Span;
 use crate::words::version::Version;
 
 /// The desired state of one node.
@@ -43,6 +44,8 @@ pub struct Assignment {
     pub number: AssignmentNumber,
     /// How the node gets to the version.
     pub method: ApplyMethod,
+    /// How long the version must be healthy before the agent confirms it; `None` for an agent that does not measure it.
+    pub soak: Option<Span>,
     /// With an action: the ledger that alone may begin the run; `None` until the node has reported one. Set when the
     /// order is written, and kept as long as the version is assigned: another ledger means that the first one was lost.
     pub ledger: Option<LedgerId>,
@@ -68,6 +71,7 @@ impl OrderContent {
                 && written.version == assigned.version
                 && written.number == assigned.number
                 && written.method == assigned.method
+                && written.soak == assigned.soak
                 && written.ledger.as_ref() == assigned.ledger_after(Some(written), ledger)
         };
         self.paused == wanted.paused

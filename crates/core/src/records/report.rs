@@ -49,12 +49,17 @@ pub struct EntityReport {
     pub running: Option<Version>,
     /// Number of the assignment that this answers; zero for none.
     pub answering: AssignmentNumber,
+    /// Time at which the first report that answers this assignment arrived, by the server's clock.
+    pub answered_at: Timestamp,
     /// What the node is doing about the assignment.
     pub activity: TargetActivity,
     /// Health of the entity on the node.
     pub health: TargetHealth,
     /// Start of the present uninterrupted healthy time, by the server's clock; `None` while not healthy.
     pub healthy_since: Option<Timestamp>,
+    /// Healthy time on the assignment that the agent observed itself and then confirmed by asking every check again; `None`
+    /// until it has.
+    pub soaked: Option<Span>,
     /// Services that the node waits for before it applies the version.
     pub waits_for: BTreeSet<ServiceName>,
     /// The step that runs, as of the last report; `None` if none runs, or the agent is of a build that does not

@@ -22,6 +22,8 @@ pub struct TargetState {
     pub assignment: AssignmentNumber,
     /// Time of the assignment, by the server's clock.
     pub assigned_at: Timestamp,
+    /// Time for which it must be healthy to succeed, as its agent was told.
+    pub soak: Span,
     /// Time counted towards the deadline.
     pub clock: DeadlineClock,
     /// The last known good version, if the target was failing on it when it was assigned: failing again is no evidence
@@ -104,6 +106,18 @@ pub enum AssignmentOutcome {
 }
 
 impl TargetState {
+    /// Whether a soak can still change what is known of the assignment.
+    #[must_use]
+    pub const fn awaits_soak(&self) -> bool {
+        match self.outcome {
+            AssignmentOutcome::InFlight
+            | AssignmentOutcome::Failed { .. }
+            | AssignmentOutcome::Succeeded { failed_later: Some(_), .. } => true,
+            AssignmentOutcome::Succeeded { failed_later: None, .. }
+            | AssignmentOutcome::Unreachable { .. } => false,
+        }
+    }
+
     /// Whether the assignment has no outcome yet.
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {

@@ -231,6 +231,18 @@ impl Board {
         Some((&state.version, state.assignment))
     }
 
+    /// When a target that reports to have been healthy since then will have been so for its soak; `None` if no soak counts.
+    #[must_use]
+    pub fn soak_ends(&self, name: &TargetName, healthy_since: Option<Timestamp>) -> Option<Timestamp> {
+        let (member, since) = (self.member(name)?, healthy_since?);
+        match &member.state {
+            Some(state) if state.awaits_soak() => Some(since.max(state.assigned_at).plus(state.soak)),
+            Some(_) | None => {
+                (member.place.phase == TargetPhase::Adopting).then(|| since.plus(self.frame.soak))
+            }
+        }
+    }
+
     /// The present counts of targets. During a rollback the forward counts stay as they were at its start.
     #[must_use]
     pub fn counts(&self) -> TargetCounts {

@@ -4,7 +4,7 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use super::observation::{Observation, PresenceState};
+use super::observation::{HealthProof, Observation, PresenceState};
 use crate::records::evidence::Evidence;
 use crate::records::external::{
     Controller, Controllers, ExternalTarget, MAX_ERROR, MAX_GROUPS, StalenessLimits,
@@ -64,10 +64,13 @@ pub fn absorb(
     let as_before =
         known.filter(|known| known.running == report.running && known.error.is_none() && !known.silent);
     let well = error.is_none() && report.running.is_some();
+    let answering = report.assignment.unwrap_or(implied);
+    let last_answer = known.filter(|known| known.answering == answering);
     ExternalTarget {
         running: report.running.clone(),
         error,
-        answering: report.assignment.unwrap_or(implied),
+        answering,
+        answered_at: last_answer.map_or(now, |known| known.answered_at),
         assigned,
         healthy_since: well.then(|| as_before.and_then(|known| known.healthy_since).unwrap_or(now)),
         reported_at: now,
@@ -76,12 +79,19 @@ pub fn absorb(
     }
 }
 
-/// Whether `new` differs from `known`, or is at least `grain` later, so that it must be written.
+/// Whether `new` differs from `known`, is at least `grain` later, or is the first report at or after the end of a soak, so that
+/// it must be written.
 #[must_use]
-pub fn is_news(known: Option<&ExternalTarget>, new: &ExternalTarget, grain: Span) -> bool {
+pub fn is_news(
+    known: Option<&ExternalTarget>,
+    new: &ExternalTarget,
+    grain: Span,
+    soak_ends: Option<Timestamp>,
+) -> bool {
     known.is_none_or(|known| {
         let same = ExternalTarget { reported_at: known.reported_at, ..new.clone() } == *known;
-        !same || new.reported_at.since(known.reported_at) >= grain
+        let confirms = |end| known.reported_at < end && end <= new.reported_at;
+        !same || new.reported_at.since(known.reported_at) >= grain || soak_ends.is_some_and(confirms)
     })
 }
 
@@ -101,7 +111,9 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         activity,
         health: TargetHealth::NoChecks,
         healthy_since: external.healthy_since,
+        proof: HealthProof::Reports,
         reported_at: external.reported_at,
+        answered_at: external.answered_at,
         contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
         contact_since: external.contact_since,
         held: None,

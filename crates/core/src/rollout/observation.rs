@@ -11,7 +11,7 @@ use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::words::counter::AssignmentNumber;
 use crate::words::label::Labels;
 use crate::words::node_data::NodeData;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// The present state of one target, as reported.
@@ -28,8 +28,12 @@ pub struct Observation {
     /// Start of the present uninterrupted healthy time on `running`, by the server's clock; without checks,
     /// the time it began to run it. `None` while unknown or not healthy.
     pub healthy_since: Option<Timestamp>,
+    /// What proves for how long it has been healthy.
+    pub proof: HealthProof,
     /// Time of the report, by the server's clock.
     pub reported_at: Timestamp,
+    /// Time of the first report that answers its assignment, by the server's clock.
+    pub answered_at: Timestamp,
     /// Whether it is reachable.
     pub contact: PresenceState,
     /// Start of the present contact, by the server's clock: time before it counts towards no deadline.
@@ -47,6 +51,18 @@ pub struct Observation {
     pub data: NodeData,
     /// The last answer of the monitoring hook about it.
     pub word: Option<MonitorReport>,
+}
+
+/// What proves for how long a target has been healthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthProof {
+    /// Its agent, of a build that does not measure it, would have reported otherwise: the server's clock counts while it is in
+    /// contact.
+    Contact,
+    /// Its agent observed this healthy time on its assignment, and confirmed it by its checks.
+    Confirmed(Span),
+    /// Its reports, each about the time until it: nothing counts after the last one.
+    Reports,
 }
 
 /// Stage of a target, for people; derived, never stored.
@@ -182,6 +198,19 @@ pub(crate) fn is_functional(observation: &Observation, in_flight: Option<&Target
             && is_well(observation, &state.version)
     };
     !is_broken(observation) && !observation.drained && in_flight.is_none_or(proved)
+}
+
+/// Whether it has been healthy for its soak by the server's clock, and no report says that it was.
+pub(crate) fn is_unproved(observation: &Observation, state: &TargetState, now: Timestamp) -> bool {
+    let soaked = observation.healthy_since.map(|since| since.max(state.assigned_at).plus(state.soak));
+    let proved = |soaked: Timestamp| match observation.proof {
+        HealthProof::Contact => true,
+        HealthProof::Confirmed(healthy) => healthy >= state.soak,
+        HealthProof::Reports => observation.reported_at >= soaked,
+    };
+    observation.answering == state.assignment
+        && is_well(observation, &state.version)
+        && soaked.is_some_and(|soaked| now >= soaked && !proved(soaked))
 }
 
 /// Whether it reports, runs the version, has nothing left to do and is healthy.

@@ -13,8 +13,10 @@ use super::board::frame::BoardMode;
 use super::board::member::BoardMember;
 use super::board::phase::{ASSIGNABLE, PhaseSet, TargetPhase};
 use super::environment::Watch;
-use super::observation::{Observation, PresenceState, TargetStage, drifted, phase, refusal};
+use super::observation::{Observation, PresenceState, TargetStage, drifted, is_unproved, phase, refusal};
+use crate::records::entity::TargetSource;
 use crate::records::progress::RolloutActivity;
+use crate::records::report::TargetHealth;
 use crate::records::rollout::{Direction, Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::words::name::TargetName;
@@ -99,7 +101,7 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
             format!("{what}; not rolled back, because it had succeeded")
         }
         AssignmentOutcome::Failed { evidence, .. } => {
-            settled::why_failed(member.observation.as_ref(), state, &evidence.summary, now)
+            settled::why_failed(member.observation.as_ref(), state, &evidence.line(), now)
         }
         AssignmentOutcome::Unreachable { at } => why_given_up(version, member.observation.as_ref(), *at, now),
     }
@@ -151,7 +153,7 @@ fn soaking(
     state: &TargetState,
     (since, time): (Timestamp, WhyTime),
 ) -> String {
-    let (version, soak) = (&state.version, board.entity().policy.soak);
+    let (version, soak) = (&state.version, state.soak);
     let lost = observation.and_then(|observation| contact_lost(board, observation, state, time.now));
     let healthy = lost.unwrap_or(time.now).since(since);
     let covered = observation.is_none_or(|observation| time.watch.covers(observation, time.now));
@@ -162,12 +164,24 @@ fn soaking(
         None if healthy < soak => {
             format!("on {version}, healthy for {} of {}", healthy.brief(), soak.brief())
         }
+        None if observation.is_some_and(|observation| is_unproved(observation, state, time.now)) => {
+            format!("on {version}, healthy for {}; {}", healthy.brief(), confirmation(board, observation))
+        }
         None if covered => format!("on {version}, healthy for its soak of {}", soak.brief()),
         None => format!(
             "on {version}, healthy for its soak of {}; waits for its report after the outage, at most {}",
             soak.brief(),
             time.watch.settled().since(time.now).brief()
         ),
+    }
+}
+
+/// What confirms a soak that has passed by the server's clock.
+fn confirmation(board: &Board, observation: Option<&Observation>) -> &'static str {
+    match (&board.entity().source, observation.map(|observation| &observation.health)) {
+        (TargetSource::External(_), _) => "the next report of its controller confirms it",
+        (TargetSource::Nodes(_), Some(TargetHealth::NoChecks)) => "its agent has not confirmed it yet",
+        (TargetSource::Nodes(_), _) => "its agent asks every check again to confirm it",
     }
 }
 
@@ -202,6 +216,9 @@ fn why_clock(
             format!("{} until its deadline", left.brief())
         }
         DeadlineClock::Running { .. } | DeadlineClock::Stopped { .. } => "its deadline is paused".into(),
+        DeadlineClock::Silent { .. } if observation.and_then(refusal).is_some() => {
+            "its deadline is paused until it accepts orders".into()
+        }
         DeadlineClock::Silent { .. } => {
             let since = observation.map_or(now, |observation| observation.contact_since);
             format!("its deadline is paused: not in contact for {}", now.since(since).brief())

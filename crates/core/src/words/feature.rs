@@ -14,6 +14,8 @@ pub enum Feature {
     Actions,
     /// Facts of the machine, and rescans of them.
     Facts,
+    /// Soaks: it measures them itself, and confirms them by its checks.
+    Soak,
 }
 
 /// The features of an agent.
@@ -22,7 +24,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 4] = [Self::Versions, Self::Files, Self::Actions, Self::Facts];
+    pub const ALL: [Self; 5] = [Self::Versions, Self::Files, Self::Actions, Self::Facts, Self::Soak];
 
     /// Features of agents that report none: of the first builds, or before the first report.
     const FIRST: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
@@ -35,6 +37,7 @@ impl Feature {
             Self::Files => "files",
             Self::Actions => "actions",
             Self::Facts => "facts",
+            Self::Soak => "soak",
         }
     }
 

@@ -35,6 +35,7 @@ fn moves() -> impl Strategy<Value = Vec<(Move, u16, u16)>> {
 fn move_one(world: &mut World, what: &Move, target: u16) {
     let name: TargetName = format!("web-{target}").parse().unwrap();
     let state = || TargetState {
+        soak: Default::default(),
         failing_before: None,
         version: version(1),
         rollout: RolloutNumber::ZERO,

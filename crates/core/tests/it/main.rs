@@ -11,6 +11,7 @@ mod acts;
 mod fold;
 mod laws;
 mod library;
+mod outage_history;
 mod outages;
 mod play;
 mod plays;

@@ -6,12 +6,11 @@
 
 use bellwether_core::records::entity::{Entity, TargetSource};
 use bellwether_core::records::external::{ExternalTarget, StalenessLimits};
-use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::target::TargetState;
 use bellwether_core::rollout::environment::Watch;
 use bellwether_core::rollout::external::{TargetReport, absorb, is_news, observation};
-use bellwether_core::rollout::observation::PresenceState;
+use bellwether_core::rollout::observation::{HealthProof, PresenceState};
 use bellwether_core::rollout::operations;
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::label::Labels;
@@ -19,43 +18,18 @@ use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
 use proptest::prelude::*;
 
+use crate::outage_history::{Outage, OutageHistory, Truth, history};
 use crate::world::{World, evidence, newcomer};
 
 /// Seconds between two looks at the world.
-const STEP: u64 = 5;
+pub(crate) const STEP: u64 = 5;
 
 /// Silence after which a node is suspect, and after which it is unreachable, in seconds.
-const SUSPECT: u64 = 19;
+pub(crate) const SUSPECT: u64 = 19;
 const UNREACHABLE: u64 = 29;
 
 /// How long a node that lost its server may be shown as up: as a server's default limits have it.
 const GRACE: u64 = 20;
-
-/// Something that is away for a while.
-#[derive(Debug, Clone, Copy)]
-enum Outage {
-    /// Nobody decides, and nobody can report: all servers, the store, or the time between two leaders.
-    Servers,
-    /// A leader ends and another one begins at once.
-    NewLeader,
-    /// The network of one machine; it goes on working.
-    Network(usize),
-    /// One machine: it stops working and forgets nothing.
-    Machine(usize),
-    /// The controllers of all external targets, with what they do.
-    Controller,
-}
-
-/// What the new version does on every machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Truth {
-    /// It runs, once the machine has worked on it for long enough.
-    Good,
-    /// It runs, and its checks fail.
-    Sick,
-    /// It is never done.
-    Hangs,
-}
 
 /// One machine, as it really is.
 #[derive(Debug, Clone, Default)]
@@ -67,25 +41,15 @@ struct Machine {
     running: String,
     worked: u64,
     healthy_since: Option<Timestamp>,
+    /// Seconds for which it has been healthy on its assignment, by itself.
+    healthy: u64,
+    /// The soak of its assignment.
+    soak: Span,
     /// Seconds without contact.
     quiet: u64,
     /// What it last reported successfully.
-    reported: Option<(AssignmentNumber, String, bool)>,
+    reported: Option<(AssignmentNumber, String, bool, Span)>,
     external: ExternalTarget,
-}
-
-#[derive(Debug, Clone)]
-struct OutageHistory {
-    external: bool,
-    truth: Truth,
-    /// Whether the work goes on only while the control plane answers, as that of a controller's does.
-    needs_server: bool,
-    work: u64,
-    /// Seconds between two reports of a controller.
-    every: u64,
-    outages: Vec<(Outage, u64, u64)>,
-    policy: Policy,
-    machines: usize,
 }
 
 struct Play {
@@ -158,6 +122,7 @@ impl Play {
                 self.machines[index].reported = None;
             }
             self.work(index, !idle);
+            self.live(index, self.history.external || !off);
             if self.history.external {
                 self.controller_calls(index, heard);
             } else {
@@ -179,14 +144,28 @@ impl Play {
         if machine.worked >= needed && !(new && truth == Truth::Hangs) {
             machine.running = version;
             machine.pending = None;
-            machine.healthy_since = (!new || truth == Truth::Good).then_some(now);
+            let healthy = !new || matches!(truth, Truth::Good | Truth::Sickens);
+            machine.healthy_since = healthy.then_some(now);
+        }
+    }
+
+    /// Time passes for a machine, or for what a controller watches.
+    fn live(&mut self, index: usize, passes: bool) {
+        let (truth, sick_after) = (self.history.truth, self.history.sick_after);
+        let machine = &mut self.machines[index];
+        if !passes || machine.pending.is_some() || machine.healthy_since.is_none() {
+            return;
+        }
+        machine.healthy += STEP;
+        if truth == Truth::Sickens && machine.running == "v2" && machine.healthy > sick_after {
+            machine.healthy_since = None;
         }
     }
 
     fn accept(machine: &mut Machine, state: Option<&TargetState>) {
         let Some(state) = state.filter(|state| state.assignment > machine.assignment) else { return };
         machine.assignment = state.assignment;
-        machine.worked = 0;
+        (machine.worked, machine.healthy, machine.soak) = (0, 0, state.soak);
         let version = state.version.to_string();
         machine.pending = (version != machine.running).then_some(version);
     }
@@ -216,8 +195,14 @@ impl Play {
         machine.quiet = 0;
         Self::accept(machine, state.as_ref());
         let healthy = machine.healthy_since.is_some() || machine.pending.is_some();
-        let report = (machine.assignment, machine.running.clone(), healthy);
+        let confirms = machine.healthy_since.is_some() && Span::from_secs(machine.healthy) >= machine.soak;
+        let soaked = if confirms && machine.pending.is_none() { machine.soak } else { Span::ZERO };
+        let report = (machine.assignment, machine.running.clone(), healthy, soaked);
         let machine = machine.clone();
+        let proof = match self.history.measures {
+            true => HealthProof::Confirmed(soaked),
+            false => HealthProof::Contact,
+        };
         if self.world.observations[&name].contact != PresenceState::Up {
             self.world.change(&name, |seen| seen.contact = PresenceState::Up);
         }
@@ -232,6 +217,7 @@ impl Play {
                     None => TargetActivity::Nothing,
                 };
                 seen.healthy_since = machine.healthy_since;
+                seen.proof = proof;
                 seen.health = if healthy {
                     TargetHealth::Healthy
                 } else {
@@ -260,7 +246,8 @@ impl Play {
             let known = Some(&known).filter(|known| known.reported_at > Timestamp::EPOCH);
             let expect = expected.as_ref().map(|(version, number)| (version, *number));
             let new = absorb(known, &report, expect, limits, now);
-            if is_news(known, &new, limits.grain()) {
+            let soak_ends = self.world.board.soak_ends(&name, new.healthy_since);
+            if is_news(known, &new, limits.grain(), soak_ends) {
                 machine.external = new;
             }
             // The answer carries what is to run.
@@ -281,49 +268,6 @@ impl Play {
             self.world.see(&name, Some(seen));
         }
     }
-}
-
-fn outage(machines: usize) -> impl Strategy<Value = (Outage, u64, u64)> {
-    let what = prop_oneof![
-        3 => Just(Outage::Servers),
-        1 => Just(Outage::NewLeader),
-        2 => (0..machines).prop_map(Outage::Network),
-        2 => (0..machines).prop_map(Outage::Machine),
-        2 => Just(Outage::Controller),
-    ];
-    (what, 0..600_u64, prop_oneof![Just(5_u64), Just(15), 10..60_u64, 60..4_000_u64])
-}
-
-fn history(truth: impl Strategy<Value = Truth> + 'static) -> impl Strategy<Value = OutageHistory> {
-    let shape = (any::<bool>(), any::<bool>(), 1..5_usize, 1..30_u64, 0..25_u64, 1..18_u64);
-    (truth, shape, any::<bool>(), 1..4_u32).prop_flat_map(
-        |(truth, (external, needs_server, machines, work, soak, every), fail_fast, batch)| {
-            let gap = if external { StalenessLimits::default().longest_gap() } else { Span::ZERO };
-            // A node reports at once.
-            let slack = if external { 2 * every + 4 } else { 2 };
-            let draft = PolicyDraft {
-                batch: batch.to_string().parse().ok(),
-                soak: Some(Span::from_secs(soak * STEP)),
-                fail_fast: Some(fail_fast),
-                unreachable: "100%".parse().ok(),
-                // Enough for the work, the way of the reports and the soak, and not a step more; of external targets also
-                // for the longest time between reports that still counts as contact.
-                deadline: Some(Span::from_secs((work + soak + slack) * STEP).plus(gap)),
-                ..PolicyDraft::default()
-            };
-            let policy = Policy::new(draft).unwrap();
-            proptest::collection::vec(outage(machines), 0..6).prop_map(move |outages| OutageHistory {
-                external,
-                truth,
-                needs_server,
-                work: work * STEP,
-                every: every * STEP,
-                outages,
-                policy: policy.clone(),
-                machines,
-            })
-        },
-    )
 }
 
 /// Plays a history to its end, which must come.
@@ -355,7 +299,7 @@ proptest! {
 
     #[test]
     fn a_bad_version_is_never_promoted_whatever_is_away(
-        history in history(prop_oneof![Just(Truth::Sick), Just(Truth::Hangs)]),
+        history in history(prop_oneof![Just(Truth::Sick), Just(Truth::Sickens), Just(Truth::Hangs)]),
     ) {
         let play = play(history);
         prop_assert_eq!(play.world.progress.last_known_good.as_ref().map(|good| good.as_str()), Some("v1"));

@@ -14,6 +14,7 @@
 //! when web-1 swaps to v2                  runs v2, and its checks noticed nothing
 //! when web-1 is suspect | unreachable | never | up | held: text | released
 //! when web-1 refuses orders: text | accepts orders
+//! when web-1 measures soaks | confirms 60s | is counted by reports | reports        its agent does; and its last report once more
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when targets in flight comply           each of them runs its assigned version
 //! when the servers are away for 10m           and allow 20 s to reconnect
@@ -40,6 +41,7 @@
 //! A `when` with ` & ` has several things happen before one pass.
 
 mod environment;
+mod names;
 mod policy;
 
 use std::collections::BTreeMap;
@@ -49,7 +51,7 @@ use bellwether_core::records::progress::Progress;
 use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::target::{AssignmentOutcome, TargetState};
 use bellwether_core::rollout::environment::Watch;
-use bellwether_core::rollout::observation::{Observation, PresenceState};
+use bellwether_core::rollout::observation::{HealthProof, Observation, PresenceState};
 use bellwether_core::rollout::operations;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
@@ -57,6 +59,7 @@ use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 
+use self::names::{names_of, same_names};
 use self::policy::policy;
 use crate::world::{World, evidence, newcomer};
 
@@ -249,6 +252,17 @@ impl Stage {
             ["is", "up"] => world.change(name, |observation| observation.contact = PresenceState::Up),
             ["is", "held"] => world.change(name, |observation| observation.held = Some(text.into())),
             ["is", "released"] => world.change(name, |observation| observation.held = None),
+            ["measures", "soaks"] => {
+                world.change(name, |observation| observation.proof = HealthProof::Confirmed(Span::ZERO));
+            }
+            ["confirms", soak] => {
+                let soak = soak.parse::<Span>().map_err(|error| error.to_string())?;
+                world.change(name, |observation| observation.proof = HealthProof::Confirmed(soak));
+            }
+            ["is", "counted", "by", "reports"] => {
+                world.change(name, |observation| observation.proof = HealthProof::Reports);
+            }
+            ["reports"] => world.change(name, |observation| observation.reported_at = now),
             ["refuses", "orders"] => world.refuses(name, Some(text)),
             ["accepts", "orders"] => world.refuses(name, None),
             ["joins", "on", running] => self.join(name, running),
@@ -365,27 +379,6 @@ fn contains(wanted: &str, found: &str) -> Step {
     if found.contains(wanted) && !wanted.is_empty() { Ok(()) } else { Err(format!("it is {found:?}")) }
 }
 
-fn same_names(wanted: &str, found: Vec<String>) -> Step {
-    let wanted = wanted.trim();
-    let wanted: Vec<String> = match wanted {
-        "nobody" => Vec::new(),
-        names => names.split(", ").flat_map(names_of).map(|name| name.to_string()).collect(),
-    };
-    if wanted == found { Ok(()) } else { Err(format!("it is {}", found.join(", "))) }
-}
-
 fn version(text: &str) -> Version {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// `web-1`, `web-1,web-2` or `web-08..web-11`.
-fn names_of(text: &str) -> Vec<TargetName> {
-    let Some((first, last)) = text.split_once("..") else {
-        return text.split(',').map(|name| name.parse().unwrap_or_else(|error| panic!("{error}"))).collect();
-    };
-    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
-    let (from, to) = (&first[stem.len()..], &last[stem.len()..]);
-    let width = from.len();
-    let range = from.parse::<u64>().unwrap()..=to.parse::<u64>().unwrap();
-    range.map(|number| format!("{stem}{number:0width$}").parse().unwrap()).collect()
 }

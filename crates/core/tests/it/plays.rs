@@ -39,6 +39,7 @@ plays! {
     a_held_target_does_not_hold_up_a_rollback
     a_held_target_is_skipped_and_its_deadline_stands_still
     a_label_that_changes_moves_the_target_to_its_new_domain
+    a_late_acceptance_has_its_whole_deadline
     a_late_failure_is_reported_and_never_rolled_back
     a_monitor_is_called_again_after_every_batch
     a_monitor_is_called_before_a_version_is_good
@@ -67,6 +68,8 @@ plays! {
     a_second_version_never_exceeds_the_batch
     a_service_that_is_needed_holds_the_next_batch
     a_shuffle_is_the_same_for_the_same_seed
+    a_soak_counts_once_the_agent_confirms_it
+    a_soak_that_changes_in_flight_is_measured_again
     a_soak_that_nobody_watched_is_no_success
     a_stage_waits_for_a_persons_approval
     a_stop_by_label_holds_the_way_back_of_its_targets
@@ -80,6 +83,8 @@ plays! {
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
     a_target_that_left_and_came_back_answers_nothing_old
+    a_target_that_never_accepts_is_given_up_once
+    a_target_that_recovered_just_now_was_failing_before
     a_target_that_refuses_its_orders_condemns_nothing
     a_target_that_was_failing_before_and_recovers_counts
     a_target_that_was_failing_before_is_no_evidence
@@ -92,6 +97,7 @@ plays! {
     an_abort_ends_a_pause_too
     an_approval_is_for_one_rollout
     an_outage_of_the_servers_uses_up_no_deadline
+    an_unconfirmed_soak_condemns_nothing
     approval_holds_until_it_agrees
     approval_is_for_those_it_was_asked_about
     blue_and_green_by_hooks
@@ -128,6 +134,7 @@ plays! {
     on_failure_continue_is_never_good_with_too_many_failures
     on_failure_pause_waits_for_a_person
     one_domain_at_a_time
+    only_a_report_ends_a_soak_that_reports_prove
     only_quiet_ones_left_are_waited_for
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it

@@ -19,7 +19,7 @@ use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::environment::RolloutEnvironment;
 use bellwether_core::rollout::hook_answer::{HookAnswer, absorb};
 use bellwether_core::rollout::hook_question::HookQuestion;
-use bellwether_core::rollout::observation::{Observation, PresenceState};
+use bellwether_core::rollout::observation::{HealthProof, Observation, PresenceState};
 use bellwether_core::rollout::operations::OperationRefusal;
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
@@ -102,10 +102,17 @@ impl World {
     pub(crate) fn change(&mut self, name: &TargetName, change: impl FnOnce(&mut Observation)) {
         let mut observation =
             self.observations.get(name).cloned().unwrap_or_else(|| panic!("no target {name}"));
-        let contact = observation.contact;
+        let (contact, answering) = (observation.contact, observation.answering);
         change(&mut observation);
         if observation.contact != contact {
             observation.contact_since = self.now;
+        }
+        if observation.answering != answering {
+            observation.answered_at = self.now;
+        }
+        let measures = matches!(observation.proof, HealthProof::Confirmed(_));
+        if measures && (observation.answering != answering || observation.healthy_since.is_none()) {
+            observation.proof = HealthProof::Confirmed(Span::ZERO);
         }
         self.see(name, Some(observation));
     }
@@ -246,6 +253,8 @@ pub(crate) fn evidence(summary: &str) -> Arc<Evidence> {
 /// A target as it is when it first reports, healthy for an hour.
 pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation {
     Observation {
+        answered_at: Timestamp::EPOCH,
+        proof: HealthProof::Contact,
         running: version.cloned(),
         answering: AssignmentNumber::ZERO,
         activity: TargetActivity::Nothing,

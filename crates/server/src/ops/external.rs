@@ -165,9 +165,11 @@ fn take(
         let known = fleet.externals.get(&key).map(|kept| &*kept.value);
         match line {
             ReportLine::Seen(report) => {
-                let expected = fleet.boards.get(scope.entity).and_then(|board| board.expected(line.target()));
+                let board = fleet.boards.get(scope.entity);
+                let expected = board.and_then(|board| board.expected(line.target()));
                 let new = external::absorb(known, report, expected, limits, now);
-                if external::is_news(known, &new, limits.grain()) {
+                let soak_ends = board.and_then(|board| board.soak_ends(line.target(), new.healthy_since));
+                if external::is_news(known, &new, limits.grain(), soak_ends) {
                     changeset.writes.push(Write::put(Record::ExternalTarget(key.0, key.1, new)));
                 }
             }

@@ -186,6 +186,8 @@ impl Play {
                 TargetActivity::Nothing
             };
             let report = EntityReport {
+                answered_at: Default::default(),
+                soaked: None,
                 running: (!fails).then(|| version.clone()),
                 answering: number,
                 activity,

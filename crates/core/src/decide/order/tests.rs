@@ -38,6 +38,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
 
 fn assigned(entity: &str, target: &str, version: &str, number: u64) -> Record {
     let state = TargetState {
+        soak: Default::default(),
         failing_before: None,
         version: Version::parse(version).unwrap(),
         rollout: RolloutNumber::new(1),

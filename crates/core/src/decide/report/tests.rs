@@ -129,6 +129,8 @@ fn the_start_of_a_step_that_differs_by_travel_time_writes_nothing() {
         let step =
             RunningStep::new("static", "sleep 300", Timestamp::from_millis(since), Span::from_secs(300));
         let entity = EntityReport {
+            answered_at: Default::default(),
+            soaked: None,
             running: None,
             answering: AssignmentNumber::new(1),
             activity: TargetActivity::Applying { attempt: 1 },

@@ -13,7 +13,7 @@ use crate::records::report::TargetActivity;
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::rollout::board::member::{BoardMember, ClockCourse};
 use crate::rollout::board::tally::NEVER;
-use crate::rollout::observation::{Observation, refusal};
+use crate::rollout::observation::{Observation, is_unproved, refusal};
 use crate::words::plural::Plural;
 use crate::words::time::{Span, Timestamp};
 
@@ -51,14 +51,14 @@ pub(super) fn turn_clock(pass: &mut Pass<'_>, member: &BoardMember, state: &Targ
     };
     let unseen = matches!(state.clock, DeadlineClock::Running { .. } | DeadlineClock::Overdue { .. });
     // Not before the contact that it counts, lest it be started again and again.
-    let set_at = pass.now.max(observation.contact_since);
+    let set_at = pass.now.max(observation.contact_since).max(observation.answered_at);
     let clock = match ClockCourse::of(pass.board.frame(), observation, state) {
         ClockCourse::StandsStill => DeadlineClock::Stopped { spent },
         ClockCourse::Silent if unseen => {
             DeadlineClock::Silent { since: shown, spent: spent.minus(pass.now.since(proved)) }
         }
         ClockCourse::Silent => DeadlineClock::Silent { since: shown, spent },
-        // Contact was lost and regained between two looks: nobody knows for how long.
+        // It accepted its assignment only now, or contact was lost and regained between two looks: nobody knows for how long.
         ClockCourse::Runs if unseen => DeadlineClock::Running { from: shown, set_at },
         ClockCourse::Runs => DeadlineClock::Running { from: shown.minus(spent), set_at },
     };
@@ -95,25 +95,30 @@ pub(super) fn pass_deadline(pass: &mut Pass<'_>, member: &BoardMember, state: &T
             pass.put(&member.name, Some(TargetState { clock, ..state.clone() }), None);
         }
         DeadlineClock::Silent { .. } => {
-            give_up(pass, member, state, format!("out of contact for {deadline}"))
+            let refusal = member.observation.as_ref().and_then(refusal);
+            let cause = match refusal {
+                Some(refusal) => format!("the target {refusal}, for {deadline}"),
+                None => format!("out of contact for {deadline}"),
+            };
+            give_up(pass, member, state, cause);
         }
         DeadlineClock::Stopped { .. } | DeadlineClock::Overdue { .. } => {}
     }
 }
 
-/// A target past its deadline reported again, or could have: it has failed, unless it never accepted the assignment, or
-/// cannot go on with it because it cannot record it.
+/// A target past its deadline reported again, or could have: it has failed, unless it never accepted the assignment, or may
+/// have been healthy for its soak and could not prove it.
 pub(super) fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
     let Some(observation) = &member.observation else { return };
     let deadline = pass.board.entity().policy.deadline;
-    let refusal = refusal(observation);
-    let waits = matches!(observation.activity, TargetActivity::Waiting { .. });
-    if observation.answering == state.assignment && !(waits && refusal.is_some()) {
+    if observation.answering != state.assignment {
+        give_up(pass, member, state, format!("the assignment was not accepted within {deadline}"));
+    } else if is_unproved(observation, state, pass.now) {
+        let cause = format!("healthy for {}, which no report confirmed within {deadline}", state.soak);
+        give_up(pass, member, state, cause);
+    } else {
         let summary = overdue(observation, state, deadline);
         fail(pass, member, state, Arc::new(Evidence { summary, ..Evidence::default() }));
-    } else {
-        let reason = refusal.map(|reason| format!(": the target {reason}")).unwrap_or_default();
-        give_up(pass, member, state, format!("the assignment was not accepted within {deadline}{reason}"));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::rollout::{MAX_BATCHES, RolloutBatch, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::rollout::board::frame::BoardMode;
-use crate::rollout::board::member::BoardMember;
+use crate::rollout::board::member::{BoardMember, soak_for};
 use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::observation::is_failing;
@@ -248,12 +248,20 @@ fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: A
 }
 
 impl Pass<'_> {
-    /// The last known good version, if a target is failing on it now, or was when it was assigned a version that it has not
-    /// succeeded on since.
+    /// The last known good version, if a target is failing on it, or failed on it and was not healthy for the soak since; or if
+    /// it was when it was assigned a version that it has not succeeded on since.
     fn failing_before(&self, member: &BoardMember) -> Option<Version> {
         let good = self.board.progress().last_known_good.as_ref()?;
         let (state, observation) = (member.state.as_ref()?, member.observation.as_ref()?);
-        let fails = state.version == *good && is_failing(observation, state);
+        let failed = match state.outcome {
+            AssignmentOutcome::Failed { .. } | AssignmentOutcome::Succeeded { failed_later: Some(_), .. } => {
+                true
+            }
+            AssignmentOutcome::InFlight
+            | AssignmentOutcome::Succeeded { failed_later: None, .. }
+            | AssignmentOutcome::Unreachable { .. } => false,
+        };
+        let fails = state.version == *good && (failed || is_failing(observation, state));
         (fails || state.failing_before.as_ref() == Some(good)).then(|| good.clone())
     }
 
@@ -276,6 +284,7 @@ impl Pass<'_> {
         };
         let failing_before = self.failing_before(member);
         TargetState {
+            soak: soak_for(self.board.frame(), purpose),
             failing_before,
             version,
             rollout: self.board.progress().last,

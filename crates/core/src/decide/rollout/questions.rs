@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::pass::Pass;
 use crate::records::rollout::{Direction, VersionJudgement};
-use crate::rollout::board::member::stands_still;
+use crate::rollout::board::member::{soaked, stands_still};
 use crate::rollout::board::phase::{PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
@@ -26,9 +26,8 @@ pub(super) fn ask(pass: &mut Pass<'_>) {
             if let (Some(observation), Some(state)) = (&member.observation, &member.state)
                 && is_well(observation, &state.version)
                 && stands_still(frame, observation, state)
-                && let Some(since) = observation.healthy_since
+                && let Some(soaked) = soaked(observation, state)
             {
-                let soaked = since.max(state.assigned_at).plus(frame.soak);
                 if soaked <= now {
                     targets.push((member.name.clone(), state.assignment));
                 } else {

@@ -27,6 +27,7 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         | UpcomingChange::Success(_)
         | UpcomingChange::Adoption(_)
         | UpcomingChange::GivenUp
+        | UpcomingChange::Recovered(_)
         | UpcomingChange::RunOut(_) => true,
         UpcomingChange::Removal
         | UpcomingChange::ClockTurn
@@ -35,7 +36,7 @@ fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) -> bool {
         | UpcomingChange::Carry
         | UpcomingChange::FailedLater(_)
         | UpcomingChange::Relapse(_)
-        | UpcomingChange::Recovered => false,
+        | UpcomingChange::SoakChange(_) => false,
     };
     let watch = pass.environment.watch;
     if by_time && member.observation.as_ref().is_some_and(|seen| !watch.covers(seen, pass.now)) {
@@ -62,7 +63,10 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             let (rollout, purpose) = (pass.board.progress().last, AssignmentPurpose::Update);
             pass.put(&member.name, Some(TargetState { rollout, purpose, ..state.clone() }), None);
         }
-        (UpcomingChange::Recovered, Some(state)) => recover(pass, &member.name, state),
+        (UpcomingChange::Recovered(at), Some(state)) if at <= now => recover(pass, &member.name, state),
+        (UpcomingChange::SoakChange(soak), Some(state)) => {
+            pass.put(&member.name, Some(TargetState { soak, ..state.clone() }), None);
+        }
         (UpcomingChange::FailedLater(evidence), Some(state)) => {
             fail_later(pass, &member.name, state, &evidence);
         }
@@ -72,6 +76,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             UpcomingChange::Nothing
             | UpcomingChange::Success(_)
             | UpcomingChange::Adoption(_)
+            | UpcomingChange::Recovered(_)
             | UpcomingChange::RunOut(_),
             Some(state),
         ) => deadline::pass_deadline(pass, member, state),
@@ -86,7 +91,8 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
             | UpcomingChange::Carry
             | UpcomingChange::FailedLater(_)
             | UpcomingChange::Relapse(_)
-            | UpcomingChange::Recovered,
+            | UpcomingChange::SoakChange(_)
+            | UpcomingChange::Recovered(_),
             None,
         ) => {}
     }

@@ -66,6 +66,8 @@ fn registrations(node: &str, instances: &[Instance<'_>]) -> Record {
 fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
     let entity = |(name, waits_for): &(&str, &[&str])| {
         let report = EntityReport {
+            answered_at: Default::default(),
+            soaked: None,
             running: None,
             answering: AssignmentNumber::ZERO,
             activity: TargetActivity::Nothing,

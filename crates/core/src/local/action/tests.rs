@@ -17,7 +17,7 @@ fn assign(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMet
 
 fn assign_to(memory: &mut EntityMemory, ledger: &LedgerId, version: u64, number: u64, method: ApplyMethod) {
     let (version, number) = (run(version), AssignmentNumber::new(number));
-    memory.assign(Assignment { version, number, method, ledger: Some(ledger.clone()) });
+    memory.assign(Assignment { soak: None, version, number, method, ledger: Some(ledger.clone()) });
 }
 
 fn ledger(number: usize) -> LedgerId {
@@ -138,7 +138,7 @@ fn a_run_that_another_ledger_may_have_begun_is_lost_and_the_next_one_runs() {
 fn no_run_begins_before_the_ledger_is_recorded() {
     let mut memory = EntityMemory::default();
     let (version, number) = (run(5), AssignmentNumber::new(1));
-    memory.assign(Assignment { version, number, method: ApplyMethod::Run, ledger: None });
+    memory.assign(Assignment { soak: None, version, number, method: ApplyMethod::Run, ledger: None });
     assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::LedgerNotRecorded));
     assign(&mut memory, 5, 1, ApplyMethod::Run);
     assert_eq!(next(&memory, &ours(), false), ActionStep::Run(run(5)));
@@ -165,7 +165,7 @@ proptest! {
                 2 => {
                     last_run += version - 1;
                     let number = AssignmentNumber::new(index as u64 + 1);
-                    let assignment = Assignment { version: run(last_run + 1), number, method: ApplyMethod::Run, ledger: None };
+                    let assignment = Assignment { soak: None, version: run(last_run + 1), number, method: ApplyMethod::Run, ledger: None };
                     let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), ..OrderContent::default() };
                     written = content.bound(Some(&written), reported.as_ref());
                     orders.push(written.clone());

@@ -128,7 +128,7 @@ impl BoardFrame {
                 }
                 AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
                 AssignmentOutcome::Failed { .. } => failed(state),
-                AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
+                AssignmentOutcome::Unreachable { at } if is_heard_since(observation, state, *at) => {
                     tellable(observation, TargetPhase::Returning)
                 }
                 AssignmentOutcome::Unreachable { .. } => TargetPhase::Lost,
@@ -179,7 +179,7 @@ impl BoardFrame {
         }
         let returned = state.rollout == self.rollout && state.purpose == AssignmentPurpose::Rollback;
         match &state.outcome {
-            AssignmentOutcome::Unreachable { at } if is_heard_since(observation, *at) => {
+            AssignmentOutcome::Unreachable { at } if is_heard_since(observation, state, *at) => {
                 tellable(observation, if returned { TargetPhase::Returning } else { TargetPhase::Newcomer })
             }
             AssignmentOutcome::InFlight if returned => flight(observation),
@@ -198,7 +198,7 @@ impl BoardFrame {
             return self.lane_left(observation, state);
         };
         let silent = match state.outcome {
-            AssignmentOutcome::Unreachable { at } => is_heard_since(observation, at),
+            AssignmentOutcome::Unreachable { at } => is_heard_since(observation, state, at),
             AssignmentOutcome::InFlight
             | AssignmentOutcome::Succeeded { .. }
             | AssignmentOutcome::Failed { .. } => false,
@@ -246,11 +246,13 @@ const fn flight(observation: &Observation) -> TargetPhase {
     if observation.held.is_some() { TargetPhase::HeldFlight } else { TargetPhase::InFlight }
 }
 
-/// Whether a target that was given up at `at` is in contact again: it connected or reported since, and accepts its orders.
-fn is_heard_since(observation: &Observation, at: Timestamp) -> bool {
+/// Whether a target that was given up at `at` is in contact again: it connected since, or reported that it accepted its
+/// assignment, and accepts its orders. One that goes on reporting without accepting it is given up once.
+fn is_heard_since(observation: &Observation, state: &TargetState, at: Timestamp) -> bool {
+    let answers = observation.reported_at > at && observation.answering == state.assignment;
     observation.contact == PresenceState::Up
         && observation.refuses.is_none()
-        && (observation.contact_since >= at || observation.reported_at > at)
+        && (observation.contact_since >= at || answers)
 }
 
 /// `free` for a target that can be assigned a version now, else the phase that says why it cannot.

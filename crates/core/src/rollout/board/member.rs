@@ -12,9 +12,14 @@ use crate::records::evidence::Evidence;
 use crate::records::hook_answers::MonitorReport;
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
-use crate::rollout::observation::{Observation, PresenceState, drifted, is_broken, is_functional, is_well};
+use crate::rollout::observation::{
+    HealthProof, Observation, PresenceState, drifted, is_broken, is_functional, is_well,
+};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
+
+/// Within this time of its start an answer restarts no deadline: it would change nothing but the record.
+const AT_ONCE: Span = Span::from_secs(1);
 
 /// One target on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +62,10 @@ pub(crate) enum UpcomingChange {
     FailedLater(Arc<Evidence>),
     /// It is in flight again: it had succeeded, has not any more, and the version is not judged yet.
     Relapse(Arc<Evidence>),
-    /// It failed after it had succeeded, and is healthy again.
-    Recovered,
+    /// It failed after it had succeeded, and will have been healthy again for the soak at this time.
+    Recovered(Timestamp),
+    /// Its agent is to measure another soak: the policy changed.
+    SoakChange(Span),
 }
 
 impl UpcomingChange {
@@ -66,7 +73,7 @@ impl UpcomingChange {
     const fn due(&self) -> Timestamp {
         match self {
             Self::Nothing => NEVER,
-            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) => *at,
+            Self::Success(at) | Self::Adoption(at) | Self::RunOut(at) | Self::Recovered(at) => *at,
             Self::Removal
             | Self::ClockTurn
             | Self::Failure(_)
@@ -75,7 +82,7 @@ impl UpcomingChange {
             | Self::Carry
             | Self::FailedLater(_)
             | Self::Relapse(_)
-            | Self::Recovered => Timestamp::EPOCH,
+            | Self::SoakChange(_) => Timestamp::EPOCH,
         }
     }
 }
@@ -140,12 +147,14 @@ fn coming(
     };
     match (phase, state) {
         (TargetPhase::CarriedOver, _) => UpcomingChange::Carry,
-        (TargetPhase::Adopting, _) => match observation.healthy_since {
-            Some(since) => UpcomingChange::Adoption(since.plus(frame.soak)),
-            None => UpcomingChange::Nothing,
-        },
+        (TargetPhase::Adopting, _) => {
+            adoption(frame, observation).map_or(UpcomingChange::Nothing, UpcomingChange::Adoption)
+        }
         (TargetPhase::Newcomer, _) if frame.base.as_ref().is_some_and(|base| is_well(observation, base)) => {
             UpcomingChange::AlreadyGood
+        }
+        (_, Some(state)) if state.awaits_soak() && state.soak != soak_for(frame, state.purpose) => {
+            UpcomingChange::SoakChange(soak_for(frame, state.purpose))
         }
         (_, Some(state)) => match &state.outcome {
             AssignmentOutcome::InFlight => in_flight(frame, observation, state),
@@ -153,11 +162,6 @@ fn coming(
                 if matches!(phase, TargetPhase::Failed | TargetPhase::FailedAsBefore | TargetPhase::Rest) =>
             {
                 success(frame, observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::Success)
-            }
-            AssignmentOutcome::Succeeded { failed_later: Some(_), .. }
-                if observation.answering == state.assignment && is_well(observation, &state.version) =>
-            {
-                UpcomingChange::Recovered
             }
             AssignmentOutcome::Succeeded { .. } => afterwards(frame, phase, observation, state),
             AssignmentOutcome::Failed { .. } | AssignmentOutcome::Unreachable { .. } => {
@@ -203,9 +207,28 @@ fn success(frame: &BoardFrame, observation: &Observation, state: &TargetState) -
     let needs_word = frame.monitored && state.purpose == AssignmentPurpose::Update;
     let agreed =
         !needs_word || word_on(frame, observation, state).is_some_and(|MonitorReport { well, .. }| *well);
-    let well = observation.answering == state.assignment && is_well(observation, &state.version) && agreed;
+    soaked(observation, state).filter(|_| agreed)
+}
+
+/// When a target that answers its assignment will have been healthy for the soak, or was seen to have been; `None` while it is
+/// not healthy, or its next report decides.
+pub(crate) fn soaked(observation: &Observation, state: &TargetState) -> Option<Timestamp> {
+    let well = observation.answering == state.assignment && is_well(observation, &state.version);
     let since = observation.healthy_since.filter(|_| well)?;
-    Some(since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
+    let soaked = since.max(state.assigned_at).plus(state.soak);
+    match observation.proof {
+        HealthProof::Contact => Some(soaked),
+        HealthProof::Confirmed(healthy) => (healthy >= state.soak).then_some(Timestamp::EPOCH),
+        HealthProof::Reports => (observation.reported_at >= soaked).then_some(Timestamp::EPOCH),
+    }
+}
+
+/// When a target that runs the rolling version without an assignment will have been healthy for the soak. Its agent measures
+/// no soak of a version that it was not assigned: contact counts.
+fn adoption(frame: &BoardFrame, observation: &Observation) -> Option<Timestamp> {
+    let soaked = observation.healthy_since?.plus(frame.soak);
+    let unproved = observation.proof == HealthProof::Reports && observation.reported_at < soaked;
+    (!unproved).then_some(soaked)
 }
 
 /// When a target past its deadline is judged: once its contact has lasted, or, where only reports prove contact, now if it
@@ -227,7 +250,7 @@ pub(crate) enum ClockCourse {
     Runs,
     /// It stands still: the target waits, or is held.
     StandsStill,
-    /// The target is out of contact.
+    /// The target is out of contact, or in contact and does not accept its orders.
     Silent,
 }
 
@@ -235,7 +258,7 @@ impl ClockCourse {
     pub(crate) fn of(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> Self {
         if stands_still(frame, observation, state) {
             Self::StandsStill
-        } else if observation.contact == PresenceState::Up {
+        } else if observation.contact == PresenceState::Up && observation.refuses.is_none() {
             Self::Runs
         } else {
             Self::Silent
@@ -249,7 +272,7 @@ fn turns(course: ClockCourse, observation: &Observation, state: &TargetState) ->
         (
             DeadlineClock::Running { set_at: since, .. } | DeadlineClock::Overdue { at: since, .. },
             ClockCourse::Runs,
-        ) => observation.contact_since > since,
+        ) => observation.contact_since > since || accepted_after(since, observation, state),
         (DeadlineClock::Stopped { .. }, ClockCourse::StandsStill)
         | (DeadlineClock::Silent { .. }, ClockCourse::Silent) => false,
         (
@@ -260,6 +283,11 @@ fn turns(course: ClockCourse, observation: &Observation, state: &TargetState) ->
             _,
         ) => true,
     }
+}
+
+/// Whether the target first answered its assignment clearly after the clock was started: its deadline counts from then on.
+fn accepted_after(started: Timestamp, observation: &Observation, state: &TargetState) -> bool {
+    observation.answering == state.assignment && observation.answered_at > started.plus(AT_ONCE)
 }
 
 /// Whether the target's deadline clock stands still: an operator holds it, it waits for something else, or
@@ -309,11 +337,14 @@ fn afterwards(
     let counts =
         frame.stage == BoardMode::Judging && matches!(phase, TargetPhase::Succeeded | TargetPhase::Adopted);
     let evidence = trouble(frame.retries, observation, state).or_else(|| drift(observation, state));
+    let recovery =
+        || success(frame, observation, state).map_or(UpcomingChange::Nothing, UpcomingChange::Recovered);
     match (evidence, failed_later) {
         (Some(evidence), _) if counts && frame.fail_fast => UpcomingChange::Failure(evidence),
         (Some(evidence), _) if counts => UpcomingChange::Relapse(evidence),
         (Some(evidence), None) => UpcomingChange::FailedLater(evidence),
-        (Some(_), Some(_)) | (None, _) => UpcomingChange::Nothing,
+        (None, Some(_)) => recovery(),
+        (Some(_), Some(_)) | (None, None) => UpcomingChange::Nothing,
     }
 }
 
@@ -324,7 +355,7 @@ fn drift(observation: &Observation, state: &TargetState) -> Option<Arc<Evidence>
 }
 
 /// A rollback, or a move to last known good, needs no soak: that version is proven.
-const fn soak_for(frame: &BoardFrame, purpose: AssignmentPurpose) -> Span {
+pub(crate) const fn soak_for(frame: &BoardFrame, purpose: AssignmentPurpose) -> Span {
     match purpose {
         AssignmentPurpose::Update | AssignmentPurpose::Adopted => frame.soak,
         AssignmentPurpose::Rollback | AssignmentPurpose::KnownGood => Span::ZERO,

@@ -94,13 +94,13 @@ fn an_error_is_kept_as_one_short_line() {
 fn a_report_that_says_nothing_new_is_kept_only_now_and_then() {
     let grain = Span::from_secs(60);
     let first = take(None, &says(Some("v1"), None), None, at(0));
-    assert!(is_news(None, &first, grain));
+    assert!(is_news(None, &first, grain, None));
     for (seconds, news) in [(1, false), (59, false), (60, true)] {
         let same = take(Some(&first), &says(Some("v1"), None), None, at(seconds));
-        assert_eq!(is_news(Some(&first), &same, grain), news, "after {seconds} s");
+        assert_eq!(is_news(Some(&first), &same, grain, None), news, "after {seconds} s");
     }
     let other = take(Some(&first), &says(Some("v1"), Some("down")), None, at(1));
-    assert!(is_news(Some(&first), &other, grain));
+    assert!(is_news(Some(&first), &other, grain, None));
 }
 
 #[test]

@@ -5,7 +5,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::records::evidence::Evidence;
 use crate::records::report::TargetHealth;
 use crate::records::rollout::{Direction, Rollout};
 use crate::records::target::{AssignmentOutcome, TargetState};
@@ -174,22 +173,8 @@ pub(super) fn failures(entity: &EntityName, last: Option<&Rollout>, now: Timesta
     let Some(rollout) = rolled_back.filter(|rollout| !rollout.failures.is_empty()) else { return Vec::new() };
     let named = rollout.failures.iter().take(FAILURES).map(|failure| {
         let (version, since) = (&rollout.version, now.since(failure.at).brief());
-        format!("{}: failed on {version} {since} ago: {}", failure.target, evidence_line(&failure.evidence))
+        format!("{}: failed on {version} {since} ago: {}", failure.target, failure.evidence.line())
     });
     let more = format!("every failure with its output: bellwether rollout get {entity} -o json");
     named.chain(core::iter::once(more)).collect()
-}
-
-/// The summary, with the failing checks and the last line of output that it does not contain.
-fn evidence_line(evidence: &Evidence) -> String {
-    let mut line = evidence.summary.clone();
-    let checks: Vec<&str> = evidence.failing_checks.iter().map(|check| &**check).collect();
-    if checks.iter().any(|check| !line.contains(check)) {
-        line.push_str(&format!("; failing checks: {}", checks.join(", ")));
-    }
-    let last = evidence.tail.lines().map(str::trim).rfind(|text| !text.is_empty());
-    if let Some(last) = last.filter(|last| !evidence.summary.contains(last)) {
-        line.push_str(&format!("; last output: {last}"));
-    }
-    line
 }

@@ -10,7 +10,7 @@ use crate::records::progress::Progress;
 use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::rollout::board::Board;
-use crate::rollout::observation::{Observation, PresenceState};
+use crate::rollout::observation::{HealthProof, Observation, PresenceState};
 use crate::words::counter::{AssignmentNumber, RequestNumber, RolloutNumber};
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, TargetName};
@@ -47,6 +47,8 @@ impl SimulatedFleet {
             activity: TargetActivity::Nothing,
             health: TargetHealth::Healthy,
             healthy_since: Some(Timestamp::EPOCH),
+            proof: HealthProof::Contact,
+            answered_at: Timestamp::EPOCH,
             reported_at: self.at,
             contact: PresenceState::Up,
             contact_since: Timestamp::EPOCH,
@@ -58,6 +60,7 @@ impl SimulatedFleet {
             word: None,
         };
         let state = TargetState {
+            soak: policy.soak,
             failing_before: None,
             version: self.good.clone(),
             rollout: RolloutNumber::new(1),

@@ -249,6 +249,7 @@ impl Fleet {
             version: state.version.clone(),
             number: state.assignment,
             method: ApplyMethod::of(&entity.kind, state),
+            soak: self.features(&node).has(Feature::Soak).then_some(state.soak),
             ledger: None,
         });
         self.tell(&node, entity, told);

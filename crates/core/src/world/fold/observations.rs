@@ -16,12 +16,13 @@ use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::versioned::Versioned;
 use crate::rollout::board::Board;
 use crate::rollout::external;
-use crate::rollout::observation::Observation;
+use crate::rollout::observation::{HealthProof, Observation};
 use crate::words::counter::{AssignmentNumber, Revision};
+use crate::words::feature::Feature;
 use crate::words::label::Labels;
 use crate::words::map::Map;
 use crate::words::name::{EntityName, NodeName, TargetName};
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 
 impl Fleet {
     /// The last report about an external target changed.
@@ -183,6 +184,11 @@ impl Fleet {
             activity: said.map_or(TargetActivity::Nothing, |said| said.activity.clone()),
             health: said.map_or(TargetHealth::NoChecks, |said| said.health.clone()),
             healthy_since: said.and_then(|said| said.healthy_since),
+            proof: match report.is_some_and(|report| report.features.has(Feature::Soak)) {
+                true => HealthProof::Confirmed(said.and_then(|said| said.soaked).unwrap_or(Span::ZERO)),
+                false => HealthProof::Contact,
+            },
+            answered_at: said.map_or(Timestamp::EPOCH, |said| said.answered_at),
             reported_at: report.map_or(Timestamp::EPOCH, |report| report.received_at),
             contact,
             contact_since,

@@ -13,7 +13,8 @@ use bellwether_core::words::name::TargetName;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 
-use super::{Step, names_of, same_names};
+use super::Step;
+use super::names::{names_of, same_names};
 use crate::world::World;
 
 /// Gives targets labels; says whether the line does.
