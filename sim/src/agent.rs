@@ -85,6 +85,7 @@ impl Agent {
             board,
             orders,
             wellness: BTreeMap::new(),
+            soaks: BTreeMap::new(),
             chance: RandomStream::for_one(seed, &self.name, self.lives),
         };
         tasks.spawn("work", work.run());

@@ -10,6 +10,7 @@ use bellwether_api::paths::{self, fill};
 use bellwether_api::v1;
 use bellwether_core::local::{accept, delay};
 use bellwether_core::records::order::Order;
+use bellwether_core::words::feature::Feature;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::http::to_peer;
@@ -29,6 +30,9 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A long poll to an unreachable server is given up after this, as its pings are not answered.
 const PINGED: Duration = Duration::from_secs(15);
+
+/// What a simulated agent does: it has no facts.
+const FEATURES: [Feature; 4] = [Feature::Versions, Feature::Files, Feature::Actions, Feature::Soak];
 
 /// The server in use. Shared by the tasks of one life.
 #[derive(Debug, Clone)]
@@ -175,6 +179,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
             activity: (&account.activity).into(),
             health: (&account.health).into(),
             healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
+            soaked_ms: account.soaked.map(Span::as_millis),
             ..v1::report::EntityReport::default()
         };
         (name.to_string(), shape)
@@ -186,7 +191,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         ledger: Some(node.ledger().to_string()),
         entities: entities.collect(),
         statuses: BTreeMap::new(),
-        features: None,
+        features: Some(FEATURES.iter().map(ToString::to_string).collect()),
         deleted: BTreeMap::new(),
         received_at_ms: 0,
     }

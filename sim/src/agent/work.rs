@@ -8,11 +8,12 @@ use bellwether_core::local::action;
 use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, RunOutcome, StepOutcome};
 use bellwether_core::local::plan::{self, ApplyStep, LocalObservation};
+use bellwether_core::local::soak::SoakMeter;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::ApplyMethod;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::random::RandomStream;
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
@@ -26,6 +27,8 @@ pub(super) struct OrderWorker {
     pub(super) board: watch::Sender<AgentReport>,
     pub(super) orders: watch::Sender<u64>,
     pub(super) wellness: BTreeMap<EntityName, HealthTracker>,
+    /// What is known of the soak of each entity, and when that was.
+    pub(super) soaks: BTreeMap<EntityName, (SoakMeter, Timestamp)>,
     pub(super) chance: RandomStream,
 }
 
@@ -47,6 +50,8 @@ impl OrderWorker {
             if worked {
                 continue;
             }
+            let soaks = self.soaks.values().filter_map(|(meter, looked)| Some(looked.plus(meter.missing()?)));
+            let until = soaks.chain(until).min();
             let alarm =
                 until.map(|until| until.since(self.clock.now()).to_duration() + Duration::from_millis(1));
             tokio::select! {
@@ -174,12 +179,30 @@ impl OrderWorker {
         }
     }
 
+    /// Counts the healthy time since the last look. There are no checks to ask again at its end.
+    fn soak(&mut self, name: &EntityName, memory: &EntityMemory) -> Option<Span> {
+        let now = self.clock.now();
+        let (meter, looked) = self.soaks.entry(name.clone()).or_insert((SoakMeter::default(), now));
+        let wanted = memory.wanted.as_ref();
+        let (before, _) = meter.observed();
+        meter.follow(wanted.filter(|wanted| memory.settled() == Some(&wanted.version)));
+        if meter.observed().0 == before && meter.missing().is_some() {
+            meter.add(now.since(*looked));
+        }
+        *looked = now;
+        if meter.asks() {
+            meter.confirm();
+        }
+        meter.confirmed()
+    }
+
     /// Reports the state of an entity.
     fn say(&mut self, name: &EntityName, busy: &AgentActivity) {
         let memory = self.memory(name);
         let wellness = self.wellness.entry(name.clone()).or_default();
         wellness.observe(memory.settled(), &CheckSummary::NoChecks, self.clock.now());
         let account = EntityAccount::of(&memory, busy, &CheckSummary::NoChecks, wellness.since());
+        let account = account.having_soaked(self.soak(name, &memory));
         self.board.send_if_modified(|board| {
             let same = board.entities.get(name) == Some(&account);
             if !same {
