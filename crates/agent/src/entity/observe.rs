@@ -155,7 +155,11 @@ impl EntityTask {
         let lasted = self.health.lasted(now);
         let settled = self.entry.memory.settled().cloned();
         self.health.observe(settled.as_ref(), &self.check_summary, now);
-        self.observe_soak(settled.as_ref());
+        let assigned = self.entry.memory.wanted.as_ref();
+        let is_healthy =
+            |version: &Version| settled.as_ref() == Some(version) && self.health.since().is_some();
+        let healthy_on = assigned.filter(|assigned| is_healthy(&assigned.version));
+        self.soak.observe(healthy_on, self.checks.as_ref(), &self.context.clock, &self.context.tasks);
         self.store_checks(settled.as_ref());
         let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
         if settled.is_none() || settled.as_ref() != wanted {

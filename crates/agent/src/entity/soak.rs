@@ -2,14 +2,14 @@
 //! stood still observed nothing.
 
 use bellwether_core::local::soak::SoakMeter;
+use bellwether_core::records::order::Assignment;
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::time::Span;
-use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-use super::task::EntityTask;
+use crate::check::EntityChecks;
 
 /// Longest time between two looks. Twice as much counts at most: what is longer was not observed.
 const LOOK: Span = Span::from_secs(1);
@@ -56,6 +56,31 @@ impl Soak {
         match (&mut self.watch, self.meter.missing()) {
             (Some(watch), Some(missing)) => watch.reaches(missing.min(STORED)).await,
             (_, _) => std::future::pending().await,
+        }
+    }
+
+    /// Counts the healthy time since the last call, and asks every check again at the end of the soak. `healthy_on` is the
+    /// assignment in force if its version is healthy here.
+    pub(super) fn observe(
+        &mut self,
+        healthy_on: Option<&Assignment>,
+        checks: Option<&EntityChecks>,
+        clock: &Clock,
+        tasks: &Tasks,
+    ) {
+        let (before, _) = self.meter.observed();
+        self.meter.follow(healthy_on);
+        if self.meter.observed().0 != before {
+            self.watch = None;
+        }
+        self.count(clock, tasks);
+        if self.meter.asks() {
+            self.watch = None;
+            self.request = checks.map_or(0, EntityChecks::ask_again);
+        }
+        let passed = || checks.is_none_or(|checks| checks.have_passed_since(self.request));
+        if self.meter.is_asking() && passed() {
+            self.meter.confirm();
         }
     }
 
@@ -120,30 +145,6 @@ impl ObservedTime {
         let until = self.taken.plus(more);
         if self.observed.wait_for(|observed| *observed >= until).await.is_err() {
             std::future::pending::<()>().await;
-        }
-    }
-}
-
-impl EntityTask {
-    /// Counts the healthy time since the last call, and asks every check again at the end of the soak.
-    pub(super) fn observe_soak(&mut self, settled: Option<&Version>) {
-        let wanted = self.entry.memory.wanted.as_ref();
-        let is_healthy = |version: &Version| settled == Some(version) && self.health.since().is_some();
-        let healthy_on = wanted.filter(|wanted| is_healthy(&wanted.version));
-        let before = self.soak.meter.observed();
-        self.soak.meter.follow(healthy_on);
-        if self.soak.meter.observed().0 != before.0 {
-            self.soak.watch = None;
-        }
-        self.soak.count(&self.context.clock, &self.context.tasks);
-        if self.soak.meter.asks() {
-            self.soak.watch = None;
-            self.soak.request = self.checks.as_ref().map_or(0, |checks| checks.ask_again());
-        }
-        let request = self.soak.request;
-        let passed = || self.checks.as_ref().is_none_or(|checks| checks.have_passed_since(request));
-        if self.soak.meter.is_asking() && passed() {
-            self.soak.meter.confirm();
         }
     }
 }

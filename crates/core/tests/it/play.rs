@@ -252,17 +252,6 @@ impl Stage {
             ["is", "up"] => world.change(name, |observation| observation.contact = PresenceState::Up),
             ["is", "held"] => world.change(name, |observation| observation.held = Some(text.into())),
             ["is", "released"] => world.change(name, |observation| observation.held = None),
-            ["measures", "soaks"] => {
-                world.change(name, |observation| observation.proof = HealthProof::Confirmed(Span::ZERO));
-            }
-            ["confirms", soak] => {
-                let soak = soak.parse::<Span>().map_err(|error| error.to_string())?;
-                world.change(name, |observation| observation.proof = HealthProof::Confirmed(soak));
-            }
-            ["is", "counted", "by", "reports"] => {
-                world.change(name, |observation| observation.proof = HealthProof::Reports);
-            }
-            ["reports"] => world.change(name, |observation| observation.reported_at = now),
             ["refuses", "orders"] => world.refuses(name, Some(text)),
             ["accepts", "orders"] => world.refuses(name, None),
             ["joins", "on", running] => self.join(name, running),
@@ -282,7 +271,7 @@ impl Stage {
                 world.see(name, None);
             }
             ["comes", "back"] => world.see(name, self.left.remove(name)),
-            _ => return Err(format!("a target cannot do that, at {now:?}")),
+            _ => return soak_does(world, name, what).ok_or(format!("a target cannot do that, at {now:?}")),
         }
         Ok(())
     }
@@ -364,6 +353,25 @@ impl Stage {
         let states = self.world.states.iter().filter(|(name, _)| self.world.observations.contains_key(*name));
         states.filter(|(_, state)| is(state)).map(|(name, _)| name.to_string()).collect()
     }
+}
+
+/// What proves that a target is healthy changes; none if it is something else that it does.
+fn soak_does(world: &mut World, name: &TargetName, what: &str) -> Option<()> {
+    let (now, soak) = (world.now, what.strip_prefix("confirms ").and_then(|soak| soak.parse().ok()));
+    match (what, soak) {
+        ("measures soaks", _) => {
+            world.change(name, |observation| observation.proof = HealthProof::Confirmed(Span::ZERO));
+        }
+        ("is counted by reports", _) => {
+            world.change(name, |observation| observation.proof = HealthProof::Reports)
+        }
+        ("reports", _) => world.change(name, |observation| observation.reported_at = now),
+        (_, Some(soak)) => {
+            world.change(name, |observation| observation.proof = HealthProof::Confirmed(soak));
+        }
+        (_, None) => return None,
+    }
+    Some(())
 }
 
 fn is_operation(line: &str) -> bool {
