@@ -16,15 +16,18 @@ use crate::show::try_print;
 /// Most events that one request returns.
 const MOST: u32 = 1_000;
 
+/// Most events that are printed if nobody says otherwise.
+const USUAL: u32 = 50;
+
 /// Longest wait of one long poll.
 const WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
-    let (found, mut last) = match &args.about {
-        Some(about) => past(context, args, about).await?,
-        None => {
-            let page =
-                context.client.events(&context.namespace, args.after, args.limit, Duration::ZERO).await?;
+    let limit = args.limit.unwrap_or(if args.since.is_some() { MOST } else { USUAL });
+    let (found, mut last) = match (&args.about, args.since) {
+        (Some(_), _) | (_, Some(_)) => past(context, args, limit).await?,
+        (None, None) => {
+            let page = context.client.events(&context.namespace, args.after, limit, Duration::ZERO).await?;
             let last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
             (page.items, last)
         }
@@ -43,23 +46,32 @@ pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
     }
 }
 
-/// The events about an object that are to be shown, oldest first, and the number of the last event that was read: the first ones
-/// after `--after`, or else the newest.
-async fn past(context: &Context, args: &Events, about: &str) -> Result<(Vec<Event>, u64), Failure> {
-    if let Some((kind, _)) = about.split_once('/')
+/// The events about an object, or of the last time, that are to be shown, oldest first, and the number of the last event that was
+/// read: the first ones after `--after`, or else the newest.
+async fn past(context: &Context, args: &Events, limit: u32) -> Result<(Vec<Event>, u64), Failure> {
+    let about = args.about.as_deref();
+    if let Some(about) = about
+        && let Some((kind, _)) = about.split_once('/')
         && !KINDS.contains(&kind)
     {
         let what = format!("list events about {about}: {kind} is not a kind of object");
         return Err(Failure::usage(what).hint(format!("kinds: {}", KINDS.join(", "))));
     }
     let (client, namespace) = (&context.client, &context.namespace);
-    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let from_ms = match args.since {
+        Some(since) => client.time(WAIT).await?.now_ms.saturating_sub(since.as_millis()),
+        None => 0,
+    };
+    let shown =
+        |event: &Event| event.time_ms >= from_ms && about.is_none_or(|about| is_about(&event.subject, about));
     let page = client.events(namespace, args.after, MOST, Duration::ZERO).await?;
     let mut last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
     let mut first = page.items.first().map_or(0, |event| event.seq);
+    let mut oldest_ms = page.items.first().map_or(0, |event| event.time_ms);
     let mut found: Vec<Event> = page.items;
-    found.retain(|event| is_about(&event.subject, about));
-    while found.len() < limit {
+    found.retain(shown);
+    while found.len() < limit && (args.after.is_some() || oldest_ms >= from_ms) {
         let page = if args.after.is_some() {
             client.events(namespace, Some(last), MOST, Duration::ZERO).await?
         } else {
@@ -75,7 +87,8 @@ async fn past(context: &Context, args: &Events, about: &str) -> Result<(Vec<Even
         let Some((low, high)) = items.first().zip(items.last()).map(|(low, high)| (low.seq, high.seq)) else {
             break;
         };
-        items.retain(|event| is_about(&event.subject, about));
+        oldest_ms = items.first().map_or(0, |event| event.time_ms);
+        items.retain(shown);
         if args.after.is_some() {
             last = high;
             found.append(&mut items);

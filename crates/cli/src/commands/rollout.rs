@@ -204,6 +204,15 @@ fn reason(rollout: &Rollout) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
+/// How many targets succeeded on the version, and how many of the others failed as they had before.
+fn outcome(counts: TargetCounts) -> String {
+    let TargetCounts { targets, succeeded, failing_before, .. } = counts;
+    match failing_before {
+        0 => format!("{succeeded}/{targets}"),
+        before => format!("{succeeded}/{targets}, {before} failed as before"),
+    }
+}
+
 /// How many targets succeeded on the version, and how many were rolled back.
 fn succeeded(counts: TargetCounts, kind: RequestKind) -> String {
     let TargetCounts { targets, succeeded, rolled_back, .. } = counts;
@@ -228,7 +237,7 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.from.clone().unwrap_or_else(|| "-".to_owned()),
                 rollout.version.clone(),
                 tree::state(&rollout.status).0.to_owned(),
-                format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
+                outcome(rollout.counts),
                 rollout.kind.to_string(),
                 rollout.by.clone(),
                 date(rollout.started_ms),

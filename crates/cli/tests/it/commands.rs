@@ -169,13 +169,16 @@ async fn output_is_data_where_data_is_asked_for() {
     assert!(!table.contains('\u{1b}'), "no colour where nobody sees it");
     let events = text(&place.run(&["events", "-o", "json"]).stdout);
     assert!(events.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{events}");
+    assert_eq!(text(&place.run(&["events", "-o", "json", "--since", "1h"]).stdout), events);
+    assert!(!text(&place.run(&["events", "-o", "json", "--since", "1ms"]).stdout).contains("node.joined"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_say_what_why_and_what_to_try() {
     let place = one_node().await;
-    let cases: [(&[&str], i32, &str); 13] = [
+    let cases: [(&[&str], i32, &str); 14] = [
         (&["events", "--about", "entity/ghost"], 1, "cannot find entity ghost"),
+        (&["events", "--since", "1h", "--after", "3"], 64, "cannot be used with"),
         (&["events", "--about", "planet/ghost"], 64, "planet is not a kind of object"),
         (&["rollout", "start", "web", "v1", "--timeout", "10s"], 64, "--watch"),
         (&["rollout", "get", "web", "--timeout", "10s"], 64, "--watch"),

@@ -61,7 +61,9 @@ fn line(fleet: &Fleet, name: &EntityName, board: &Board, since: Timestamp) -> En
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
         known_bad: board.progress().bad.len() as u64,
-        late_failures: fleet.late_failures(name, since),
+        // What happened to the version before is over.
+        late_failures: fleet
+            .late_failures(name, fleet.last_rollout(name).map_or(since, |last| last.started.max(since))),
         reason: fleet.why_rollout(board),
     }
 }

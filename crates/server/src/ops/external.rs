@@ -97,6 +97,12 @@ impl ParsedReports {
             let place = |field: &str| format!("targets[{at}].{field}");
             let target = whole(&place("name"), group, &report.name)?;
             let running = read_some(&place("running"), report.running.as_deref())?;
+            if report.error.as_ref().is_some_and(|error| error.trim().is_empty()) {
+                return Err(ShapeError::at(
+                    &place("error"),
+                    "must not be empty; leave it out for a healthy target",
+                ));
+            }
             let (error, assignment) = (report.error.clone(), report.assignment.map(AssignmentNumber::new));
             lines.push(ReportLine::Seen(TargetReport { target, running, error, assignment }));
         }

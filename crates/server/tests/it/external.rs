@@ -326,6 +326,13 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
         ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
         ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
+        ("web", TargetReports { group: text("a"), ..named("a/b") }, Code::Invalid, "a/b repeats the group"),
+        (
+            "web",
+            partly(vec![TargetReport { error: text(" "), ..runs("a", "v1") }]),
+            Code::Invalid,
+            "targets[0].error: must not be empty",
+        ),
         ("web", many(10_001), Code::Invalid, "10001 given, at most 10000 allowed"),
     ] {
         let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);

@@ -93,6 +93,12 @@ pub(super) fn gone(
 /// [`ShapeError`] at `place`.
 pub(super) fn whole(place: &str, group: Option<&str>, name: &str) -> Result<TargetName, ShapeError> {
     match group {
+        Some(group) if name.split_once('/').is_some_and(|(first, _)| first == group) => {
+            let reason = format!(
+                "{name} repeats the group: give the name without \"{group}/\", or leave out the field group"
+            );
+            Err(ShapeError::at(place, reason))
+        }
         Some(group) => read(place, &format!("{group}/{name}")),
         None => read(place, name),
     }
