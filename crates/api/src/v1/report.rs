@@ -114,6 +114,9 @@ pub enum TargetActivity {
     Applying {
         /// Number of the attempt, from 1.
         attempt: u32,
+        /// The check that has not passed since the start, with its first complaint, one line; absent if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waiting_for: Option<String>,
     },
     /// The node cannot start yet.
     Waiting {
@@ -246,8 +249,8 @@ impl From<&bellwether_core::records::report::TargetActivity> for TargetActivity 
     fn from(from: &bellwether_core::records::report::TargetActivity) -> Self {
         match from {
             bellwether_core::records::report::TargetActivity::Nothing => Self::Nothing,
-            bellwether_core::records::report::TargetActivity::Applying { attempt } => {
-                Self::Applying { attempt: *attempt }
+            bellwether_core::records::report::TargetActivity::Applying { attempt, waiting_for } => {
+                Self::Applying { attempt: *attempt, waiting_for: waiting_for.as_deref().map(str::to_owned) }
             }
             bellwether_core::records::report::TargetActivity::Waiting { reason } => {
                 Self::Waiting { reason: reason.to_string() }
@@ -263,7 +266,10 @@ impl From<TargetActivity> for bellwether_core::records::report::TargetActivity {
     fn from(from: TargetActivity) -> Self {
         match from {
             TargetActivity::Nothing => Self::Nothing,
-            TargetActivity::Applying { attempt } => Self::Applying { attempt },
+            TargetActivity::Applying { attempt, waiting_for } => {
+                let line = |text: String| text.chars().take(512).collect::<String>().into();
+                Self::Applying { attempt, waiting_for: waiting_for.map(line) }
+            }
             TargetActivity::Waiting { reason } => {
                 Self::Waiting { reason: reason.chars().take(512).collect::<String>().into() }
             }

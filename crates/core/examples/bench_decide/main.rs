@@ -96,7 +96,7 @@ fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
         let mut observation =
             world.board.target(name).and_then(|target| target.observation).cloned().unwrap();
         observation.reported_at = world.now;
-        observation.activity = TargetActivity::Applying { attempt: 1 };
+        observation.activity = TargetActivity::Applying { attempt: 1, waiting_for: None };
         let published = Arc::new(world.board.clone());
         let (time, verdict) = timed(|| {
             world.board.fold_observation(name, Some(observation));

@@ -169,7 +169,7 @@ fn activity(memory: &EntityMemory, busy: &AgentActivity) -> TargetActivity {
         }
         (AgentActivity::Idle, None) if done => TargetActivity::Nothing,
         (AgentActivity::Idle, None) | (AgentActivity::Step(_), Some(FailureReason::Failed { .. }) | None) => {
-            TargetActivity::Applying { attempt: memory.failed_attempts.saturating_add(1) }
+            TargetActivity::Applying { attempt: memory.failed_attempts.saturating_add(1), waiting_for: None }
         }
     }
 }

@@ -126,6 +126,8 @@ pub enum TargetActivity {
     Applying {
         /// Number of the attempt, from 1.
         attempt: u32,
+        /// The check that has not passed since the start, with its first complaint, in one line.
+        waiting_for: Option<Arc<str>>,
     },
     /// Waiting for something before it can start.
     Waiting {

@@ -76,6 +76,8 @@ pub enum TargetStage {
     Applying {
         /// Number of the attempt, from 1.
         attempt: u32,
+        /// The check that has not passed yet, with its first complaint.
+        waiting_for: Option<Arc<str>>,
     },
     /// It runs the version and is healthy, but not for the soak time yet.
     Soaking {
@@ -133,10 +135,12 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
         return refuses().unwrap_or(TargetStage::Assigned);
     }
     match &observation.activity {
-        TargetActivity::Applying { attempt } => TargetStage::Applying { attempt: *attempt },
+        TargetActivity::Applying { attempt, waiting_for } => {
+            TargetStage::Applying { attempt: *attempt, waiting_for: waiting_for.clone() }
+        }
         TargetActivity::Waiting { reason } => TargetStage::Blocked { reason: String::from(&**reason) },
         TargetActivity::Failed { attempts, .. } => {
-            TargetStage::Applying { attempt: attempts.saturating_add(1) }
+            TargetStage::Applying { attempt: attempts.saturating_add(1), waiting_for: None }
         }
         TargetActivity::Nothing if observation.running.as_ref() != Some(&state.version) => {
             TargetStage::Assigned

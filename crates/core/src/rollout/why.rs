@@ -133,7 +133,12 @@ fn why_in_flight(board: &Board, member: &BoardMember, time: WhyTime) -> String {
     let version = &state.version;
     let activity = match phase(member.observation.as_ref(), Some(state)) {
         TargetStage::Idle | TargetStage::Assigned => format!("assigned {version}, no answer yet"),
-        TargetStage::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
+        TargetStage::Applying { attempt, waiting_for: None } => {
+            format!("applying {version}, attempt {attempt}")
+        }
+        TargetStage::Applying { attempt, waiting_for: Some(check) } => {
+            format!("applying {version}, attempt {attempt}: {check}")
+        }
         TargetStage::Soaking { since } => soaking(board, member.observation.as_ref(), state, (since, time)),
         TargetStage::Settling => format!("on {version}, not healthy yet"),
         TargetStage::Blocked { reason } => format!("assigned {version}, blocked: {reason}"),
@@ -164,7 +169,9 @@ fn soaking(
         None if healthy < soak => {
             format!("on {version}, healthy for {} of {}", healthy.brief(), soak.brief())
         }
-        None if observation.is_some_and(|observation| is_unproved(observation, state, time.now)) => {
+        None if covered
+            && observation.is_some_and(|observation| is_unproved(observation, state, time.now)) =>
+        {
             format!("on {version}, healthy for {}; {}", healthy.brief(), confirmation(board, observation))
         }
         None if covered => format!("on {version}, healthy for its soak of {}", soak.brief()),

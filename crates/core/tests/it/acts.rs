@@ -236,7 +236,7 @@ impl World {
             Act::ByHand(_, number) => self.runs(name, &version(*number)),
             Act::Applying(_) => self.change(name, |observation| {
                 observation.answering = answering;
-                observation.activity = TargetActivity::Applying { attempt: 1 };
+                observation.activity = TargetActivity::Applying { attempt: 1, waiting_for: None };
             }),
             Act::Contact(_, contact) => self.change(name, |observation| observation.contact = *contact),
             Act::Held(_, on) => self.change(name, |observation| observation.held = on.then(|| "disk".into())),

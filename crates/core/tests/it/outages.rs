@@ -213,7 +213,7 @@ impl Play {
                 seen.answering = machine.assignment;
                 seen.running = machine.running.parse().ok();
                 seen.activity = match machine.pending {
-                    Some(_) => TargetActivity::Applying { attempt: 1 },
+                    Some(_) => TargetActivity::Applying { attempt: 1, waiting_for: None },
                     None => TargetActivity::Nothing,
                 };
                 seen.healthy_since = machine.healthy_since;

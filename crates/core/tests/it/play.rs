@@ -228,7 +228,7 @@ impl Stage {
             ["fails", "twice"] => world.fails(name, 2, text),
             ["fails", "thrice"] => world.fails(name, 3, text),
             ["waits"] => world.answers(name, TargetActivity::Waiting { reason: text.into() }),
-            ["applies"] => world.answers(name, TargetActivity::Applying { attempt: 1 }),
+            ["applies"] => world.answers(name, TargetActivity::Applying { attempt: 1, waiting_for: None }),
             ["checks", "fail"] => {
                 let answering = world.assignment(name);
                 world.change(name, |observation| {

@@ -133,7 +133,7 @@ fn the_start_of_a_step_that_differs_by_travel_time_writes_nothing() {
             soaked: None,
             running: None,
             answering: AssignmentNumber::new(1),
-            activity: TargetActivity::Applying { attempt: 1 },
+            activity: TargetActivity::Applying { attempt: 1, waiting_for: None },
             health: TargetHealth::NoChecks,
             healthy_since: None,
             waits_for: BTreeSet::new(),

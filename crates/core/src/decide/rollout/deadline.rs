@@ -156,7 +156,12 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
     let activity = match &observation.activity {
         _ if observation.answering != state.assignment => "has not answered".into(),
         TargetActivity::Nothing => "has not been healthy for long enough".into(),
-        TargetActivity::Applying { attempt } => format!("is still applying, attempt {attempt}"),
+        TargetActivity::Applying { attempt, waiting_for: None } => {
+            format!("is still applying, attempt {attempt}")
+        }
+        TargetActivity::Applying { attempt, waiting_for: Some(check) } => {
+            format!("is still applying, attempt {attempt}: {check}")
+        }
         TargetActivity::Waiting { reason } => format!("waits: {reason}"),
         TargetActivity::Failed { attempts, evidence } => {
             format!("failed {}: {}", Plural(u64::from(*attempts), "attempt"), evidence.summary)

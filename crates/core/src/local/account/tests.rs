@@ -45,7 +45,7 @@ fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
     assert_eq!(resting.configure.unwrap().state, StatusState::Failed);
     assert_eq!(resting.validate.unwrap().state, StatusState::Pending);
     let again = account(&memory, &AgentActivity::Step(ApplyProgress::Static));
-    assert_eq!(again.activity, TargetActivity::Applying { attempt: 2 });
+    assert_eq!(again.activity, TargetActivity::Applying { attempt: 2, waiting_for: None });
     assert_eq!(again.configure.unwrap().state, StatusState::Running);
     assert_eq!(again.answering, AssignmentNumber::new(4));
 }
