@@ -10,6 +10,7 @@ use bellwether_core::local::delay;
 use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::observed::{self, TimeLimit};
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
@@ -123,7 +124,7 @@ impl CheckTask {
             // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
             tokio::select! {
                 () = token.cancelled() => return,
-                result = self.ask() => self.fold(result),
+                result = self.ask_observed() => self.fold(result),
             }
             // Spread a little, so that a thousand agents do not probe a shared dependency in step.
             let spread = delay::spread(self.check.interval, self.seed, round);
@@ -132,6 +133,13 @@ impl CheckTask {
                 () = tokio::time::sleep(spread.to_duration()) => {}
             }
         }
+    }
+
+    /// Asks; a failure during a standstill says nothing, and it asks once more.
+    async fn ask_observed(&self) -> Result<Option<String>, String> {
+        let mut limit = TimeLimit::new(self.check.timeout.to_duration());
+        let result = limit.count_during(self.ask()).await;
+        if result.is_err() && limit.standstills() > 0 { self.ask().await } else { result }
     }
 
     async fn ask(&self) -> Result<Option<String>, String> {
@@ -146,7 +154,7 @@ impl CheckTask {
         match &self.check.probe {
             // The probe has its own deadline, and gives a better reason.
             Probe::Exec { .. } => asked.await,
-            Probe::Http { .. } | Probe::Tcp { .. } => match tokio::time::timeout(limit, asked).await {
+            Probe::Http { .. } | Probe::Tcp { .. } => match observed::timeout(limit, asked).await {
                 Ok(result) => result,
                 Err(_) => Err(format!("no answer within {}", self.check.timeout)),
             },

@@ -10,6 +10,7 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
+use bellwether_rt::observed;
 use tokio_util::sync::CancellationToken;
 
 use super::files::RenderInputs;
@@ -269,7 +270,7 @@ impl EntityTask {
         let verdict = validate(recipe, self.process.as_mut(), checks, &mut job);
         // Dropping the validation kills its command; nothing else is undone.
         tokio::select! {
-            outcome = tokio::time::timeout(limit, verdict) => StepEnd::This(match outcome {
+            outcome = observed::timeout(limit, verdict) => StepEnd::This(match outcome {
                 Ok(outcome) => outcome,
                 Err(_) => StepOutcome::Failed(Evidence {
                     summary: format!("validate: no verdict within {}", recipe.timeout),

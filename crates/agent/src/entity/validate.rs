@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_core::local::health_tracker::{CheckSummary, vital};
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
+use bellwether_rt::observed;
 
 use super::rest::ended;
 use crate::apply::part::{PartContext, run_all};
@@ -12,7 +13,7 @@ use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;
 use crate::config::recipe::Recipe;
 
-/// A process without checks passes if it runs this long after its start: most that cannot start end sooner.
+/// A process without checks passes if it runs for this observed time after its start: most that cannot start end sooner.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Waits for the verdict on what was just applied. The caller sets the deadline.
@@ -29,7 +30,7 @@ pub(super) async fn validate(
         }
         let bare = recipe.checks.is_empty();
         if bare && recipe.process.is_some() {
-            tokio::time::sleep(SETTLE).await;
+            observed::sleep(SETTLE).await;
         }
         loop {
             match vital(&checks.now()) {
