@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use bellwether_core::local::delay;
 use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::observed::{self, TimeLimit};
 use bellwether_rt::tasks::Tasks;
@@ -43,6 +44,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) tasks: &'a Tasks,
     /// Spreads the probes.
     pub(crate) seed: u64,
+    /// End of the start-up of what is checked, in which failures do not count before the first pass; `None` if it runs.
+    pub(crate) starting_until: Option<Timestamp>,
 }
 
 impl EntityChecks {
@@ -51,7 +54,7 @@ impl EntityChecks {
     pub(crate) fn start(
         checks: &BTreeMap<CheckName, CheckRecipe>,
         stored: &BTreeMap<CheckName, StoredCheck>,
-        CheckContext { facts, clock, tasks, seed }: CheckContext<'_>,
+        CheckContext { facts, clock, tasks, seed, starting_until }: CheckContext<'_>,
     ) -> Self {
         let level = tasks.child();
         let now = clock.now();
@@ -60,7 +63,8 @@ impl EntityChecks {
             // One interval and the longest time that a probe takes.
             let until = now.plus(check.interval).plus(check.timeout);
             let first = stored.map(|stored| Folded::restored(stored.history.clone(), until));
-            (name.clone(), first.unwrap_or_default())
+            let fresh = || starting_until.map_or_else(Folded::new, Folded::starting);
+            (name.clone(), first.unwrap_or_else(fresh))
         });
         let first = first.collect();
         let (sender, folded) = watch::channel(first);

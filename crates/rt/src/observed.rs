@@ -54,6 +54,12 @@ impl TimeLimit {
         self.left
     }
 
+    /// How long it may stay uncounted: waiting for longer counts as this much.
+    #[must_use]
+    pub fn next_step(&mut self) -> Duration {
+        self.step.min(self.left())
+    }
+
     /// How many standstills there were: steps that took more than twice their time.
     #[must_use]
     pub fn standstills(&mut self) -> u32 {
@@ -64,7 +70,7 @@ impl TimeLimit {
     /// Waits until it is reached. Cancel safe.
     pub async fn reached(&mut self) {
         while !self.left().is_zero() {
-            tokio::time::sleep(self.step.min(self.left)).await;
+            tokio::time::sleep(self.next_step()).await;
         }
     }
 

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::files::RenderInputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
-use super::validate::validate;
+use super::validate::{no_verdict, validate};
 use crate::apply::CommandFacts;
 use crate::apply::part::{PartContext, run_all};
 use crate::apply::process::SupervisedProcess;
@@ -251,6 +251,18 @@ impl EntityTask {
         Ok(())
     }
 
+    /// Shows in the local status what the validation waits for.
+    fn show_wait(&self) -> impl Fn(&str) + use<> {
+        let (board, name, line) = (self.context.board.clone(), self.name.clone(), self.entry.memory.line());
+        move |awaited| {
+            let line = format!("{line} (waits for {awaited})");
+            board.send_if_modified(|board| {
+                let account = board.entities.get_mut(&name).filter(|account| account.line != line);
+                account.map(|account| account.line = line).is_some()
+            });
+        }
+    }
+
     /// Validates, until there is a verdict or the version is no longer assigned.
     async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
         if let (Some(_), None) = (&recipe.process, &self.process) {
@@ -265,18 +277,15 @@ impl EntityTask {
         let token = self.context.tasks.token();
         let superseded = self.superseded(version.as_str());
         let limit: Duration = recipe.timeout.to_duration();
+        let show = self.show_wait();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };
         let mut job = PartContext::new(facts, limit, &mut log, &self.context.tasks);
-        let verdict = validate(recipe, self.process.as_mut(), checks, &mut job);
+        let verdict = validate(recipe, self.process.as_mut(), checks, &mut job, show);
         // Dropping the validation kills its command; nothing else is undone.
         tokio::select! {
-            outcome = observed::timeout(limit, verdict) => StepEnd::This(match outcome {
-                Ok(outcome) => outcome,
-                Err(_) => StepOutcome::Failed(Evidence {
-                    summary: format!("validate: no verdict within {}", recipe.timeout),
-                    ..Evidence::default()
-                }),
-            }),
+            outcome = observed::timeout(limit, verdict) => StepEnd::This(outcome.unwrap_or_else(|_| {
+                StepOutcome::Failed(no_verdict(recipe.timeout, &checks.now()))
+            })),
             () = superseded => StepEnd::Superseded,
             () = token.cancelled() => StepEnd::Stopped,
         }
