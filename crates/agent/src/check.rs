@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use bellwether_core::local::delay;
 use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::observed::{self, TimeLimit};
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
@@ -46,6 +48,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) tasks: &'a Tasks,
     /// Spreads the probes.
     pub(crate) seed: u64,
+    /// End of the start-up of what is checked, in which failures do not count before the first pass; `None` if it runs.
+    pub(crate) starting_until: Option<Timestamp>,
 }
 
 impl EntityChecks {
@@ -54,7 +58,7 @@ impl EntityChecks {
     pub(crate) fn start(
         checks: &BTreeMap<CheckName, CheckRecipe>,
         stored: &BTreeMap<CheckName, StoredCheck>,
-        CheckContext { facts, clock, tasks, seed }: CheckContext<'_>,
+        CheckContext { facts, clock, tasks, seed, starting_until }: CheckContext<'_>,
     ) -> Self {
         let level = tasks.child();
         let now = clock.now();
@@ -63,7 +67,8 @@ impl EntityChecks {
             // One interval and the longest time that a probe takes.
             let until = now.plus(check.interval).plus(check.timeout);
             let first = stored.map(|stored| Folded::restored(stored.history.clone(), until));
-            (name.clone(), first.unwrap_or_default())
+            let fresh = || starting_until.map_or_else(Folded::new, Folded::starting);
+            (name.clone(), first.unwrap_or_else(fresh))
         });
         let first = first.collect();
         let (sender, folded) = watch::channel(first);
@@ -154,7 +159,7 @@ impl CheckTask {
             // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
             let passed = tokio::select! {
                 () = token.cancelled() => return,
-                result = self.ask() => {
+                result = self.ask_observed() => {
                     let passed = result.is_ok();
                     self.fold(result);
                     passed
@@ -180,6 +185,13 @@ impl CheckTask {
         });
     }
 
+    /// Asks; a failure during a standstill says nothing, and it asks once more.
+    async fn ask_observed(&self) -> Result<Option<String>, String> {
+        let mut limit = TimeLimit::new(self.check.timeout.to_duration());
+        let result = limit.count_during(self.ask()).await;
+        if result.is_err() && limit.standstills() > 0 { self.ask().await } else { result }
+    }
+
     async fn ask(&self) -> Result<Option<String>, String> {
         let limit = self.check.timeout.to_duration();
         let asked = async {
@@ -192,7 +204,7 @@ impl CheckTask {
         match &self.check.probe {
             // The probe has its own deadline, and gives a better reason.
             Probe::Exec { .. } => asked.await,
-            Probe::Http { .. } | Probe::Tcp { .. } => match tokio::time::timeout(limit, asked).await {
+            Probe::Http { .. } | Probe::Tcp { .. } => match observed::timeout(limit, asked).await {
                 Ok(result) => result,
                 Err(_) => Err(format!("no answer within {}", self.check.timeout)),
             },

@@ -1,14 +1,12 @@
 //! What this agent reports: one account per entity. The report and the local status are made from it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use bellwether_api::v1;
 use bellwether_core::local::account::{self, AgentActivity, EntityAccount, StateReason};
 use bellwether_core::local::health::CheckHistory;
 use bellwether_core::local::health_tracker::vital;
 use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
-use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::Order;
 use bellwether_core::records::report::TargetActivity;
 use bellwether_core::records::status::{FILES, ORDERS, StatusState};
@@ -185,15 +183,16 @@ impl ReportBoard {
         })
     }
 
-    /// Notes which check an entity that is being applied waits for. Returns whether that changed.
-    pub(crate) fn waits_for_check(&mut self, entity: &EntityName, unready: Option<&Evidence>) -> bool {
-        let line = unready.map(|evidence| Arc::from(evidence.summary.as_str()));
-        match self.entities.get_mut(entity).map(|account| &mut account.activity) {
-            Some(TargetActivity::Applying { waiting_for, .. }) if *waiting_for != line => {
-                *waiting_for = line;
+    /// Notes the first complaint of a check about an entity that is being applied; later ones lead to no report. Returns whether
+    /// that changed.
+    pub(crate) fn waits_for_check(&mut self, entity: &EntityName, complaint: Option<String>) -> bool {
+        let activity = self.entities.get_mut(entity).map(|account| &mut account.activity);
+        match (activity, complaint) {
+            (Some(TargetActivity::Applying { waiting_for: waiting_for @ None, .. }), Some(complaint)) => {
+                *waiting_for = Some(complaint.into());
                 true
             }
-            Some(_) | None => false,
+            (Some(_) | None, _) => false,
         }
     }
 

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bellwether_rt::fail::{self, FailPoint};
+use bellwether_rt::observed;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -26,7 +27,7 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 /// When a command is ended from outside.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLimit {
-    /// Its process group is killed after this time.
+    /// Its process group is killed after this observed time.
     pub(crate) deadline: Duration,
     /// Its process group is terminated, and killed [`STOP_GRACE`] later, once this is cancelled.
     pub(crate) stop: CancellationToken,
@@ -131,7 +132,7 @@ async fn run_with(
     };
     // Both arms only wait: the child goes on until it is signalled below.
     let ended = tokio::select! {
-        ended = tokio::time::timeout(deadline, ends) => Some(ended),
+        ended = observed::timeout(deadline, ends) => Some(ended),
         () = stop.cancelled() => None,
     };
     let exit = match ended {
@@ -152,7 +153,7 @@ async fn run_with(
     };
     let rest = drain(&mut output, &mut tail, log.as_deref_mut());
     // Nothing depends on late output being complete.
-    if tokio::time::timeout(LAST_WORDS, rest).await.is_err() {
+    if observed::timeout(LAST_WORDS, rest).await.is_err() {
         tracing::debug!(run = facts.run, "a command left programs running that hold its output");
     }
     if let Some(log) = &mut log {
@@ -188,7 +189,7 @@ async fn stopped(
         }
         child.wait().await
     };
-    let status = match tokio::time::timeout(STOP_GRACE, ends).await {
+    let status = match observed::timeout(STOP_GRACE, ends).await {
         Ok(status) => status,
         Err(_) => {
             group.kill();

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_core::words::name::{EntityName, LedgerId};
+use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
-use tokio::time::Instant;
 
 use crate::disk;
 
@@ -105,13 +105,16 @@ impl ProcessOwner {
         let first = self.former_of(entity, tasks).await?;
         let mut left = first.clone();
         for (what, limit) in [(Signal::TERM, grace), (Signal::KILL, KILLED)] {
-            let until = Instant::now() + limit;
+            let mut limit = TimeLimit::new(limit);
             for group in &left {
                 signal(*group, what)?;
             }
-            while !left.is_empty() && Instant::now() < until {
-                tokio::time::sleep(LOOK).await;
-                left = self.former_of(entity, tasks).await?;
+            while !left.is_empty() && !limit.left().is_zero() {
+                let look = async {
+                    tokio::time::sleep(LOOK).await;
+                    self.former_of(entity, tasks).await
+                };
+                left = limit.count_during(look).await?;
             }
         }
         match left.first() {

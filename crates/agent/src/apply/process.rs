@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bellwether_core::records::evidence::Evidence;
+use bellwether_rt::observed;
 use bellwether_rt::tasks::Tasks;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
@@ -135,13 +136,13 @@ impl SupervisedProcess {
         }
     }
 
-    /// Sends SIGTERM to the group, and SIGKILL after `grace`; returns when the process has ended. Cancel safe.
+    /// Sends SIGTERM to the group, and SIGKILL after `grace` of observed time; returns when the process has ended. Cancel safe.
     pub(crate) async fn stop(&mut self, grace: Duration) {
         if self.ended().is_some() {
             return;
         }
         signal(self.pid, Signal::TERM);
-        if tokio::time::timeout(grace, self.wait()).await.is_err() {
+        if observed::timeout(grace, self.wait()).await.is_err() {
             tracing::warn!(
                 pid = self.mark.pid,
                 ?grace,

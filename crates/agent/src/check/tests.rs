@@ -20,7 +20,7 @@ fn check(probe: Probe) -> BTreeMap<CheckName, CheckRecipe> {
 async fn verdict(probe: Probe) -> CheckVerdict {
     let tasks = Tasks::new();
     let (facts, clock) = (CommandFacts::default(), Clock::system());
-    let context = CheckContext { facts: &facts, clock: &clock, tasks: &tasks, seed: 1 };
+    let context = CheckContext { facts: &facts, clock: &clock, tasks: &tasks, seed: 1, starting_until: None };
     let mut checks = EntityChecks::start(&check(probe), &BTreeMap::new(), context);
     loop {
         tokio::time::timeout(LONG, checks.changed()).await.unwrap();

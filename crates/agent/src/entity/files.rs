@@ -11,7 +11,6 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::ProfileName;
 use bellwether_core::words::version::Version;
-use tokio::time::Instant;
 
 use super::task::EntityTask;
 use crate::apply::CommandFacts;
@@ -69,7 +68,7 @@ impl EntityTask {
         let context = self.context(inputs).await?;
         let (all, at) = (managed.to_vec(), self.journal());
         let staged = disk::off_runtime(&self.context.tasks, move || stage_all(&all, &context)).await?;
-        let ends = Instant::now() + recipe.timeout.to_duration();
+        let mut left = recipe.timeout.to_duration();
         let checks = staged.iter().filter_map(|each| {
             let file = managed.iter().find(|file| file.path == each.path)?;
             Some((file, file.check.as_ref()?.about(&each.beside)))
@@ -77,10 +76,9 @@ impl EntityTask {
         for (file, command) in checks.collect::<Vec<_>>() {
             let what = format!("check of {}", file.path.display());
             let mut log = self.log();
-            let left = ends.saturating_duration_since(Instant::now());
             let mut job = PartContext::new(facts, left, &mut log, &self.context.tasks);
             match run_all(&what, &[Runner::Exec(command)], &mut job).await {
-                StepOutcome::Done => {}
+                StepOutcome::Done => left = job.left(),
                 other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => {
                     disk::off_runtime(&self.context.tasks, move || {
                         files::unstage(&staged);

@@ -1,12 +1,14 @@
 //! Needs: the dynamic part does not begin before every service it needs is there, by this node's copy of the catalogue.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bellwether_core::catalogue::need::{OnTimeout, UnmetNeed};
 use bellwether_core::local::account::{AgentActivity, EntityAccount};
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::time::Span;
+use bellwether_rt::observed::TimeLimit;
 
 use super::rest::NextStep;
 use super::task::EntityTask;
@@ -19,23 +21,34 @@ impl EntityTask {
         let unmet: Vec<UnmetNeed> =
             recipe.needs.iter().filter_map(|need| need.unmet(&snapshot.catalogue)).collect();
         if unmet.is_empty() {
-            self.needs_since = None;
+            self.need_limits = None;
         }
         unmet
     }
 
-    /// Reports what is waited for, and waits for a change; after a need's timeout the step fails, or waits on, as configured.
+    /// Reports what is waited for, and waits for a change; after a need's timeout, in observed time, the step fails, or waits on, as
+    /// configured.
     pub(super) async fn wait_for(&mut self, unmet: &[UnmetNeed]) -> NextStep {
-        let now = self.now();
-        let since = *self.needs_since.get_or_insert(now);
-        let late = unmet.iter().filter_map(|unmet| Some((unmet, unmet.need.timeout?)));
-        let late: Vec<(&UnmetNeed, Span)> =
-            late.filter(|(_, timeout)| now.since(since) >= *timeout).collect();
+        let limits = self.need_limits.get_or_insert_default();
+        let mut late: Vec<(&UnmetNeed, Span)> = Vec::new();
+        let mut next: Option<Duration> = None;
+        for unmet in unmet {
+            let Some(timeout) = unmet.need.timeout else { continue };
+            let limit = limits.entry(unmet.need.clone());
+            let limit = limit.or_insert_with(|| TimeLimit::new(timeout.to_duration()));
+            let step = limit.next_step();
+            if step.is_zero() {
+                late.push((unmet, timeout));
+            } else {
+                next = Some(next.map_or(step, |next| next.min(step)));
+            }
+        }
         let lost = late.iter().find(|(unmet, _)| unmet.need.on_timeout == OnTimeout::Fail);
+        let now = self.now();
         if let Some((unmet, timeout)) = lost {
             let summary = format!("dynamic: waited {timeout} for {unmet}");
             let outcome = StepOutcome::Failed(Evidence { summary, ..Evidence::default() });
-            self.needs_since = None;
+            self.need_limits = None;
             let version = self.entry.memory.touched.clone();
             if let Some(version) = version {
                 self.log_outcome(&version, ApplyProgress::Dynamic, &outcome);
@@ -44,8 +57,8 @@ impl EntityTask {
             self.entry.memory.ended(ApplyProgress::Dynamic, outcome, now, seed);
             return NextStep::Observe;
         }
-        let ends = unmet.iter().filter_map(|unmet| Some(since.plus(unmet.need.timeout?)));
-        let ends = ends.filter(|at| *at > now).min();
+        let ends =
+            next.map(|next| now.plus(Span::from_millis(u64::try_from(next.as_millis()).unwrap_or(u64::MAX))));
         self.report_needs(unmet, late.first().map(|(_, timeout)| *timeout));
         self.rest(ends).await
     }
@@ -61,6 +74,6 @@ impl EntityTask {
 
     /// Whether the entity waits for needs, so that changes of the catalogue matter.
     pub(super) const fn waits_for_needs(&self) -> bool {
-        self.needs_since.is_some()
+        self.need_limits.is_some()
     }
 }

@@ -8,6 +8,7 @@ use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker, vital}
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::Assignment;
+use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 
 use super::soak::Soak;
@@ -79,7 +80,14 @@ impl EntityTask {
             Ok(None) => {
                 self.entry.process = None;
                 let reboot = mark.before_boot().unwrap_or(false);
-                if supervised && reboot && self.entry.memory.progress >= ApplyProgress::Dynamic {
+                // Nobody saw how it ended, so it is held against no version; a failure that was seen before keeps its back-off.
+                let unobserved = match self.entry.memory.progress {
+                    ApplyProgress::Begun | ApplyProgress::Static => false,
+                    ApplyProgress::Dynamic => true,
+                    ApplyProgress::Validated => reboot || self.entry.memory.failure_reason.is_none(),
+                };
+                if supervised && unobserved {
+                    tracing::info!(entity = %self.name, reboot, "its process ended while no agent was running; it is started again");
                     self.entry.memory.interrupted();
                 }
             }
@@ -89,16 +97,19 @@ impl EntityTask {
         }
     }
 
-    /// Starts the checks, without a verdict.
+    /// Starts the checks of a version that was just applied, without a verdict: how long it may take to start is for the limit
+    /// of its validation.
     pub(super) fn start_checks(&mut self, version: &Version) {
-        self.start_checks_from(version, &StoredChecks::default());
+        self.start_checks_from(version, &StoredChecks::default(), Some(Timestamp::from_millis(u64::MAX)));
     }
 
     /// Continues the checks of the agent before.
     fn resume_checks(&mut self, version: &Version) {
         let stored = self.context.check_store.get(&self.check_owner());
         if stored.version.as_ref() != Some(version) {
-            return self.start_checks(version);
+            // Nothing is known of it since the machine or the agent started: it may be starting as well.
+            let limit = self.recipe.as_ref().map(|recipe| self.now().plus(recipe.timeout));
+            return self.start_checks_from(version, &StoredChecks::default(), limit);
         }
         if let Some(since) = stored.healthy_since {
             self.health = HealthTracker::restored(version.clone(), since);
@@ -106,14 +117,19 @@ impl EntityTask {
         if let Some((number, observed)) = stored.soak {
             self.soak = Soak::restored(number, observed);
         }
-        self.start_checks_from(version, &stored);
+        self.start_checks_from(version, &stored, None);
     }
 
-    fn start_checks_from(&mut self, version: &Version, stored: &StoredChecks) {
+    fn start_checks_from(
+        &mut self,
+        version: &Version,
+        stored: &StoredChecks,
+        starting_until: Option<Timestamp>,
+    ) {
         let Some(recipe) = &self.recipe else { return };
         let facts = self.facts(version, self.check_run());
         let (clock, tasks) = (&self.context.clock, &self.context.tasks);
-        let context = CheckContext { facts: &facts, clock, tasks, seed: self.seed() };
+        let context = CheckContext { facts: &facts, clock, tasks, seed: self.seed(), starting_until };
         self.checks = Some(EntityChecks::start(&recipe.checks, &stored.checks, context));
     }
 
@@ -201,7 +217,7 @@ impl EntityTask {
                     tracing::info!(entity = %self.name, "no version is assigned any more");
                     self.revalidation_failure = None;
                     self.failed = FailedRuns::default();
-                    self.needs_since = None;
+                    self.need_limits = None;
                 }
             }
         }

@@ -10,12 +10,13 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
+use bellwether_rt::observed;
 use tokio_util::sync::CancellationToken;
 
 use super::files::RenderInputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
-use super::validate::validate;
+use super::validate::{no_verdict, validate};
 use crate::apply::CommandFacts;
 use crate::apply::part::{PartContext, run_all};
 use crate::apply::process::SupervisedProcess;
@@ -250,6 +251,19 @@ impl EntityTask {
         Ok(())
     }
 
+    /// Shows in the local status what the validation waits for, and reports its first complaint.
+    fn show_wait(&self) -> impl Fn(&str, Option<String>) + use<> {
+        let (board, name, line) = (self.context.board.clone(), self.name.clone(), self.entry.memory.line());
+        move |awaited, complaint| {
+            let line = format!("{line} (waits for {awaited})");
+            board.send_if_modified(|board| {
+                let reported = board.waits_for_check(&name, complaint);
+                let account = board.entities.get_mut(&name).filter(|account| account.line != line);
+                account.map(|account| account.line = line).is_some() || reported
+            });
+        }
+    }
+
     /// Validates, until there is a verdict or the version is no longer assigned.
     async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
         if let (Some(_), None) = (&recipe.process, &self.process) {
@@ -264,18 +278,15 @@ impl EntityTask {
         let token = self.context.tasks.token();
         let superseded = self.superseded(version.as_str());
         let limit: Duration = recipe.timeout.to_duration();
+        let show = self.show_wait();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };
         let mut job = PartContext::new(facts, limit, &mut log, &self.context.tasks);
-        let verdict = validate(recipe, self.process.as_mut(), checks, &mut job);
+        let verdict = validate(recipe, self.process.as_mut(), checks, &mut job, show);
         // Dropping the validation kills its command; nothing else is undone.
         tokio::select! {
-            outcome = tokio::time::timeout(limit, verdict) => StepEnd::This(match outcome {
-                Ok(outcome) => outcome,
-                Err(_) => StepOutcome::Failed(Evidence {
-                    summary: format!("validate: no verdict within {}", recipe.timeout),
-                    ..Evidence::default()
-                }),
-            }),
+            outcome = observed::timeout(limit, verdict) => StepEnd::This(outcome.unwrap_or_else(|_| {
+                StepOutcome::Failed(no_verdict(recipe.timeout, &checks.now()))
+            })),
             () = superseded => StepEnd::Superseded,
             () = token.cancelled() => StepEnd::Stopped,
         }

@@ -1,9 +1,11 @@
 //! One entity of this node: its memory on disk, what it reports, and the names of its runs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bellwether_api::v1::node_params::LiveParams;
+use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::account::{AgentActivity, EntityAccount, FailedRuns};
 use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, FailureReason};
@@ -15,6 +17,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::fail::{self, FailPoint};
+use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
@@ -92,8 +95,8 @@ pub(crate) struct EntityTask {
     /// When the dynamic part is to run again because a followed service changed, or files are to be rendered again because
     /// live params did.
     pub(super) follow_at: Option<Timestamp>,
-    /// Since when the entity waits for needs.
-    pub(super) needs_since: Option<Timestamp>,
+    /// While the entity waits for needs: the limits of those that have one.
+    pub(super) need_limits: Option<BTreeMap<Need, TimeLimit>>,
     /// The step that runs, or that the next one continues without a report.
     pub(super) running_step: Option<RunningStep>,
     pub(super) paused: Option<String>,
@@ -129,7 +132,7 @@ impl EntityTask {
             failed: FailedRuns::default(),
             validate_at: None,
             follow_at: None,
-            needs_since: None,
+            need_limits: None,
             running_step: None,
             paused: None,
             runs: 0,

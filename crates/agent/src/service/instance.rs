@@ -97,7 +97,8 @@ impl InstanceTask {
 
     fn start_checks(&self, stored: &BTreeMap<CheckName, StoredCheck>, tasks: &Tasks) -> EntityChecks {
         let facts = CommandFacts { node: self.node.clone(), ..CommandFacts::default() };
-        let context = CheckContext { facts: &facts, clock: &self.clock, tasks, seed: self.seed };
+        let (clock, seed) = (&self.clock, self.seed);
+        let context = CheckContext { facts: &facts, clock, tasks, seed, starting_until: None };
         EntityChecks::start(&self.service.checks, stored, context)
     }
 

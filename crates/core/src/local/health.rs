@@ -41,6 +41,10 @@ pub struct CheckHistory {
     /// End of the time for which a verdict of an earlier agent counts without a result of this one; `None` once a
     /// result confirmed or replaced it.
     believed_until: Option<Timestamp>,
+    /// End of the start-up, in which no failure counts; `None` after the first pass.
+    starting_until: Option<Timestamp>,
+    /// Message of the last failure that did not count.
+    uncounted: Option<String>,
 }
 
 /// What remains of a check's history over a restart of the agent.
@@ -64,7 +68,30 @@ impl CheckHistory {
     /// A history without results.
     #[must_use]
     pub const fn new() -> Self {
-        Self { verdict: CheckVerdict::Unknown, warning: None, passes: 0, failures: 0, believed_until: None }
+        Self {
+            verdict: CheckVerdict::Unknown,
+            warning: None,
+            passes: 0,
+            failures: 0,
+            believed_until: None,
+            starting_until: None,
+            uncounted: None,
+        }
+    }
+
+    /// A history without results of something that was just started: before `until`, no failure counts until it passed
+    /// once.
+    #[must_use]
+    pub const fn starting(until: Timestamp) -> Self {
+        let mut history = Self::new();
+        history.starting_until = Some(until);
+        history
+    }
+
+    /// The message of the last failure that did not count, because what is checked is starting.
+    #[must_use]
+    pub fn uncounted(&self) -> Option<&str> {
+        self.uncounted.as_deref()
     }
 
     /// Continues a history that an earlier agent stored. A passing verdict is believed until a result confirms it, and
@@ -77,7 +104,7 @@ impl CheckHistory {
             CheckVerdict::Passing(_) => (0, against, Some(until)),
             CheckVerdict::Failing(_, _) => (against, 0, None),
         };
-        Self { verdict, warning, passes, failures, believed_until }
+        Self { verdict, warning, passes, failures, believed_until, ..Self::new() }
     }
 
     /// What must be stored to continue after a restart. It stays equal while results only confirm the verdict.
@@ -93,7 +120,8 @@ impl CheckHistory {
     /// Whether there is a verdict or at least one result.
     #[must_use]
     pub fn has_result(&self) -> bool {
-        !matches!(self.verdict, CheckVerdict::Unknown) || self.passes > 0 || self.failures > 0
+        let counted = !matches!(self.verdict, CheckVerdict::Unknown) || self.passes > 0 || self.failures > 0;
+        counted || self.uncounted.is_some()
     }
 
     /// The present verdict.
@@ -121,14 +149,17 @@ impl CheckHistory {
                 self.warning = warning;
                 self.passes = self.passes.saturating_add(1);
                 self.failures = 0;
-                self.believed_until = None;
+                (self.believed_until, self.starting_until, self.uncounted) = (None, None, None);
                 let turned = !matches!(self.verdict, CheckVerdict::Passing(_)) && self.passes >= limits.rise;
                 if turned {
                     self.verdict = CheckVerdict::Passing(now);
                 }
             }
+            Err(message) if self.starting_until.is_some_and(|until| now < until) => {
+                self.uncounted = Some(message);
+            }
             Err(message) => {
-                self.warning = None;
+                (self.warning, self.uncounted) = (None, None);
                 self.failures = self.failures.saturating_add(1);
                 self.passes = 0;
                 let since = match self.verdict {
@@ -209,6 +240,34 @@ mod tests {
         assert_eq!(check.verdict(), &CheckVerdict::Passing(at(1)));
         let check = check.fold(Err("no".into()), slow, at(10));
         assert_eq!(check.verdict(), &CheckVerdict::Failing(at(10), "no".into()));
+    }
+
+    #[test]
+    fn while_something_starts_no_failure_counts_before_its_first_pass() {
+        let limits = Hysteresis { fall: 2, rise: 2 };
+        let fails = |check: CheckHistory, now| check.fold(Err("not yet".into()), limits, at(now));
+        let starting = (1..50).fold(CheckHistory::starting(at(100)), fails);
+        assert_eq!((starting.verdict(), starting.uncounted()), (&CheckVerdict::Unknown, Some("not yet")));
+        assert!(starting.has_result());
+
+        let passed = starting.clone().fold(Ok(None), limits, at(50));
+        assert_eq!(passed.uncounted(), None);
+        let fallen = fails(fails(passed.clone(), 51), 52);
+        assert_eq!(
+            fallen.verdict(),
+            &CheckVerdict::Failing(at(52), "not yet".into()),
+            "from then on they do"
+        );
+        let risen = passed.fold(Ok(None), limits, at(51));
+        assert_eq!(risen.verdict(), &CheckVerdict::Passing(at(51)));
+
+        let late = fails(starting, 100);
+        assert_eq!(
+            (late.verdict(), late.uncounted()),
+            (&CheckVerdict::Unknown, None),
+            "and after the start-up"
+        );
+        assert_eq!(fails(late, 101).verdict(), &CheckVerdict::Failing(at(101), "not yet".into()));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
+use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::apply::CommandFacts;
@@ -20,13 +20,14 @@ pub(crate) struct PartContext<'a> {
     pub(crate) log: &'a mut EntityLog,
     pub(super) tasks: &'a Tasks,
     pub(super) limit: Duration,
-    pub(super) ends: Instant,
+    /// What is left of the limit.
+    ends: TimeLimit,
     /// Cancelled once what the part does is not wanted any more.
     pub(super) stop: CancellationToken,
 }
 
 impl<'a> PartContext<'a> {
-    /// A context whose deadline is `limit` from now.
+    /// A context whose deadline is `limit` of observed time from now.
     pub(crate) fn new(
         facts: &'a CommandFacts,
         limit: Duration,
@@ -34,7 +35,7 @@ impl<'a> PartContext<'a> {
         tasks: &'a Tasks,
     ) -> Self {
         let stop = CancellationToken::new();
-        Self { facts, log, tasks, limit, ends: Instant::now() + limit, stop }
+        Self { facts, log, tasks, limit, ends: TimeLimit::new(limit), stop }
     }
 
     /// The same, stopped once the token is cancelled.
@@ -42,13 +43,20 @@ impl<'a> PartContext<'a> {
         Self { stop, ..self }
     }
 
-    pub(super) fn left(&self) -> Duration {
-        self.ends.saturating_duration_since(Instant::now())
+    /// The time that is left until its deadline.
+    pub(crate) fn left(&mut self) -> Duration {
+        self.ends.left()
+    }
+
+    /// Sleeps this long, but not beyond the deadline.
+    pub(super) async fn sleep(&mut self, pause: Duration) {
+        let pause = pause.min(self.left());
+        self.ends.count_during(tokio::time::sleep(pause)).await;
     }
 
     pub(super) async fn run(&mut self, command: &Command) -> CommandResult {
         let limit = CommandLimit { deadline: self.left(), stop: self.stop.clone() };
-        exec::run(command, self.facts, limit, Some(self.log)).await
+        self.ends.count_during(exec::run(command, self.facts, limit, Some(self.log))).await
     }
 
     /// The exit of a command, as text. The limit is the part's, not what was left of it for this command.

@@ -66,7 +66,7 @@ pub(super) async fn run(what: &str, unit: &SystemdUnit, job: &mut PartContext<'_
             }
             UnitState::OnItsWay => {}
         }
-        tokio::time::sleep(pause.min(job.left())).await;
+        job.sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
