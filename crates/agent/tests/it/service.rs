@@ -73,12 +73,13 @@ async fn a_process_is_replaced_validated_and_stopped_with_the_agent_if_configure
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_fails_its_check_fails_validation() {
     let bench = Bench::new().await;
-    let entity = entity(&bench, free_port()).replace("fall = 20", "fall = 5");
-    let agent = bench.agent(&format!("services_on_exit = \"stop\"\n{entity}")).await;
+    let entity = entity(&bench, free_port());
+    let config = format!("services_on_exit = \"stop\"\n[entity.web]\ntimeout = \"2s\"\n{entity}");
+    let agent = bench.agent(&config).await;
     bench.roll("bad-1").await;
     let evidence = bench.failure().await;
     assert_eq!(evidence.failing_checks, ["http"]);
-    assert_eq!(evidence.summary, "check http is failing: status 500, not 200");
+    assert_eq!(evidence.summary, "check http did not pass within 2s: status 500, not 200");
     let failed = |node: &bellwether_api::v1::node::NodeView| node.statuses["validate"].state == "failed";
     let node = bench.sees("a failed validation", failed).await;
     assert!(node.running.is_empty());

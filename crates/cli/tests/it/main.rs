@@ -27,6 +27,7 @@ mod shapes;
 mod simulate;
 
 mod profiles;
+mod standstill;
 mod story_clocks;
 mod story_cut_off;
 mod story_facts;

@@ -155,6 +155,11 @@ impl Setup {
         kill_process(Pid::from_child(self.agents.get(name).unwrap()), Signal::HUP).unwrap();
     }
 
+    /// The process number of an agent.
+    pub(crate) fn agent_pid(&self, name: &str) -> Pid {
+        Pid::from_child(self.agents.get(name).unwrap())
+    }
+
     pub(crate) fn client(&self) -> Client {
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap();
         let token = Secret::new(read("server/admin-token").trim());
@@ -259,7 +264,7 @@ impl Drop for Setup {
 }
 
 /// Processes whose command line names this directory.
-fn below(dir: &Path) -> Vec<Pid> {
+pub(crate) fn below(dir: &Path) -> Vec<Pid> {
     let needle = dir.display().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let found = entries.filter_map(|entry| {

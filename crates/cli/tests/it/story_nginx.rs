@@ -48,7 +48,7 @@ fn write_versions(place: &Setup) {
 fn sections(place: &Setup, name: &str, port: u16) -> String {
     let (script, home) = (place.path("apply.sh"), place.path(name));
     format!(
-        "[entity.web]\nstatic = [\"/bin/sh\", {script:?}, {home:?}, \"{port}\"]\n\n\
+        "[entity.web]\ntimeout = \"5s\"\nstatic = [\"/bin/sh\", {script:?}, {home:?}, \"{port}\"]\n\n\
          [[entity.web.check]]\nname = \"page\"\nhttp = \"http://127.0.0.1:{port}/\"\ninterval = \"200ms\"\n\
          timeout = \"2s\"\n"
     )

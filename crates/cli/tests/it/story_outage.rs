@@ -13,7 +13,7 @@ const NODES: [&str; 3] = ["web-1", "web-2", "web-3"];
 /// An agent's sections: a service that takes a moment to update, and says of version v3 that it is broken.
 fn sections(port: u16) -> String {
     format!(
-        "[entity.web]\nstatic = [\"/bin/sleep\", \"2\"]\n\n[entity.web.process]\nargv = [{PROGRAM:?}, \"demo-service\", \
+        "[entity.web]\ntimeout = \"3s\"\nstatic = [\"/bin/sleep\", \"2\"]\n\n[entity.web.process]\nargv = [{PROGRAM:?}, \"demo-service\", \
          \"--port\", \"{port}\", \"--version-served\", \"{{version}}\"]\n\n\
          [[entity.web.check]]\nname = \"health\"\nhttp = \"http://127.0.0.1:{port}/health\"\ninterval = \"200ms\"\n"
     )

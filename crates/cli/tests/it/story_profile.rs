@@ -40,7 +40,7 @@ fn sections(place: &Setup, name: &str, port: u16) -> String {
     std::fs::write(format!("{home}/site.j2"), fill(SITE)).unwrap();
     let (main, script) = (fill(MAIN), place.path("reload.sh"));
     format!(
-        "[[entity.web.file]]\npath = \"{home}/nginx.conf\"\ntext = {main:?}\n\
+        "[entity.web]\ntimeout = \"5s\"\n\n[[entity.web.file]]\npath = \"{home}/nginx.conf\"\ntext = {main:?}\n\
          check = [\"/usr/sbin/nginx\", \"-t\", \"-p\", \"{home}\", \"-c\", \"{{path}}\"]\n\
          reload = [\"/bin/sh\", {script:?}, {home:?}]\n\n\
          [[entity.web.file]]\npath = \"{home}/sites/web.conf\"\ntemplate = \"{home}/site.j2\"\n\

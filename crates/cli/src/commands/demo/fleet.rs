@@ -147,6 +147,9 @@ server = "https://{server}"
 data_dir = {data:?}
 services_on_exit = "stop"
 
+[entity.{ENTITY}]
+timeout = "3s"
+
 [entity.{ENTITY}.process]
 argv = [{program:?}, "demo-service", "--port", "{port}", "--version-served", "{{version}}"]
 stop_timeout = "2s"
