@@ -1,12 +1,11 @@
 //! The start of a history: the store, its first records, and the machines.
 
 use bellwether_api::shape::ShapeError;
-use bellwether_core::access::Role;
 use bellwether_core::records::key::{AnyRecord, GlobalRecord, Record};
 use bellwether_core::records::node::Node;
 use bellwether_core::records::token::Token;
 use bellwether_core::words::label::{Label, Labels};
-use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::words::name::{Actor, Namespace, RoleName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_server::installation::Installation;
 use bellwether_server::records::{encoding, key_text};
@@ -29,7 +28,8 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
     let home = Namespace::parse("default")?;
     let token = GlobalRecord::Token(Token {
         name: Actor::parse("people")?,
-        role: Role::Admin,
+        roles: vec![RoleName::parse("admin").expect("plain letters are a label")],
+        only_in: None,
         secret_hash: secret::hash(TOKEN.as_bytes()),
         created_at: BEGIN,
         expires_at: None,

@@ -18,6 +18,12 @@ pub const JOIN: &str = "/v1/join";
 pub const RENEW: &str = "/v1/namespaces/{ns}/nodes/{node}/certificate";
 /// Identity of the caller.
 pub const WHOAMI: &str = "/v1/whoami";
+/// Whether the caller may do something.
+pub const ACCESS_REVIEW: &str = "/v1/access-review";
+/// Roles, built-in ones included.
+pub const ROLES: &str = "/v1/roles";
+/// One role.
+pub const ROLE: &str = "/v1/roles/{role}";
 /// API tokens.
 pub const TOKENS: &str = "/v1/tokens";
 /// One API token.

@@ -30,6 +30,7 @@ pub mod profile;
 pub mod progress;
 pub mod registrations;
 pub mod report;
+pub mod role;
 pub mod rollout;
 pub mod server;
 pub mod service;

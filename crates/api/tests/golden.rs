@@ -78,6 +78,8 @@ round_trip! {
     "slot_fenced": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
+    "token_limited": v1::access::StoredToken => bellwether_core::records::token::Token;
+    "role": v1::role::StoredRole => bellwether_core::access::Role;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
 }
 

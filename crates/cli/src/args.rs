@@ -30,7 +30,7 @@ use bellwether_core::words::time::Span;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
+pub(crate) use access::{AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
@@ -167,6 +167,12 @@ pub(crate) enum Command {
     /// Manage API tokens
     #[command(subcommand)]
     Token(TokenVerb),
+    /// Manage roles: named lists of what a token may do
+    #[command(subcommand)]
+    Role(RoleVerb),
+    /// Show what the token in use may do
+    #[command(subcommand)]
+    Auth(AuthVerb),
     /// List namespaces; delete empty ones. The first object in a namespace creates it
     #[command(subcommand)]
     Namespace(NamespaceVerb),

@@ -27,6 +27,7 @@ mod param;
 mod pause;
 mod policy;
 mod profile;
+mod role;
 mod rollout;
 mod selected_nodes;
 mod server;
@@ -81,6 +82,8 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Describe { subject } => describe::run(&Context::new(&global)?, &subject).await,
         Command::Explain { field } => explain::run(&global, field.as_deref()),
         Command::Token(verb) => token::run(&Context::new(&global)?, verb).await,
+        Command::Role(verb) => role::run(&Context::new(&global)?, verb).await,
+        Command::Auth(verb) => role::auth(&Context::new(&global)?, verb).await,
         Command::JoinToken(verb) => token::join(&Context::new(&global)?, verb).await,
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 
-use bellwether_api::v1::access::Role;
 use bellwether_api::v1::policy::{OnFailure, Policy, Supersede};
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
@@ -72,7 +71,6 @@ fn completed(command: &str, arg: Arg) -> Arg {
         (None, "EFFECT") => arg.add(words(Supersede::WORDS)),
         (None, "ORDER") => arg.add(words(&["name", "label:", "shuffle:"])),
         (None, "BOOL") => arg.add(words(&["true", "false"])),
-        (None, "ROLE") => arg.add(words(Role::WORDS)),
         (None, "STATE") => arg.add(words(&["success", "failed", "running", "pending"])),
         (None, _) => arg,
     }

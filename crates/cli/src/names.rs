@@ -35,12 +35,14 @@ pub(crate) enum Kind {
     Slot,
     /// API tokens.
     Token,
+    /// Roles.
+    Role,
     /// Connection contexts; they are known without a server.
     Context,
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 10] = [
+const KINDS: [(&str, &str, Kind); 11] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -50,6 +52,7 @@ const KINDS: [(&str, &str, Kind); 10] = [
     ("SLOT", "slot", Kind::Slot),
     ("LOCK", "lock", Kind::Slot),
     ("TOKEN", "token", Kind::Token),
+    ("ROLE", "role", Kind::Role),
     ("CONTEXT", "context", Kind::Context),
 ];
 
@@ -91,6 +94,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         }
         Kind::Slot => client.slots(namespace, true).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),
     })
 }

@@ -1,20 +1,22 @@
-//! Authorisation: who may do what. Owns roles and requirements; never reads a token itself.
+//! Authorisation: who may do what. Owns requirements of routes; claims and roles stand below it. Never reads a token itself.
+
+mod claim;
+mod pattern;
+mod role;
+#[cfg(test)]
+mod tests;
+mod words;
 
 use alloc::string::String;
-use core::fmt;
+use alloc::sync::Arc;
 
+pub use self::claim::{
+    AccessRequest, AccessScope, Claim, Claims, KindPattern, MAX_ENTRIES, NameScope, VerbPattern,
+};
+pub use self::pattern::{FieldPath, MAX_PATTERN_BYTES, NamePattern};
+pub use self::role::{BUILT_IN, BuiltInRole, MAX_CLAIMS, MAX_ROLES, Rights, Role, built_in, reading};
+pub use self::words::{ObjectKind, Verb};
 use crate::words::name::{Actor, NODE_ACTOR, NodeName};
-
-/// Role of a token. Each includes the rights of the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Read everything except secrets.
-    Viewer,
-    /// Also change entities, rollouts, labels and pauses.
-    Operator,
-    /// Also manage tokens and join tokens, decommission and delete.
-    Admin,
-}
 
 /// The client of a request, after its token or certificate was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +25,8 @@ pub enum Identity {
     Token {
         /// Name of the token.
         name: Actor,
-        /// Role of the token.
-        role: Role,
+        /// What the token may do.
+        rights: Arc<Rights>,
     },
     /// A node, identified by its client certificate.
     Node(NodeName),
@@ -35,23 +37,33 @@ pub enum Identity {
 /// What a route requires of its client. A route cannot be registered without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAccess {
-    /// Nothing: the route reveals nothing about the fleet (liveness, and joining, which checks a token of its
-    /// own).
+    /// Nothing: the route reveals nothing about the fleet (liveness, and joining, which checks a token of its own).
     Open,
-    /// Role viewer.
-    Read,
-    /// Role operator.
-    Operate,
-    /// Role admin.
-    Administer,
+    /// A valid token. The handler examines what it may see or do.
+    Token,
+    /// A right of a token.
+    Right(Right),
     /// The node that the path names.
     OwnNode,
-    /// The node that the path names, or role viewer.
-    OwnNodeOrRead,
-    /// The node that the path names, or role operator.
-    OwnNodeOrOperate,
-    /// A node of the namespace, or role viewer. What a node may read depends on its assignments.
-    NodeOrRead,
+    /// The node that the path names, or a right of a token.
+    OwnNodeOr(Right),
+    /// A node of the namespace, or a right of a token. What a node may read depends on its assignments.
+    NodeOr(Right),
+}
+
+/// A right that a route requires: a verb on the object that its path names; on some object of the kind, if it names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Right {
+    /// What is to be done.
+    pub verb: Verb,
+    /// The field that it is about, as a JSON pointer; empty for the whole object.
+    pub field: &'static str,
+    /// The kind of the object.
+    pub kind: ObjectKind,
+    /// Whether all objects of the kind are needed together.
+    pub is_of_all: bool,
+    /// Whether a right to something below the field is enough; the handler examines which fields change.
+    pub is_partial: bool,
 }
 
 /// Why a request is denied.
@@ -66,89 +78,147 @@ pub enum Denied {
         /// The client and its right: `token NAME has role ROLE`.
         who: String,
         /// The required right.
-        needed: &'static str,
+        needed: String,
     },
 }
 
-impl Role {
-    /// All roles, weakest first.
-    pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
-
-    /// Name used in the API, the CLI and events.
+impl Right {
+    /// Reading objects of a kind.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
+    pub const fn get(kind: ObjectKind) -> Self {
+        Self { verb: Verb::Get, field: "", kind, is_of_all: false, is_partial: false }
+    }
+
+    /// Creating or changing an object.
+    #[must_use]
+    pub const fn update(kind: ObjectKind) -> Self {
+        Self { verb: Verb::Update, ..Self::get(kind) }
+    }
+
+    /// Changing one field of an object.
+    #[must_use]
+    pub const fn update_field(kind: ObjectKind, field: &'static str) -> Self {
+        Self { field, ..Self::update(kind) }
+    }
+
+    /// Deleting an object.
+    #[must_use]
+    pub const fn delete(kind: ObjectKind) -> Self {
+        Self { verb: Verb::Delete, ..Self::get(kind) }
+    }
+
+    /// The same right to all objects of the kind.
+    #[must_use]
+    pub const fn of_all(self) -> Self {
+        Self { is_of_all: true, ..self }
+    }
+
+    /// The same right, for which a right to something below the field is enough. The handler examines which fields change.
+    #[must_use]
+    pub const fn partial(self) -> Self {
+        Self { is_partial: true, ..self }
+    }
+
+    /// The request for this right to an object; to some, or to all, without a name.
+    #[must_use]
+    pub const fn on<'a>(self, name: Option<&'a str>, namespace: Option<&'a str>) -> AccessRequest<'a> {
+        let name = match name {
+            Some(name) => NameScope::Named(name),
+            None if self.is_of_all => NameScope::All,
+            None => NameScope::Some,
+        };
+        let scope = match namespace {
+            Some(namespace) => AccessScope::Namespace(namespace),
+            None if self.kind.is_global() => AccessScope::Installation,
+            None => AccessScope::Some,
+        };
+        AccessRequest {
+            verb: self.verb,
+            field: self.field,
+            is_partial: self.is_partial,
+            kind: self.kind,
+            name,
+            scope,
         }
-    }
-
-    /// Reads the name of a role.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
 impl RequiredAccess {
-    /// All requirements, for tests of every route against every identity.
-    pub const ALL: [Self; 8] = [
-        Self::Open,
-        Self::Read,
-        Self::Operate,
-        Self::Administer,
-        Self::OwnNode,
-        Self::OwnNodeOrRead,
-        Self::OwnNodeOrOperate,
-        Self::NodeOrRead,
-    ];
+    /// The right to read objects of a kind.
+    #[must_use]
+    pub const fn get(kind: ObjectKind) -> Self {
+        Self::Right(Right::get(kind))
+    }
 
-    const fn role(self) -> Option<Role> {
+    /// The right to create or change an object.
+    #[must_use]
+    pub const fn update(kind: ObjectKind) -> Self {
+        Self::Right(Right::update(kind))
+    }
+
+    /// The right to change one field of an object.
+    #[must_use]
+    pub const fn update_field(kind: ObjectKind, field: &'static str) -> Self {
+        Self::Right(Right::update_field(kind, field))
+    }
+
+    /// The right to delete an object.
+    #[must_use]
+    pub const fn delete(kind: ObjectKind) -> Self {
+        Self::Right(Right::delete(kind))
+    }
+
+    /// The right of a token that it asks for; `None` if no token can have it, or every one has it.
+    #[must_use]
+    pub const fn right(self) -> Option<Right> {
         match self {
-            Self::Open | Self::OwnNode => None,
-            Self::Read | Self::OwnNodeOrRead | Self::NodeOrRead => Some(Role::Viewer),
-            Self::Operate | Self::OwnNodeOrOperate => Some(Role::Operator),
-            Self::Administer => Some(Role::Admin),
+            Self::Open | Self::Token | Self::OwnNode => None,
+            Self::Right(right) | Self::OwnNodeOr(right) | Self::NodeOr(right) => Some(right),
         }
     }
 
-    const fn own_node(self) -> bool {
-        matches!(self, Self::OwnNode | Self::OwnNodeOrRead | Self::OwnNodeOrOperate | Self::NodeOrRead)
+    const fn is_for_nodes(self) -> bool {
+        matches!(self, Self::OwnNode | Self::OwnNodeOr(_) | Self::NodeOr(_))
     }
 
     /// The requirement, in words for people.
     #[must_use]
-    pub const fn describe(self) -> &'static str {
+    pub fn describe(self) -> String {
+        let right = |right: Right| {
+            let partial = if right.is_partial { ", or to what is changed of it" } else { "" };
+            alloc::format!("the right {}{partial}", right.on(None, None))
+        };
         match self {
-            Self::Open => "nothing",
-            Self::Read => "role viewer, operator or admin",
-            Self::Operate => "role operator or admin",
-            Self::Administer => "role admin",
-            Self::OwnNode => "that node's own certificate",
-            Self::OwnNodeOrRead => "that node's own certificate, or role viewer, operator or admin",
-            Self::OwnNodeOrOperate => "that node's own certificate, or role operator or admin",
-            Self::NodeOrRead => "the certificate of a node in question, or role viewer, operator or admin",
+            Self::Open => "nothing".into(),
+            Self::Token => "a token".into(),
+            Self::Right(needed) => right(needed),
+            Self::OwnNode => "that node's own certificate".into(),
+            Self::OwnNodeOr(needed) => alloc::format!("that node's own certificate, or {}", right(needed)),
+            Self::NodeOr(needed) => {
+                alloc::format!("the certificate of a node in question, or {}", right(needed))
+            }
         }
     }
 }
 
-/// Checks that `identity` meets the requirement `need`, on a path that names `node` (if it names one).
+/// Checks that `identity` meets the requirement `need`, on a path that names `node` (if it names one), and an object and a namespace.
 ///
 /// # Errors
 /// [`Denied`], with the requirement.
-pub fn authorise(identity: &Identity, need: RequiredAccess, node: Option<&NodeName>) -> Result<(), Denied> {
-    let allowed = match identity {
-        _ if need == RequiredAccess::Open => true,
-        Identity::Anonymous => return Err(Denied::Unknown),
-        Identity::Token { role, .. } => need.role().is_some_and(|needed| *role >= needed),
-        Identity::Node(own) => need.own_node() && node == Some(own),
+pub fn authorise(
+    identity: &Identity,
+    need: RequiredAccess,
+    node: Option<&NodeName>,
+    (name, namespace): (Option<&str>, Option<&str>),
+) -> Result<(), Denied> {
+    let allowed = match (identity, need) {
+        (_, RequiredAccess::Open) | (Identity::Token { .. }, RequiredAccess::Token) => true,
+        (Identity::Anonymous, _) => return Err(Denied::Unknown),
+        (Identity::Token { .. }, _) => match need.right() {
+            Some(right) => return identity.require(&right.on(name, namespace)),
+            None => false,
+        },
+        (Identity::Node(own), _) => need.is_for_nodes() && node == Some(own),
     };
     if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.right(), needed: need.describe() }) }
 }
@@ -162,9 +232,32 @@ impl Actor {
 }
 
 impl Identity {
+    /// Checks that the client has a right of a token.
+    ///
+    /// # Errors
+    /// [`Denied`], with the request.
+    pub fn require(&self, request: &AccessRequest<'_>) -> Result<(), Denied> {
+        match self {
+            Self::Token { rights, .. } if rights.allows(request) => Ok(()),
+            Self::Anonymous => Err(Denied::Unknown),
+            Self::Token { .. } | Self::Node(_) => {
+                Err(Denied::Forbidden { who: self.right(), needed: alloc::format!("the right {request}") })
+            }
+        }
+    }
+
+    /// What the token may do; `None` without one.
+    #[must_use]
+    pub fn rights(&self) -> Option<&Rights> {
+        match self {
+            Self::Token { rights, .. } => Some(rights),
+            Self::Node(_) | Self::Anonymous => None,
+        }
+    }
+
     fn right(&self) -> String {
         match self {
-            Self::Token { name, role } => alloc::format!("token {name} has role {role}"),
+            Self::Token { name, rights } => alloc::format!("token {name} has {}", rights.describe()),
             Self::Node(node) => alloc::format!("node {node} has its own certificate only"),
             Self::Anonymous => "the caller is not authenticated".into(),
         }
@@ -179,52 +272,5 @@ impl Identity {
             Self::Anonymous => "anonymous".into(),
         };
         Actor::parse(&text).expect("the name of a node behind its prefix is an actor")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bearer(role: Role) -> Identity {
-        Identity::Token { name: Actor::parse("kim").unwrap(), role }
-    }
-
-    #[test]
-    fn roles_include_each_other_upwards_and_never_a_nodes_own() {
-        let node = NodeName::parse("web-1").unwrap();
-        for role in Role::ALL {
-            assert!(authorise(&bearer(role), RequiredAccess::Read, None).is_ok());
-            assert_eq!(
-                authorise(&bearer(role), RequiredAccess::Operate, None).is_ok(),
-                role >= Role::Operator
-            );
-            assert_eq!(
-                authorise(&bearer(role), RequiredAccess::Administer, None).is_ok(),
-                role == Role::Admin
-            );
-            assert!(authorise(&bearer(role), RequiredAccess::OwnNode, Some(&node)).is_err());
-        }
-    }
-
-    #[test]
-    fn a_node_reaches_its_own_path_and_no_other() {
-        let (own, other) = (NodeName::parse("web-1").unwrap(), NodeName::parse("web-2").unwrap());
-        let node = Identity::Node(own.clone());
-        assert!(authorise(&node, RequiredAccess::OwnNode, Some(&own)).is_ok());
-        assert!(authorise(&node, RequiredAccess::OwnNode, Some(&other)).is_err());
-        assert!(authorise(&node, RequiredAccess::OwnNodeOrRead, Some(&other)).is_err());
-        assert!(authorise(&node, RequiredAccess::NodeOrRead, Some(&own)).is_ok());
-        assert!(authorise(&node, RequiredAccess::NodeOrRead, None).is_err());
-        for need in [RequiredAccess::Read, RequiredAccess::Operate, RequiredAccess::Administer] {
-            assert!(authorise(&node, need, Some(&own)).is_err());
-        }
-    }
-
-    #[test]
-    fn nobody_gets_nothing_but_what_is_open() {
-        for need in RequiredAccess::ALL {
-            assert_eq!(authorise(&Identity::Anonymous, need, None).is_ok(), need == RequiredAccess::Open);
-        }
     }
 }

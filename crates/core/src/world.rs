@@ -19,6 +19,7 @@ use alloc::string::String;
 
 use fleet::Fleet;
 
+use crate::access::Role;
 use crate::records::freeze::Freeze;
 use crate::records::key::{AnyKey, GlobalKey, Key};
 use crate::records::server::{Leader, Server};
@@ -27,7 +28,7 @@ use crate::records::versioned::Versioned;
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::words::counter::Revision;
 use crate::words::map::Map;
-use crate::words::name::{EntityName, FreezeName, Namespace, ServerName, ServiceName};
+use crate::words::name::{EntityName, FreezeName, Namespace, RoleName, ServerName, ServiceName};
 
 /// All records at one revision of the store.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +49,8 @@ pub struct World {
     pub tokens: Map<String, Versioned<Token>>,
     /// Join tokens, by their secret's SHA-256 in lower-case hex.
     pub join_tokens: Map<String, Versioned<JoinToken>>,
+    /// Roles of the installation's own, by name.
+    pub roles: Map<RoleName, Versioned<Role>>,
 }
 
 /// The revision of an optional record: zero when there is none.
@@ -74,6 +77,7 @@ impl World {
         match key {
             GlobalKey::Token(hash) => revision_of(self.tokens.get(hash)),
             GlobalKey::JoinToken(hash) => revision_of(self.join_tokens.get(hash)),
+            GlobalKey::Role(name) => revision_of(self.roles.get(name)),
             GlobalKey::Freeze(name) => revision_of(self.freezes.get(name)),
             GlobalKey::Server(name) => revision_of(self.servers.get(name)),
             GlobalKey::Leader => revision_of(self.leader.as_ref()),
@@ -83,9 +87,25 @@ impl World {
     /// Number of records. Events are not counted: memory holds the newest only.
     #[must_use]
     pub fn records(&self) -> usize {
-        let Self { revision: _, freezes_changed: _, fleets, freezes, servers, leader, tokens, join_tokens } =
-            self;
-        let own = [freezes.size(), servers.size(), leader.iter().count(), tokens.size(), join_tokens.size()];
+        let Self {
+            revision: _,
+            freezes_changed: _,
+            fleets,
+            freezes,
+            servers,
+            leader,
+            tokens,
+            join_tokens,
+            roles,
+        } = self;
+        let own = [
+            freezes.size(),
+            servers.size(),
+            leader.iter().count(),
+            tokens.size(),
+            join_tokens.size(),
+            roles.size(),
+        ];
         own.into_iter().sum::<usize>() + fleets.values().map(Fleet::records).sum::<usize>()
     }
 

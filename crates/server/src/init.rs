@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bellwether_api::client::secret::Secret;
-use bellwether_core::access::Role;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::words::name::{Actor, Namespace, RoleName};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
@@ -95,7 +94,8 @@ async fn first_token(
     let home = Namespace::parse("default").expect("plain letters are a label");
     let record = GlobalRecord::Token(Token {
         name: name.clone(),
-        role: Role::Admin,
+        roles: vec![RoleName::parse("admin").expect("plain letters are a label")],
+        only_in: None,
         secret_hash: secret::hash(token.expose().as_bytes()),
         created_at: clock.now(),
         expires_at: None,

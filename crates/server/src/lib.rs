@@ -17,6 +17,7 @@ pub mod pki;
 pub mod presences;
 pub mod reconcile;
 pub mod records;
+mod rights;
 pub mod run;
 pub mod secret;
 pub mod sessions;

@@ -5,11 +5,12 @@ pub mod apply;
 pub mod drain;
 pub mod entity;
 pub mod expect;
-mod expectation;
+pub(crate) mod expectation;
 pub mod external;
 pub mod facts;
 mod field_change;
 pub mod freeze;
+pub mod grant;
 pub mod json_change;
 pub mod log;
 pub mod namespace;
@@ -21,6 +22,7 @@ pub mod plan;
 pub mod profile;
 pub mod registrations;
 pub mod report;
+pub mod role;
 pub mod rollout;
 pub mod scope;
 pub mod service;
@@ -56,12 +58,20 @@ pub enum OpError {
         hint: Option<String>,
     },
     /// The caller lacks a right on this object.
-    #[error("cannot {what}: this needs {needed}")]
+    #[error("cannot {what}: this needs the right {needed}")]
     Forbidden {
         /// The operation and its object; fits after "cannot ".
         what: String,
-        /// The role it needs.
-        needed: &'static str,
+        /// The right it needs.
+        needed: String,
+    },
+    /// The caller would grant what they lack.
+    #[error("cannot {what}: your own rights do not cover the claim {claim:?}")]
+    Ungrantable {
+        /// The operation; fits after "cannot ".
+        what: String,
+        /// The claim that is not covered.
+        claim: String,
     },
     /// The object is not at the expected revision.
     #[error("cannot {reason}")]

@@ -32,8 +32,12 @@ impl Monitoring {
     /// A Prometheus that asks this agent and the server, over HTTP.
     async fn over_http(bench: &Bench, agent: u16) -> Self {
         let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
-        let new =
-            NewToken { name: "prometheus".to_owned(), role: "viewer".parse().unwrap(), expires_in: None };
+        let new = NewToken {
+            name: "prometheus".to_owned(),
+            roles: vec!["viewer".to_owned()],
+            only_in: None,
+            expires_in: None,
+        };
         std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
         let config = format!(
             "scrape_configs:\n\

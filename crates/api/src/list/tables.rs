@@ -194,11 +194,23 @@ pub static TOKENS: FieldTable = FieldTable {
     plural: "tokens",
     fields: &[
         FieldSpec::recorded("name", FieldType::Text, "name of the token").at("/name"),
-        FieldSpec::recorded("role", FieldType::Text, "role").at("/role"),
+        FieldSpec::recorded("role", FieldType::Names, "roles").at("/roles"),
+        FieldSpec::recorded("only_in", FieldType::Text, "namespaces that it is limited to").at("/only_in"),
         FieldSpec::changing("age", FieldType::Duration, "time since it was created").at("/created_at_ms"),
         FieldSpec::recorded("expires", FieldType::Flag, "whether it expires by itself").at("/expires_at_ms"),
     ],
     slim: &["name", "role"],
+};
+
+/// The fields of roles.
+pub static ROLES: FieldTable = FieldTable {
+    plural: "roles",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the role").at("/name"),
+        FieldSpec::recorded("built_in", FieldType::Flag, "whether every installation has it").at("/built_in"),
+        FieldSpec::changing("tokens", FieldType::Number, "number of tokens that have it").at("/tokens"),
+    ],
+    slim: &["name", "built_in"],
 };
 
 /// The fields of join tokens.
@@ -230,7 +242,8 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 13] = [
+pub static ALL: [&FieldTable; 14] = [
+    &ROLES,
     &ENTITIES,
     &SERVICES,
     &ROLLOUTS,

@@ -1,23 +1,12 @@
 //! API tokens, join tokens and node certificates: requests, answers and stored records.
 
+use bellwether_core::access::NamePattern;
 use bellwether_core::records::token as core;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, read_some};
-use crate::word::words;
-
-words! {
-    /// What a token permits; each role includes those before it.
-    Role = bellwether_core::access::Role {
-        /// Read everything but secrets.
-        Viewer = "viewer",
-        /// Also change entities, rollouts, labels, pauses, freezes and slots.
-        Operator = "operator",
-        /// Also manage tokens and join tokens, decommission nodes, and delete entities and profiles.
-        Admin = "admin",
-    }
-}
+use crate::v1::role::{Claim, role_names};
 
 /// Request to create an API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -25,8 +14,11 @@ words! {
 pub struct NewToken {
     /// Token name; events name it as the actor of what the token's bearer does.
     pub name: String,
-    /// What the token permits.
-    pub role: Role,
+    /// Names of the roles whose rights the token has, 1 to 16.
+    pub roles: Vec<String>,
+    /// The only namespaces in which it has them: a name, which may end with `*`; every namespace if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_in: Option<String>,
     /// How long the token is valid, such as `30d`; it does not expire if absent.
     #[serde(default)]
     pub expires_in: Option<String>,
@@ -37,8 +29,11 @@ pub struct NewToken {
 pub struct TokenInfo {
     /// Token name.
     pub name: String,
-    /// What the token permits.
-    pub role: Role,
+    /// Names of the roles whose rights the token has.
+    pub roles: Vec<String>,
+    /// The only namespaces in which it has them, as a name or the beginning of names before `*`; absent if it is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_in: Option<String>,
     /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// Time at which the token expires, in milliseconds since the Unix epoch; absent if it does not expire.
@@ -58,8 +53,11 @@ pub struct Secret {
 pub struct StoredToken {
     /// Token name.
     pub name: String,
-    /// What the token permits.
-    pub role: Role,
+    /// Names of the roles whose rights the token has.
+    pub roles: Vec<String>,
+    /// The only namespaces in which it has them, as a name or the beginning of names before `*`; absent if it is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_in: Option<String>,
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
     /// Time of creation, in milliseconds since the Unix epoch.
@@ -166,16 +164,29 @@ pub struct Joined {
 pub struct WhoAmI {
     /// Actor name that events contain for this caller.
     pub actor: String,
-    /// Role of the token; absent if the caller is a node.
+    /// Names of the token's roles.
+    pub roles: Vec<String>,
+    /// The only namespaces in which it has their rights; absent if it is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<Role>,
+    pub only_in: Option<String>,
+    /// What the token permits: the claims of its roles in these namespaces.
+    pub claims: Vec<Claim>,
+}
+
+/// The namespaces that a token is limited to.
+///
+/// # Errors
+/// [`ShapeError`] if it is no pattern.
+pub fn only_in(text: Option<&str>) -> Result<Option<NamePattern>, ShapeError> {
+    text.map(|text| NamePattern::parse(text).map_err(|reason| ShapeError::at("only_in", reason))).transpose()
 }
 
 impl From<&core::Token> for StoredToken {
     fn from(from: &core::Token) -> Self {
         Self {
             name: from.name.to_string(),
-            role: from.role.into(),
+            roles: from.roles.iter().map(ToString::to_string).collect(),
+            only_in: from.only_in.as_ref().map(ToString::to_string),
             secret_hash: from.secret_hash.clone(),
             created_at_ms: from.created_at.as_millis(),
             expires_at_ms: from.expires_at.map(Timestamp::as_millis),
@@ -188,7 +199,8 @@ impl TryFrom<StoredToken> for core::Token {
     fn try_from(from: StoredToken) -> Result<Self, ShapeError> {
         Ok(Self {
             name: read("name", &from.name)?,
-            role: from.role.into(),
+            roles: role_names(&from.roles)?,
+            only_in: only_in(from.only_in.as_deref())?,
             secret_hash: from.secret_hash,
             created_at: Timestamp::from_millis(from.created_at_ms),
             expires_at: from.expires_at_ms.map(Timestamp::from_millis),
@@ -200,7 +212,8 @@ impl From<&core::Token> for TokenInfo {
     fn from(from: &core::Token) -> Self {
         Self {
             name: from.name.to_string(),
-            role: from.role.into(),
+            roles: from.roles.iter().map(ToString::to_string).collect(),
+            only_in: from.only_in.as_ref().map(ToString::to_string),
             created_at_ms: from.created_at.as_millis(),
             expires_at_ms: from.expires_at.map(Timestamp::as_millis),
         }

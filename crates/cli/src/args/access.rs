@@ -6,6 +6,7 @@ use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
 use super::consent::Consent;
+use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JoinTokenVerb {
@@ -37,9 +38,12 @@ pub(crate) enum TokenVerb {
         /// Token name; events name it as the actor
         #[arg(value_name = "TOKEN")]
         name: String,
-        /// Role: viewer, operator or admin
-        #[arg(long, default_value = "viewer")]
-        role: String,
+        /// Role that the token has; repeat it for more [default: viewer]
+        #[arg(long = "role", value_name = "ROLE")]
+        roles: Vec<String>,
+        /// Limit the token to a namespace, or to those that begin so: shop, shop-*
+        #[arg(long, value_name = "NAMESPACE")]
+        only_in: Option<String>,
         /// Lifetime of the token; unlimited if absent
         #[arg(long, value_name = "TIME")]
         expires_in: Option<Span>,
@@ -57,8 +61,58 @@ pub(crate) enum TokenVerb {
         #[command(flatten)]
         consent: Consent,
     },
-    /// Show the name and role of the token in use
+    /// Show the name and roles of the token in use
     Whoami,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RoleVerb {
+    /// Create a role, or replace its claims
+    Set {
+        /// Role name
+        #[arg(value_name = "ROLE")]
+        name: String,
+        /// Claim: VERBS KINDS[/NAMES] [in NAMESPACES], such as "get,update:/params node/web-* in shop"
+        #[arg(value_name = "CLAIM", required = true)]
+        claims: Vec<String>,
+        /// Description of the role: who it is meant for
+        #[arg(long, default_value = "", hide_default_value = true)]
+        description: String,
+    },
+    /// Show a role and its claims
+    Get {
+        /// Role name
+        #[arg(value_name = "ROLE")]
+        name: String,
+    },
+    /// List roles
+    List(ListFlags),
+    /// Delete a role that no token has
+    Delete {
+        /// Role name
+        #[arg(value_name = "ROLE")]
+        name: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthVerb {
+    /// Ask whether the token in use may do something; exit 1 if not
+    CanI {
+        /// Verb: get, update, update:/FIELD or delete
+        #[arg(value_name = "VERB")]
+        verb: String,
+        /// Kind, or kind and name of the object, such as node or node/web-1
+        #[arg(value_name = "KIND[/NAME]")]
+        object: String,
+        /// Ask about any namespace instead of the current one
+        #[arg(long)]
+        anywhere: bool,
+    },
+    /// Show every claim of the token in use
+    Explain,
 }
 
 #[derive(Debug, Subcommand)]

@@ -93,6 +93,7 @@ fn sample(value: &Option<String>) -> String {
         Some("N" | "FROM" | "REVISION") => "1",
         Some("FILE") => "/dev/null",
         Some("SUBJECT") => "node/web-1",
+        Some("CLAIM") => "get node",
         Some(_) | None => "web",
     }
     .to_owned()

@@ -1,6 +1,6 @@
 //! `token` and `join-token`.
 
-use bellwether_api::v1::access::{NewJoinToken, NewToken, Role};
+use bellwether_api::v1::access::{NewJoinToken, NewToken};
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 
@@ -13,10 +13,10 @@ use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
     match verb {
-        TokenVerb::Create { name, role, expires_in } => {
-            let role =
-                role.parse().map_err(|error| Failure::usage(format!("cannot read the role: {error}")))?;
-            let request = NewToken { name, role, expires_in: expires_in.map(|span| span.to_string()) };
+        TokenVerb::Create { name, roles, only_in, expires_in } => {
+            let roles = if roles.is_empty() { vec!["viewer".to_owned()] } else { roles };
+            let expires_in = expires_in.map(|span| span.to_string());
+            let request = NewToken { name, roles, only_in, expires_in };
             let made = context.client.create_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
             context.show.changed(&format!("token {}: created; it is shown only once", request.name));
@@ -28,16 +28,22 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|token| {
                     let end = token.expires_at_ms.map_or_else(|| "never".to_owned(), |at| expiry(at, now));
-                    vec![token.name.clone(), token.role.to_string(), date(token.created_at_ms), end]
+                    let only_in = token.only_in.clone().unwrap_or_else(|| "every namespace".to_owned());
+                    vec![token.name.clone(), token.roles.join(","), only_in, date(token.created_at_ms), end]
                 });
-                table(&["name", "role", "created", "expires"], rows)
+                table(&["name", "roles", "only in", "created", "expires"], rows)
             })?;
         }
         TokenVerb::Delete { name, force, consent } => delete(context, &name, force, consent).await?,
         TokenVerb::Whoami => {
             let me = context.client.who_am_i().await?;
-            let role = me.role.map_or("", Role::as_str);
-            context.show.data(&me, || vec![me.actor.clone()], |_| format!("{} {role}", me.actor))?;
+            let only_in = me.only_in.as_ref().map(|only| format!(" in {only}")).unwrap_or_default();
+            let roles = me.roles.join(",");
+            context.show.data(
+                &me,
+                || vec![me.actor.clone()],
+                |_| format!("{} {roles}{only_in}", me.actor),
+            )?;
         }
     }
     Ok(Exit::Yes)

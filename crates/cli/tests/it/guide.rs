@@ -189,6 +189,20 @@ fn the_page_on_nodes_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_access_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/access.md", None)).stdout);
+    for part in [
+        "update:/start rollout/web-* in shop",
+        "token ci has deployer; it may:",
+        "yes: role deployer has the claim",
+        "no: no claim of this token allows update:/abort rollout/web-1 in shop\nexit code 1: no",
+        "built in",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn the_page_on_facts_works_as_it_stands() {
     let output = follow_beside_dev(&blocks("docs/guide/facts.md", None));
     let (said, notes) = (text(&output.stdout), text(&output.stderr));

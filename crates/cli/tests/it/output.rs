@@ -235,7 +235,7 @@ async fn completion_knows_commands_options_and_names() {
         ("bellwether entity set shop --order ", "name\nlabel:\nshuffle:"),
         ("bellwether entity set shop --supersede f", "finish"),
         ("bellwether entity set shop --unset max", "max-unavailable"),
-        ("bellwether token create x --role ", "viewer\noperator\nadmin"),
+        ("bellwether token create x --role ", "admin\noperator\nviewer"),
         ("bellwether update-status scrub s", "success"),
     ] {
         assert_eq!(completed(&place, line).trim(), found, "{line}");

@@ -24,11 +24,12 @@ use super::slot::Slot;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use super::wait_cycle::WaitCycles;
+use crate::access::Role;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServerName, ServiceName,
-    SlotName, TargetName,
+    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, RoleName, ServerName,
+    ServiceName, SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -97,6 +98,8 @@ pub enum GlobalKey {
     Token(String),
     /// A join token, by its secret's SHA-256 in lower-case hex.
     JoinToken(String),
+    /// A role of the installation's own, by name.
+    Role(RoleName),
 }
 
 /// Key of a record of either scope.
@@ -221,6 +224,8 @@ pub enum GlobalRecord {
     Token(Token),
     /// A join token.
     JoinToken(JoinToken),
+    /// A role of the installation's own.
+    Role(Role),
 }
 
 impl GlobalRecord {
@@ -233,6 +238,7 @@ impl GlobalRecord {
             Self::Leader(_) => GlobalKey::Leader,
             Self::Token(token) => GlobalKey::Token(token.secret_hash.clone()),
             Self::JoinToken(token) => GlobalKey::JoinToken(token.secret_hash.clone()),
+            Self::Role(role) => GlobalKey::Role(role.name.clone()),
         }
     }
 }

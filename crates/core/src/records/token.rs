@@ -2,9 +2,10 @@
 //! itself is never stored.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use crate::access::Role;
-use crate::words::name::{Actor, Namespace, NodeName};
+use crate::access::NamePattern;
+use crate::words::name::{Actor, Namespace, NodeName, RoleName};
 use crate::words::time::Timestamp;
 
 /// An API token of a person or program.
@@ -12,8 +13,10 @@ use crate::words::time::Timestamp;
 pub struct Token {
     /// Name of the token; events name it as the actor.
     pub name: Actor,
-    /// Role that limits what the token may do.
-    pub role: Role,
+    /// The roles whose claims it has, 1 to 16.
+    pub roles: Vec<RoleName>,
+    /// The namespaces that it is limited to; `None` for no limit.
+    pub only_in: Option<NamePattern>,
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
     /// Time of its creation, by the server's clock.

@@ -94,6 +94,8 @@ names! {
     SlotName: "slot name", label;
     /// The holder of a slot, under a name of its own choice. 1 to 253 visible ASCII characters.
     HolderName: "holder", visible;
+    /// A named set of rights. A DNS label.
+    RoleName: "role name", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

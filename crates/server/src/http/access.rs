@@ -2,10 +2,12 @@
 
 use axum::extract::State;
 use bellwether_api::list::tables::{JOIN_TOKENS, TOKENS};
+use bellwether_api::shape::read;
 use bellwether_api::v1::access::{
     Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
 };
-use bellwether_core::access::Identity;
+use bellwether_api::v1::role::Claim;
+use bellwether_core::access::{ObjectKind, Right, Rights};
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, TokenText};
@@ -14,14 +16,18 @@ use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::grant::Grantor;
 use crate::pki::IssuedCertificate;
 
 pub(crate) async fn who_am_i(caller: Authenticated) -> JsonAnswer<WhoAmI> {
-    let role = match &caller.0 {
-        Identity::Token { role, .. } => Some((*role).into()),
-        Identity::Node(_) | Identity::Anonymous => None,
-    };
-    JsonAnswer(WhoAmI { actor: caller.actor().to_string(), role })
+    let rights = caller.0.rights();
+    let claims = rights.map(Rights::claims).unwrap_or_default();
+    JsonAnswer(WhoAmI {
+        actor: caller.actor().to_string(),
+        roles: rights.into_iter().flat_map(Rights::roles).map(ToString::to_string).collect(),
+        only_in: rights.and_then(Rights::only_in).map(ToString::to_string),
+        claims: claims.iter().map(Claim::from).collect(),
+    })
 }
 
 pub(crate) async fn tokens(State(app): State<AppState>, query: QueryParams) -> Result<ListAnswer, Failure> {
@@ -37,7 +43,10 @@ pub(crate) async fn create_token(
     caller: Authenticated,
     JsonBody(request): JsonBody<NewToken>,
 ) -> Result<JsonAnswer<Secret>, Failure> {
-    let secret = ops::token::create(&app.records.transactor, &caller.actor(), &request).await?;
+    caller.require(Right::update(ObjectKind::Token), Some(&request.name), None)?;
+    let actor = caller.actor();
+    let author = Grantor { actor: &actor, rights: caller.rights()? };
+    let secret = ops::token::create(&app.records.transactor, author, &request).await?;
     Ok(JsonAnswer(Secret { secret: secret.expose().to_owned() }))
 }
 
@@ -56,7 +65,12 @@ pub(crate) async fn join_tokens(
 ) -> Result<ListAnswer, Failure> {
     let list = ListQuery::read(&query, &JOIN_TOKENS, &[])?;
     let world = app.world();
-    let tokens = world.join_tokens.values().map(|kept| JoinTokenInfo::from(&*kept.value));
+    let all = world.join_tokens.values().map(|kept| &*kept.value);
+    let tokens = all.filter(|token| {
+        let info = JoinTokenInfo::from(*token);
+        query.readable.has_in(ObjectKind::JoinToken, &info.id, &token.namespace)
+    });
+    let tokens = tokens.map(JoinTokenInfo::from);
     list.answer_json((&JOIN_TOKENS, app.clock.now()), tokens, world.revision)
 }
 
@@ -65,6 +79,8 @@ pub(crate) async fn create_join_token(
     caller: Authenticated,
     JsonBody(request): JsonBody<NewJoinToken>,
 ) -> Result<JsonAnswer<Secret>, Failure> {
+    let namespace = read("namespace", request.namespace.as_deref().unwrap_or("default"))?;
+    caller.require(Right::update(ObjectKind::JoinToken), None, Some(&namespace))?;
     let secret =
         ops::token::create_join(&app.records.transactor, &app.identity.pki, &caller.actor(), &request)
             .await?;
@@ -76,6 +92,12 @@ pub(crate) async fn delete_join_token(
     caller: Authenticated,
     TokenText(id): TokenText,
 ) -> Result<JsonAnswer<Empty>, Failure> {
+    let right = Right::delete(ObjectKind::JoinToken);
+    let world = app.world();
+    let named = world.join_tokens.iter().filter(|(hash, _)| !id.is_empty() && hash.starts_with(&id));
+    for (_, token) in named {
+        caller.require(right, Some(&id), Some(&token.value.namespace))?;
+    }
     ops::token::delete_join(&app.records.transactor, &caller.actor(), &id).await?;
     Ok(JsonAnswer(Empty {}))
 }

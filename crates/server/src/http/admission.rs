@@ -239,7 +239,7 @@ mod tests {
             RequestClass::of((path, need), &request)
         };
         assert_eq!(class(paths::HEALTHZ, RequiredAccess::Open, "/healthz", false), None);
-        assert_eq!(class(paths::METRICS, RequiredAccess::Read, "/metrics", false), None);
+        assert_eq!(class(paths::METRICS, RequiredAccess::Token, "/metrics", false), None);
         assert_eq!(class(paths::JOIN, RequiredAccess::Open, "/v1/join", false), Some(RequestClass::Machines));
         assert_eq!(
             class(paths::NODE_ORDER, RequiredAccess::OwnNode, "/s?wait=1s", true),
@@ -250,11 +250,11 @@ mod tests {
             Some(RequestClass::Machines)
         );
         assert_eq!(
-            class(paths::EVENTS, RequiredAccess::Read, "/e?after=1&wait=9s", false),
+            class(paths::EVENTS, RequiredAccess::Token, "/e?after=1&wait=9s", false),
             Some(RequestClass::Watchers)
         );
         assert_eq!(
-            class(paths::EVENTS, RequiredAccess::Read, "/e?after=1", false),
+            class(paths::EVENTS, RequiredAccess::Token, "/e?after=1", false),
             Some(RequestClass::People)
         );
     }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{Applied, Document};
 use bellwether_api::v1::page::Page;
+use bellwether_core::access::ObjectKind;
 
 use super::auth::Authenticated;
 use super::input::{ApplyBody, JsonAnswer, NamespacePath, QueryParams};
@@ -33,6 +34,13 @@ pub(crate) async fn documents(
 ) -> Result<JsonAnswer<Page<Document>>, Failure> {
     query.only(&[])?;
     let world = app.world();
-    let items = ops::apply::documents(&world, &namespace, app.clock.now());
+    let mut items = ops::apply::documents(&world, &namespace, app.clock.now());
+    items.retain(|document| {
+        let kind = match document.kind() {
+            "freeze" if document.is_global() => Some(ObjectKind::GlobalFreeze),
+            kind => ObjectKind::parse(kind).ok(),
+        };
+        kind.is_some_and(|kind| query.readable.has_object(kind, document.name()))
+    });
     Ok(JsonAnswer(Page { items, next: None, count: None, revision: world.revision.get() }))
 }

@@ -9,10 +9,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_api::paths;
 use bellwether_api::problem::Code;
-use bellwether_core::access::{Denied, Identity, RequiredAccess, authorise};
+use bellwether_core::access::{
+    AccessRequest, Denied, Identity, ObjectKind, RequiredAccess, Right, Rights, authorise,
+};
 use bellwether_core::records::annotation::attribution;
 use bellwether_core::records::node::Node;
-use bellwether_core::words::name::{Actor, NodeName};
+use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::world::World;
 use http::header;
 use http::request::Parts;
@@ -20,10 +22,14 @@ use http::request::Parts;
 use super::admission::RequestClass;
 use super::consistency::{self, Consistency};
 use super::listen::Peer;
-use super::problem::Failure;
+use super::problem::{FORBIDDEN_HINT, Failure};
+use super::readable::Readable;
 use super::state::AppState;
 use crate::pki::CertificateIdentity;
-use crate::secret;
+use crate::{rights, secret};
+
+/// The namespace of the FleetLock protocol's paths that name none.
+pub(super) const FLEET_LOCK_NAMESPACE: &str = "default";
 
 /// The authenticated and authorised caller.
 #[derive(Debug, Clone)]
@@ -33,6 +39,44 @@ impl Authenticated {
     /// The actor of the caller's events.
     pub(crate) fn actor(&self) -> Actor {
         self.0.actor()
+    }
+
+    /// What the caller's token may do.
+    pub(crate) fn rights(&self) -> Result<&Rights, Failure> {
+        self.0.rights().ok_or_else(|| Failure::new(Code::Forbidden, "this needs a token"))
+    }
+
+    /// Refuses a caller without this right to the object of this name, which the body named or the path only in part.
+    pub(crate) fn require(
+        &self,
+        right: Right,
+        name: Option<&str>,
+        namespace: Option<&Namespace>,
+    ) -> Result<(), Failure> {
+        self.require_field(right, right.field, (name, namespace))
+    }
+
+    /// As [`Self::require`], for each of these fields of the object, as JSON pointers.
+    pub(crate) fn require_fields(
+        &self,
+        right: Right,
+        fields: &[String],
+        (name, namespace): (&str, &Namespace),
+    ) -> Result<(), Failure> {
+        let object = (Some(name), Some(namespace));
+        fields.iter().try_for_each(|field| self.require_field(right, field, object))
+    }
+
+    /// As [`Self::require`], for one field of the object, as a JSON pointer.
+    pub(crate) fn require_field(
+        &self,
+        right: Right,
+        field: &str,
+        (name, namespace): (Option<&str>, Option<&Namespace>),
+    ) -> Result<(), Failure> {
+        let request = right.on(name, namespace.map(Namespace::as_str));
+        let denied = self.0.require(&AccessRequest { field, is_partial: false, ..request });
+        denied.map_err(|denied| Failure::from(denied).hint(FORBIDDEN_HINT))
     }
 }
 
@@ -57,7 +101,7 @@ pub(crate) fn guard(
 ) -> impl Future<Output = Response> + Send {
     let param = |wanted: &str| params.iter().find(|(key, _)| *key == wanted).map(|(_, text)| text.to_owned());
     let named = param("node").and_then(|name| NodeName::parse(&name).ok());
-    let namespace = param("ns");
+    let (name, namespace) = object(need, path, param);
     let mut request = Box::new(request);
     async move {
         let _place = match RequestClass::of((path, need), &request) {
@@ -67,10 +111,15 @@ pub(crate) fn guard(
                 Err(full) => return full.into_response(),
             },
         };
-        let identity = match admit(&app, &request, need, (namespace, named)) {
+        let object = (name.as_deref(), namespace.as_deref());
+        let identity = match admit(&app, &request, (need, named), object) {
             Ok(identity) => identity,
             Err(denied) => return refuse(&app, &request, denied),
         };
+        if let Identity::Token { rights, .. } = &identity {
+            let readable = Readable::of(rights, need, object.0, object.1);
+            request.extensions_mut().insert(readable);
+        }
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
             Ok(Consistency::Linearizable) => Box::pin(consistency::wait_until_current(&app)).await,
@@ -85,25 +134,51 @@ pub(crate) fn guard(
     }
 }
 
-/// The caller's identity, if it has this access to the namespace and node in the path.
+/// The name and the namespace of the object that a path is about.
+fn object(
+    need: RequiredAccess,
+    path: &str,
+    param: impl Fn(&str) -> Option<String>,
+) -> (Option<String>, Option<String>) {
+    let key = need.right().map(|right| match right.kind {
+        ObjectKind::Entity | ObjectKind::Rollout => "entity",
+        ObjectKind::Freeze | ObjectKind::GlobalFreeze => "freeze",
+        ObjectKind::JoinToken | ObjectKind::Token => "token",
+        ObjectKind::Namespace => "ns",
+        ObjectKind::Node => "node",
+        ObjectKind::Pause => "pause",
+        ObjectKind::Profile => "profile",
+        ObjectKind::Role => "role",
+        ObjectKind::Server => "server",
+        ObjectKind::Service => "service",
+        ObjectKind::Slot => "slot",
+    });
+    let name = key.and_then(&param);
+    match path {
+        paths::PRE_REBOOT | paths::STEADY_STATE => (name, Some(FLEET_LOCK_NAMESPACE.to_owned())),
+        _ => (name, param("ns")),
+    }
+}
+
+/// The caller's identity, if it has this access to the object in the path.
 fn admit(
     app: &AppState,
     request: &Request,
-    need: RequiredAccess,
-    (namespace, named): (Option<String>, Option<NodeName>),
+    (need, named): (RequiredAccess, Option<NodeName>),
+    (name, namespace): (Option<&str>, Option<&str>),
 ) -> Result<Identity, Denied> {
     let identity = identify(app, request);
     let own = match &identity {
-        Some((_, Some(home))) => namespace.is_none_or(|named| named == *home),
+        Some((_, Some(home))) => namespace.is_none_or(|named| named == home.as_str()),
         Some((_, None)) | None => true,
     };
     // A path without a node belongs to every node of the namespace.
     let named = match (&identity, need) {
-        (Some((Identity::Node(node), _)), RequiredAccess::NodeOrRead) => Some(node.clone()),
+        (Some((Identity::Node(node), _)), RequiredAccess::NodeOr(_)) => Some(node.clone()),
         (_, _) => named,
     };
     let identity = identity.map_or(Identity::Anonymous, |(identity, _)| identity);
-    authorise(&identity, need, named.as_ref().filter(|_| own))?;
+    authorise(&identity, need, named.as_ref().filter(|_| own), (name, namespace))?;
     Ok(identity)
 }
 
@@ -121,7 +196,7 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
             "the token is unknown here, expired or deleted: check BELLWETHER_TOKEN, --token-file or the context"
         }
         Denied::Unknown => "set BELLWETHER_TOKEN, or run `bellwether context use`",
-        Denied::Forbidden { .. } => "ask an admin for a token with that role: `bellwether token create`",
+        Denied::Forbidden { .. } => FORBIDDEN_HINT,
     };
     Failure::from(denied).hint(hint).into_response()
 }
@@ -146,8 +221,9 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
         let token = world.tokens.get(&hash)?;
         let alive = token.value.expires_at.is_none_or(|end| end > app.clock.now());
         let same = secret::same(&token.value.secret_hash, &hash);
-        let (name, role) = (token.value.name.clone(), token.value.role);
-        return (alive && same).then_some((Identity::Token { name, role }, None));
+        let name = token.value.name.clone();
+        let rights = Arc::new(rights::of(&world, &token.value));
+        return (alive && same).then_some((Identity::Token { name, rights }, None));
     }
     let (bearer, node) = node(&world, request)?;
     let home = Some(bearer.namespace.to_string());

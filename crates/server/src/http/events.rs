@@ -79,7 +79,7 @@ async fn following(
         let is_last = events.len() < size;
         for event in events {
             place = Sequence::new(event.seq);
-            rows.extend(row(app, &event)?.filter(|row| list.filter.matches(row)));
+            rows.extend(row(app, &event)?.filter(|row| list.has_event(row)));
             if rows.len() == list.limit {
                 return Ok((rows, place));
             }
@@ -103,7 +103,7 @@ async fn newest(
         let start = Sequence::new(end.get().saturating_sub(size as u64));
         let events = read(app, namespace, start, size).await?;
         for event in events.into_iter().rev().filter(|event| event.seq <= end.get()) {
-            newest.extend(row(app, &event)?.filter(|row| list.filter.matches(row)));
+            newest.extend(row(app, &event)?.filter(|row| list.has_event(row)));
             if newest.len() == list.limit {
                 break;
             }
@@ -142,9 +142,12 @@ pub(crate) async fn stream(
     };
     // The stream ends after a while and the client resumes it, so that a deleted token stops working.
     let end = app.clock.now().plus(STREAM_LIFE);
+    let readable = query.readable;
     let pages = futures_util::stream::unfold((app, namespace, after), move |place| next_page(place, end));
-    let events = futures_util::StreamExt::flat_map(pages, |page| {
-        futures_util::stream::iter(page.into_iter().map(|event| {
+    let events = futures_util::StreamExt::flat_map(pages, move |page| {
+        let readable = readable.clone();
+        let shown = page.into_iter().filter(move |event| readable.has_subject(&event.subject));
+        futures_util::stream::iter(shown.map(|event| {
             let data = serde_json::to_string(&event).unwrap_or_default();
             Ok(sse::Event::default().id(event.seq.to_string()).event(event.kind).data(data))
         }))

@@ -7,22 +7,25 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::input::{JsonAnswer, NamespacePath};
 use super::problem::Failure;
+use super::readable::Readable;
 use super::state::AppState;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
+    readable: Readable,
 ) -> Result<JsonAnswer<Failures>, Failure> {
     let world = app.world();
-    let mut failures = world.fleets.get(&namespace).map_or_else(Failures::default, failures);
+    let mut failures =
+        world.fleets.get(&namespace).map_or_else(Failures::default, |fleet| failures(fleet, &readable));
     failures.revision = world.revision.get();
     Ok(JsonAnswer(failures))
 }
 
-fn failures(fleet: &Fleet) -> Failures {
+fn failures(fleet: &Fleet, readable: &Readable) -> Failures {
     let mut all = Failures::default();
     let active = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
-    for (name, _) in active {
+    for (name, _) in active.filter(|(name, _)| readable.has(name.as_str())) {
         if let Some(kept) = fleet.presences.get(name)
             && kept.value.contact == PresenceState::Unreachable
         {

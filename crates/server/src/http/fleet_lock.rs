@@ -9,11 +9,12 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::slot::FleetLock;
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::decide::slots::SlotRequest;
 use bellwether_core::words::name::{HolderName, Namespace, SlotName};
 use http::HeaderMap;
 
-use super::auth::Authenticated;
+use super::auth::{Authenticated, FLEET_LOCK_NAMESPACE};
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Turn};
 use super::problem::Failure;
 use super::routes::Empty;
@@ -27,9 +28,11 @@ const HEADER: (&str, &[u8]) = ("fleet-lock-protocol", b"true");
 /// The group of clients that are not configured with one.
 const DEFAULT_GROUP: &str = "default";
 
-/// The slot, and the namespace, of paths that name neither.
+/// The slot of paths that name none.
 const DEFAULT_SLOT: &str = "reboot";
-const DEFAULT_NAMESPACE: &str = "default";
+
+/// What acquiring and releasing a slot needs. The group names the slot, so that the path alone does not decide.
+const HOLDERS: Right = Right::update_field(ObjectKind::Slot, "/holders");
 
 /// A client's request, parsed.
 struct FleetLockClient {
@@ -87,6 +90,7 @@ async fn lock(
     let reason = format!("group {}", client.group);
     let request =
         SlotRequest { holder: client.holder, by: caller.actor(), reason, lease: None, capacity: None };
+    caller.require(HOLDERS, Some(client.slot.as_str()), Some(namespace))?;
     let scope = SlotScope { namespace, slot: &client.slot, actor: &request.by };
     ops::slot::acquire(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(Empty {}))
@@ -98,13 +102,14 @@ async fn unlock(
     namespace: &Namespace,
     client: FleetLockClient,
 ) -> Result<JsonAnswer<Empty>, Failure> {
+    caller.require(HOLDERS, Some(client.slot.as_str()), Some(namespace))?;
     let scope = SlotScope { namespace, slot: &client.slot, actor: &caller.actor() };
     ops::slot::release(&app.records.transactor, scope, &client.holder, None).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
 fn defaults() -> Result<(Namespace, SlotName), Failure> {
-    Ok((read("namespace", DEFAULT_NAMESPACE)?, read("slot", DEFAULT_SLOT)?))
+    Ok((read("namespace", FLEET_LOCK_NAMESPACE)?, read("slot", DEFAULT_SLOT)?))
 }
 
 fn read_client(headers: &HeaderMap, slot: &SlotName, body: FleetLock) -> Result<FleetLockClient, Failure> {

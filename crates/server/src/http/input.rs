@@ -10,7 +10,8 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{ApplyRequest, MAX_APPLY_BYTES};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServiceName, SlotName,
+    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, RoleName, ServiceName,
+    SlotName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -21,6 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
 use super::problem::{Failure, json_response, unreadable_body};
+use super::readable::Readable;
 use super::state::AppState;
 
 /// A JSON body.
@@ -125,7 +127,10 @@ impl FromRequestParts<AppState> for NamespacePath {
         if creates || app.known(&namespace) {
             return Ok(Self(namespace));
         }
-        let known: Vec<String> = app.world().namespaces().iter().map(ToString::to_string).collect();
+        let readable = Readable::from_request_parts(parts, app).await?;
+        let namespaces = app.world().namespaces();
+        let seen = namespaces.iter().filter(|known| readable.has_namespace(known));
+        let known: Vec<String> = seen.map(ToString::to_string).collect();
         let hint = format!("known namespaces: {}", known.join(", "));
         Err(Failure::new(Code::NotFound, format!("cannot find namespace {namespace}")).hint(hint))
     }
@@ -157,6 +162,7 @@ params! {
     Word(String) = "operation";
     CategoryText(String) = "category";
     CategoryName(Category) = "category";
+    RoleText(RoleName) = "role";
     TokenText(String) = "token";
     Subject(String) = "subject";
 }
@@ -205,7 +211,11 @@ impl<S: Send + Sync> FromRequestParts<S> for AtRevision {
 }
 
 /// A query string as pairs. Unknown parameters are refused.
-pub(crate) struct QueryParams(Vec<(String, String)>);
+pub(crate) struct QueryParams {
+    pairs: Vec<(String, String)>,
+    /// What the caller may read, for lists.
+    pub(crate) readable: Readable,
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
     type Rejection = Failure;
@@ -215,14 +225,14 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
         let mut pairs = pairs.0;
         // The guard evaluates it for every route.
         pairs.retain(|(name, _)| name != CONSISTENCY);
-        Ok(Self(pairs))
+        Ok(Self { pairs, readable: Readable::from_request_parts(parts, state).await? })
     }
 }
 
 impl QueryParams {
     /// Refuses parameters that are not in this list.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Failure> {
-        let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));
+        let unknown = self.pairs.iter().find(|(name, _)| !known.contains(&name.as_str()));
         unknown.map_or(Ok(()), |(name, _)| {
             let list = known.join(", ");
             Err(ShapeError::at(name, format!("not a parameter of this route; known: {list}")).into())
@@ -235,7 +245,7 @@ impl QueryParams {
         T: std::str::FromStr,
         T::Err: std::fmt::Display,
     {
-        let found = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let found = self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         Ok(bellwether_api::shape::read_some(name, found)?)
     }
 
@@ -245,7 +255,7 @@ impl QueryParams {
         T: std::str::FromStr,
         T::Err: std::fmt::Display,
     {
-        let found = self.0.iter().filter(|(key, _)| key == name);
+        let found = self.pairs.iter().filter(|(key, _)| key == name);
         found.map(|(_, value)| Ok(read(name, value)?)).collect()
     }
 

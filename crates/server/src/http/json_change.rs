@@ -3,11 +3,13 @@
 use axum::extract::{FromRequest, Request};
 use bellwether_api::media::{JSON_PATCH, MERGE_PATCH};
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::profile::ParamsPatch;
 use http::header;
 use serde::de::DeserializeOwned;
 
 use super::input::{JsonBody, body, parse_any};
 use super::problem::Failure;
+use crate::ops::expectation::member_pointer;
 use crate::ops::json_change::JsonChange;
 
 /// A change, in one of its forms.
@@ -16,6 +18,19 @@ pub(crate) enum ChangeBody<T> {
     Own(T),
     /// In a standard form.
     Standard(JsonChange),
+}
+
+impl ChangeBody<ParamsPatch> {
+    /// The fields of the object that it writes, as JSON pointers.
+    pub(crate) fn fields(&self) -> Vec<String> {
+        let below: Vec<String> = match self {
+            Self::Own(patch) => {
+                patch.set.keys().chain(&patch.remove).map(|key| member_pointer(key)).collect()
+            }
+            Self::Standard(change) => change.fields(),
+        };
+        below.into_iter().map(|field| format!("/params{field}")).collect()
+    }
 }
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for ChangeBody<T> {

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use bellwether_api::list::JsonRow;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::event::Event;
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::filter::field::{Field, FieldTable};
 use bellwether_core::words::filter::{Filter, FilterError, FilterSubject, read_field};
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use super::input::QueryParams;
 use super::problem::{Failure, json_response, partial_response};
+use super::readable::Readable;
 
 /// The query parameters of every list.
 pub(crate) const LIST_PARAMS: [&str; 7] = ["filter", "sort", "limit", "after", "fields", "slim", "count"];
@@ -24,8 +26,10 @@ pub(crate) struct ListQuery {
     pub(crate) filter: Filter,
     sort: Option<SortOrder>,
     pub(crate) limit: usize,
-    /// Whether there is a filter, which may leave something out.
+    /// Whether something may be left out: by a filter, or since the caller may not read it.
     pub(crate) is_filtered: bool,
+    /// What the caller may read.
+    readable: Readable,
     after: Option<String>,
     fields: Option<Vec<(String, Field)>>,
     is_count: bool,
@@ -94,7 +98,7 @@ impl ListQuery {
     ) -> Result<Self, Failure> {
         query.only(&[&LIST_PARAMS, others].concat())?;
         let filter: Option<String> = query.get("filter")?;
-        let is_filtered = filter.is_some();
+        let is_filtered = filter.is_some() || !query.readable.is_all();
         let filter = filter.map_or(Ok(Filter::all()), |text| Filter::parse(&text, table));
         let filter = filter.map_err(|error| misread("filter", &error))?;
         let sort: Option<String> = query.get("sort")?;
@@ -121,10 +125,17 @@ impl ListQuery {
             sort: sort.transpose()?,
             limit: query.limit()?,
             is_filtered,
+            readable: query.readable.clone(),
             after: query.get("after")?,
             fields: fields.transpose()?,
             is_count: query.get("count")?.unwrap_or(false),
         })
+    }
+
+    /// Whether the list has an event: the caller may read what it is about, and the filter matches.
+    pub(crate) fn has_event(&self, event: &JsonRow<Event>) -> bool {
+        let subject = event.json().get("subject").and_then(serde_json::Value::as_str);
+        self.readable.has_subject(subject.unwrap_or_default()) && self.filter.matches(event)
     }
 
     /// Refuses another order and counting, for a list that is never read as a whole.
@@ -150,7 +161,8 @@ impl ListQuery {
         is_after: impl Fn(&R, &str) -> bool,
         revision: Revision,
     ) -> Result<ListAnswer, Failure> {
-        let rows = rows.filter(|row| self.filter.matches(row));
+        let is_readable = |row: &R| self.readable.is_all() || self.readable.has(&row.id());
+        let rows = rows.filter(|row| is_readable(row) && self.filter.matches(row));
         let (page, next, count) = match (&self.sort, self.is_count) {
             (None, false) => {
                 let wanted =

@@ -9,6 +9,7 @@ use bellwether_api::v1::node_params::{
 };
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec, params};
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::words::counter::ProfileRevisionNumber;
@@ -46,6 +47,8 @@ pub(crate) async fn patch(
     query.only(&["reason"])?;
     let (transactor, actor) = (&app.records.transactor, caller.actor());
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
+    let right = Right::update_field(ObjectKind::Node, "/params");
+    caller.require_fields(right, &change.fields(), (node.as_str(), &namespace))?;
     let why: Option<String> = query.get("reason")?;
     let changed = match (&change, why) {
         (ChangeBody::Own(_), Some(_)) => {

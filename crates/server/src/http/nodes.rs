@@ -8,6 +8,7 @@ use bellwether_api::shape::read_some;
 use bellwether_api::v1;
 use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason};
 
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 
@@ -19,6 +20,7 @@ use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::expectation::member_pointer;
 use crate::ops::scope::NodeScope;
 
 pub(crate) async fn list(
@@ -70,6 +72,10 @@ pub(crate) async fn label(
     Node(name): Node,
     JsonBody(change): JsonBody<LabelChange>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
+    let right = Right::update_field(ObjectKind::Node, "/labels");
+    let keys = change.set.keys().chain(&change.remove);
+    let fields: Vec<String> = keys.map(|key| format!("/labels{}", member_pointer(key))).collect();
+    caller.require_fields(right, &fields, (name.as_str(), &namespace))?;
     ops::node::label(&app.records.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
     Ok(JsonAnswer(Empty {}))
 }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use bellwether_api::v1::overview::{EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
+use bellwether_core::access::ObjectKind;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -11,6 +12,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::freezes;
 use super::input::{JsonAnswer, NamespacePath};
+use super::readable::Readable;
 use super::servers::store;
 use super::state::AppState;
 
@@ -20,6 +22,7 @@ const LATE_FAILURES_SHOWN: Span = Span::from_secs(600);
 pub(crate) async fn get(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
+    readable: Readable,
 ) -> JsonAnswer<Overview> {
     let world = app.world();
     let empty = Fleet::default();
@@ -46,7 +49,12 @@ pub(crate) async fn get(
             .into_iter()
             .filter(|view| !view.expired)
             .collect(),
-        entities: fleet.boards.iter().map(|(name, board)| line(fleet, name, board, since)).collect(),
+        entities: fleet
+            .boards
+            .iter()
+            .filter(|(name, _)| readable.has_object(ObjectKind::Entity, name.as_str()))
+            .map(|(name, board)| line(fleet, name, board, since))
+            .collect(),
         last_event: fleet.last_event().get(),
         store: Some(store(&app.records.store.health().borrow())),
     })

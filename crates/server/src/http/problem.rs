@@ -13,6 +13,10 @@ use serde::Serialize;
 use crate::ops::OpError;
 use crate::records::commit::CommitError;
 
+/// What to do about a right that is missing.
+pub(super) const FORBIDDEN_HINT: &str =
+    "`bellwether auth explain` lists your rights; ask an admin for a token with a role that has this one";
+
 /// An error response.
 #[derive(Debug)]
 pub(crate) struct Failure(Problem);
@@ -145,8 +149,9 @@ impl From<OpError> for Failure {
                 let failure = Self::new(Code::Refused, detail);
                 hint.into_iter().fold(failure, Self::hint)
             }
-            OpError::Forbidden { .. } => Self::new(Code::Forbidden, detail)
-                .hint("ask an admin for a token with that role: `bellwether token create`"),
+            OpError::Forbidden { .. } | OpError::Ungrantable { .. } => {
+                Self::new(Code::Forbidden, detail).hint(FORBIDDEN_HINT)
+            }
             OpError::Moved { hint, .. } => Self::new(Code::Conflict, detail).hint(hint),
             // What the request expects of the content is not a precondition of HTTP, hence not 412.
             OpError::Differs { conflict, hint, .. } => {

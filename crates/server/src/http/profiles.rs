@@ -8,7 +8,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{
     ParamsPatch, ParamsSpec, Profile as Head, ProfileLive, ProfileRevision as Shape,
 };
-use bellwether_core::access::Identity;
+use bellwether_core::access::{Identity, ObjectKind, Right};
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::{NodeName, ProfileName};
@@ -103,6 +103,8 @@ pub(crate) async fn patch(
     query.only(&["reason"])?;
     let (transactor, actor) = (&app.records.transactor, caller.actor());
     let scope = ProfileScope { namespace: &namespace, profile: &name, actor: &actor, only_at };
+    let right = Right::update_field(ObjectKind::Profile, "/params");
+    caller.require_fields(right, &change.fields(), (name.as_str(), &namespace))?;
     let why: Option<String> = query.get("reason")?;
     let revision = match (change, why) {
         (ChangeBody::Own(_), Some(_)) => {

@@ -9,6 +9,7 @@ use bellwether_api::v1;
 use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use bellwether_api::v1::target::{TargetPhase, TargetView};
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::target::AssignmentOutcome;
 use bellwether_core::rollout::board::BoardTarget;
 use bellwether_core::rollout::external::group as group_of;
@@ -53,10 +54,10 @@ fn known(app: &AppState, namespace: &Namespace, name: &EntityName) -> Result<(),
 pub(crate) async fn act(
     State(app): State<AppState>,
     caller: Authenticated,
-    (NamespacePath(namespace), Entity(name), Word(verb)): (NamespacePath, Entity, Word),
+    (NamespacePath(namespace), Entity(name), Word(asked)): (NamespacePath, Entity, Word),
     OptionalBody(RolloutOperation { version, stage, reason }): OptionalBody<RolloutOperation>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    let verb = match verb.as_str() {
+    let verb = match asked.as_str() {
         "pause" => RolloutVerb::Pause,
         "resume" => RolloutVerb::Resume,
         "approve" => RolloutVerb::Approve(stage),
@@ -70,6 +71,12 @@ pub(crate) async fn act(
             );
         }
     };
+    let field = format!("/{asked}");
+    caller.require_field(
+        Right::update(ObjectKind::Rollout),
+        &field,
+        (Some(name.as_str()), Some(&namespace)),
+    )?;
     if version.is_some() && !matches!(verb, RolloutVerb::Retry(_)) {
         return Err(ShapeError::at("version", "only retry takes a version").into());
     }

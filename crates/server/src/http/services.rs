@@ -89,7 +89,7 @@ pub(crate) async fn targets(
     let name: Option<ServiceName> = query.get("service")?;
     let name = name.ok_or_else(|| ShapeError::at("service", "missing; write ?service=web"))?;
     let (tags, world) = (query.all("tag")?, app.world());
-    let fleet = world.fleets.get(&namespace);
+    let fleet = world.fleets.get(&namespace).filter(|_| query.readable.has(name.as_str()));
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let service = service.ok_or_else(|| unknown_service(fleet, &name))?;
     std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, &name, service, &tags)))).await

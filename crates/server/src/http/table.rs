@@ -21,11 +21,12 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 17] = [
+const PARTS: [fn(Routes) -> Routes; 22] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
     nodes::expected,
+    nodes::statuses,
     nodes::agents,
     services::services,
     entities::entities,
@@ -33,11 +34,15 @@ const PARTS: [fn(Routes) -> Routes; 17] = [
     rollouts::rollouts,
     rollouts::events,
     freezes::freezes,
+    freezes::global_freezes,
     freezes::pauses,
     slots::slots,
+    slots::acquisitions,
     slots::fleet_lock,
     profiles::profiles,
+    profiles::revisions,
     access::access,
+    access::roles,
     server::server,
 ];
 

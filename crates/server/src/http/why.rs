@@ -4,6 +4,7 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
 use bellwether_api::v1::why::Why;
+use bellwether_core::access::ObjectKind;
 use bellwether_core::catalogue::need;
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::registrations::CheckStatus;
@@ -11,7 +12,7 @@ use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::rollout::why::targets::why_targets;
-use bellwether_core::words::name::{EntityName, NodeName, ServiceName, SlotName, TargetName};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName, ServiceName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -19,7 +20,8 @@ use bellwether_core::world::waits::WaitEntry;
 
 use super::entities::missing;
 use super::input::{JsonAnswer, NamespacePath, Subject};
-use super::problem::Failure;
+use super::problem::{FORBIDDEN_HINT, Failure};
+use super::readable::Readable;
 use super::services::unknown_service;
 use super::state::AppState;
 
@@ -27,11 +29,16 @@ pub(crate) async fn get(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     Subject(subject): Subject,
+    readable: Readable,
 ) -> Result<JsonAnswer<Why>, Failure> {
     let world = app.world();
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let time = app.why_time(&world);
+    let subject = whole(fleet, subject);
+    if !readable.has_subject(&subject) {
+        return Err(unreadable(&subject, &namespace));
+    }
     let (waiting, lines) = match subject.split_once('/') {
         Some(("node", name)) => node(&world, fleet, &read("node", name)?, time)?,
         Some(("entity", name)) => entity(fleet, &read("entity", name)?, time)?,
@@ -47,24 +54,39 @@ pub(crate) async fn get(
                 known.then(|| vec![world.why_target(fleet, board, &target, time)]).ok_or_else(none)?;
             (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
         }
-        Some(_) | None => bare(&world, fleet, &subject, time)?,
+        Some(_) | None => return Err(unknown(&subject)),
     };
     Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
-/// A plain name: the node, entity or service with that name.
-fn bare(world: &World, fleet: &Fleet, name: &str, time: WhyTime) -> Result<(bool, Vec<String>), Failure> {
-    let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
-    let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
-    let as_service = ServiceName::parse(name).ok().filter(|name| fleet.catalogue.service(name).is_some());
-    match (as_node, as_entity, as_service) {
-        (Some(name), _, _) => node(world, fleet, &name, time),
-        (None, Some(name), _) => entity(fleet, &name, time),
-        (None, None, Some(name)) => service(fleet, &name),
-        (None, None, None) => {
-            let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
-            Err(Failure::new(Code::NotFound, format!("cannot find {name:?}")).hint(hint))
+/// The subject with its kind: a plain name is that of a node, entity or service.
+fn whole(fleet: &Fleet, subject: String) -> String {
+    let is_node = |name: &str| NodeName::parse(name).is_ok_and(|name| fleet.nodes.contains_key(&name));
+    let is_entity = |name: &str| EntityName::parse(name).is_ok_and(|name| fleet.entities.contains_key(&name));
+    let is_service =
+        |name: &str| ServiceName::parse(name).is_ok_and(|name| fleet.catalogue.service(&name).is_some());
+    match subject.as_str() {
+        name if name.contains('/') => subject,
+        name if is_node(name) => format!("node/{subject}"),
+        name if is_entity(name) => format!("entity/{subject}"),
+        name if is_service(name) => format!("service/{subject}"),
+        _ => subject,
+    }
+}
+
+fn unknown(subject: &str) -> Failure {
+    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
+    Failure::new(Code::NotFound, format!("cannot find {subject:?}")).hint(hint)
+}
+
+/// The error for a caller who may not read what a subject names.
+fn unreadable(subject: &str, namespace: &Namespace) -> Failure {
+    match ObjectKind::of_subject(subject) {
+        Some(_) => {
+            let detail = format!("this needs the right get {subject} in {namespace}");
+            Failure::new(Code::Forbidden, detail).hint(FORBIDDEN_HINT)
         }
+        None => unknown(subject),
     }
 }
 

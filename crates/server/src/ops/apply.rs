@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest};
-use bellwether_core::access::{Identity, RequiredAccess, authorise};
+use bellwether_core::access::{Identity, ObjectKind, Right};
 use bellwether_core::verdict::GuardedChangeset;
 use bellwether_core::words::name::Namespace;
 
@@ -37,9 +37,22 @@ pub async fn apply(
     request: &ApplyRequest,
 ) -> Result<Applied, OpError> {
     let objects = read(namespace, request)?;
-    if !request.dry_run {
-        for object in &objects {
-            allowed(who, &format!("apply {object}"), object.needed())?;
+    for object in &objects {
+        // What a dry run would change tells what is there.
+        if request.dry_run {
+            let what = format!("compare {object}");
+            allowed(who, &what, Right::get(object.id.kind()), (&object.id, namespace))?;
+        } else {
+            allowed(
+                who,
+                &format!("apply {object}"),
+                Right::update(object.id.kind()),
+                (&object.id, namespace),
+            )?;
+            if object.document.has_version() {
+                let start = Right::update_field(ObjectKind::Rollout, "/start");
+                allowed(who, &format!("apply {object}"), start, (&object.id, namespace))?;
+            }
         }
     }
     let mut apply = Apply { transactor, namespace, who, request, objects, committed: Committed::default() };
@@ -148,9 +161,9 @@ impl Apply<'_> {
         }
         if let Some(labels) = &self.request.prune {
             for id in prune::prunable(&session.fleet(), labels, &self.objects) {
-                if !self.request.dry_run {
-                    allowed(self.who, &format!("prune {id}"), id.needed_to_delete())?;
-                }
+                let is_dry = self.request.dry_run;
+                let right = if is_dry { Right::get(id.kind()) } else { Right::delete(id.kind()) };
+                allowed(self.who, &format!("prune {id}"), right, (&id, self.namespace))?;
                 session.prune(&id).await?;
                 let changes: GuardedChangeset = session.draft.take();
                 steps.push(Step { answer: pruned(&id, self.namespace), id, changes });
@@ -208,7 +221,15 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
     Ok(objects)
 }
 
-fn allowed(who: &Identity, what: &str, needed: RequiredAccess) -> Result<(), OpError> {
-    authorise(who, needed, None)
-        .map_err(|_| OpError::Forbidden { what: what.to_owned(), needed: needed.describe() })
+/// Refuses an operation on an object without this right.
+fn allowed(
+    who: &Identity,
+    what: &str,
+    right: Right,
+    (id, namespace): (&ObjectId, &Namespace),
+) -> Result<(), OpError> {
+    let namespace = (!right.kind.is_global()).then_some(namespace.as_str());
+    let request = right.on(Some(id.name()), namespace);
+    who.require(&request)
+        .map_err(|_| OpError::Forbidden { what: what.to_owned(), needed: request.to_string() })
 }

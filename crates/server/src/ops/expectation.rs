@@ -62,7 +62,7 @@ pub(super) fn compare(
 }
 
 /// The JSON Pointer of a member.
-pub(super) fn pointer(member: &str) -> String {
+pub(crate) fn member_pointer(member: &str) -> String {
     format!("/{}", member.replace('~', "~0").replace('/', "~1"))
 }
 

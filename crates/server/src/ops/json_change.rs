@@ -6,6 +6,8 @@ use bellwether_api::value::is_same;
 use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
+use super::expectation::member_pointer;
+
 /// A change of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonChange {
@@ -32,6 +34,17 @@ pub(super) enum Rejection {
 }
 
 impl JsonChange {
+    /// The fields that it writes, as JSON pointers. Adding to a list and removing from it moves the items after it, and so writes the
+    /// whole list.
+    #[must_use]
+    pub fn fields(&self) -> Vec<String> {
+        match self {
+            Self::Patch(Patch(operations)) => operations.iter().flat_map(written).collect(),
+            Self::Merge(Value::Object(members)) => members.keys().map(|key| member_pointer(key)).collect(),
+            Self::Merge(_) => vec![String::new()],
+        }
+    }
+
     /// The document after the change.
     pub(super) fn applied_to(&self, document: &Value) -> Result<Value, Rejection> {
         let mut changed = document.clone();
@@ -44,6 +57,24 @@ impl JsonChange {
             Self::Merge(change) => json_patch::merge(&mut changed, change),
         }
         Ok(changed)
+    }
+}
+
+/// The fields that an operation writes.
+fn written(operation: &PatchOperation) -> Vec<String> {
+    let moving = |pointer: &str| match pointer.rsplit_once('/') {
+        Some((list, item)) if item == "-" || item.bytes().all(|digit| digit.is_ascii_digit()) => {
+            list.to_owned()
+        }
+        Some(_) | None => pointer.to_owned(),
+    };
+    match operation {
+        PatchOperation::Add(add) => vec![moving(add.path.as_str())],
+        PatchOperation::Remove(remove) => vec![moving(remove.path.as_str())],
+        PatchOperation::Replace(replace) => vec![replace.path.to_string()],
+        PatchOperation::Move(from) => vec![moving(from.from.as_str()), moving(from.path.as_str())],
+        PatchOperation::Copy(copy) => vec![moving(copy.path.as_str())],
+        PatchOperation::Test(_) => Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec};
 use serde_json::Value;
 
 use super::OpError;
-use super::expectation::{ChangeError, Mismatch, compare, pointer};
+use super::expectation::{ChangeError, Mismatch, compare, member_pointer};
 use super::json_change::{JsonChange, Rejection};
 
 /// A change of params, in one of its forms.
@@ -43,10 +43,10 @@ impl ParamsChange<'_> {
 
 fn patched(before: &Params, patch: &ParamsPatch, whose: &str) -> Result<Params, ChangeError> {
     for (key, expected) in &patch.if_equal {
-        compare(&pointer(key), before.get(key), Some(expected))?;
+        compare(&member_pointer(key), before.get(key), Some(expected))?;
     }
     for key in &patch.if_absent {
-        compare(&pointer(key), before.get(key), None)?;
+        compare(&member_pointer(key), before.get(key), None)?;
     }
     let mut params = before.clone();
     for key in &patch.remove {
@@ -74,7 +74,7 @@ fn replaced(before: &Params, spec: &ParamsSpec) -> Result<Params, ChangeError> {
     let keys: BTreeSet<&String> =
         expected.into_iter().flat_map(|expected| expected.keys().chain(before.keys())).collect();
     for key in keys {
-        compare(&pointer(key), before.get(key), expected.and_then(|expected| expected.get(key)))?;
+        compare(&member_pointer(key), before.get(key), expected.and_then(|expected| expected.get(key)))?;
     }
     Ok(spec.params.clone())
 }

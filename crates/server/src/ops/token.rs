@@ -2,20 +2,22 @@
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
-use bellwether_api::v1::access::{NewJoinToken, NewToken};
+use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in};
+use bellwether_api::v1::role::role_names;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::token::{JoinToken, Token};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::name::{Actor, Namespace, NodeName};
+use bellwether_core::words::name::{Actor, Namespace, NodeName, RoleName};
 use bellwether_core::words::time::Span;
 use bellwether_core::world::World;
 
+use super::grant::{Grantor, access_namespace, grantable};
 use super::{OpError, event};
 use crate::pki::Pki;
-use crate::secret;
 use crate::transactor::Transactor;
+use crate::{rights, secret};
 
 /// Longest lifetime of a join token.
 const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
@@ -23,13 +25,17 @@ const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
 /// Creates a token and returns its secret, which cannot be read again.
 ///
 /// # Errors
-/// [`OpError::Exists`] when the name is taken, [`OpError::Invalid`].
-pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) -> Result<Secret, OpError> {
+/// [`OpError::Exists`] when the name is taken, [`OpError::Ungrantable`] for rights that the author lacks, [`OpError::Invalid`].
+pub async fn create(
+    transactor: &Transactor,
+    author: Grantor<'_>,
+    request: &NewToken,
+) -> Result<Secret, OpError> {
     let name: Actor = read("name", &request.name)?;
     if name.as_str() == "bellwether" || name.as_str().starts_with("node/") {
         return Err(ShapeError::at("name", "the name is reserved").into());
     }
-    let role = request.role.into();
+    let (roles, only_in) = (role_names(&request.roles)?, only_in(request.only_in.as_deref())?);
     let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
     if life == Some(Span::ZERO) {
         return Err(ShapeError::at("expires_in", "must be over 0s").into());
@@ -37,7 +43,7 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
     let secret = secret::new_token()?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
-        .change(&token_namespace()?, actor, |world, _, now| {
+        .change(&access_namespace()?, author.actor, |world, _, now| {
             if world.tokens.values().any(|token| token.value.name == name) {
                 let reason = "the name is in use; delete that token first".to_owned();
                 return Err(OpError::Exists { what: format!("create token {name}"), reason });
@@ -45,12 +51,19 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
             let expires_at = life.map(|life| now.plus(life));
             let token = Token {
                 name: name.clone(),
-                role,
+                roles: roles.clone(),
+                only_in: only_in.clone(),
                 secret_hash: secret_hash.clone(),
                 created_at: now,
                 expires_at,
             };
-            let event = event("token.created", format!("token/{name}"), format!("role {role}"));
+            let unknown = roles.iter().find(|role| rights::claims(world, role).is_none());
+            if let Some(role) = unknown {
+                return Err(unknown_role(world, role));
+            }
+            let granted = rights::of(world, &token);
+            grantable(author.rights, &granted.claims(), &format!("create token {name}"))?;
+            let event = event("token.created", format!("token/{name}"), granted.describe());
             Ok((
                 Some(Changeset { writes: vec![Write::put(GlobalRecord::Token(token))], events: vec![event] }),
                 (),
@@ -66,14 +79,14 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
 /// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
 pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Result<(), OpError> {
     transactor
-        .change(&token_namespace()?, actor, |world, _, now| {
+        .change(&access_namespace()?, actor, |world, _, now| {
             let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
             let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
-            let admin = bellwether_core::access::Role::Admin;
+            let is_admin = |token: &Token| rights::of(world, token).is_everything();
             let alive = |token: &&Versioned<Token>| token.value.expires_at.is_none_or(|end| end > now);
             let others =
                 world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
-            if token.value.role == admin && !others.map(|other| other.value.role).any(|role| role == admin) {
+            if is_admin(&token.value) && !others.map(|other| &other.value).any(|other| is_admin(other)) {
                 let reason = "delete the last admin token: no other token could be created then".to_owned();
                 return Err(OpError::Refused {
                     reason,
@@ -106,7 +119,7 @@ pub async fn create_join(
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
-        .change(&token_namespace()?, actor, |world, _, now| {
+        .change(&access_namespace()?, actor, |world, _, now| {
             if let Some(node) = &node {
                 refuse_if_up(world, &namespace, node)?;
             }
@@ -147,7 +160,7 @@ fn refuse_if_up(world: &World, namespace: &Namespace, node: &NodeName) -> Result
 /// [`OpError::NotFound`] when no join token's hash begins so, or more than one.
 pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Result<(), OpError> {
     transactor
-        .change(&token_namespace()?, actor, |world, _, _| {
+        .change(&access_namespace()?, actor, |world, _, _| {
             let mut found = world.join_tokens.keys().filter(|hash| !id.is_empty() && hash.starts_with(id));
             let (Some(hash), None) = (found.next(), found.next()) else {
                 return Err(OpError::NotFound(format!("join token {id}")));
@@ -159,7 +172,8 @@ pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Re
         .await
 }
 
-/// The namespace whose event log has the events of tokens.
-fn token_namespace() -> Result<Namespace, ShapeError> {
-    read("namespace", "default")
+/// The error for a role that does not exist, with all there are.
+fn unknown_role(world: &World, role: &RoleName) -> OpError {
+    let known: Vec<String> = super::role::list(world).into_iter().map(|role| role.name).collect();
+    ShapeError::at("roles", format!("there is no role {role}; known: {}", known.join(", "))).into()
 }

@@ -85,6 +85,7 @@ pub fn write_global(record: &GlobalRecord) -> Result<Bytes, ShapeError> {
         GlobalRecord::Leader(leader) => put(schema, v1::server::Leader::from(leader)),
         GlobalRecord::Token(token) => put(schema, v1::access::StoredToken::from(token)),
         GlobalRecord::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
+        GlobalRecord::Role(role) => put(schema, v1::role::StoredRole::from(role)),
     }
 }
 
@@ -167,6 +168,7 @@ pub fn read_global(key: &GlobalKey, bytes: &[u8]) -> Result<GlobalRecord, ShapeE
         GlobalKey::JoinToken(_) => {
             GlobalRecord::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
         }
+        GlobalKey::Role(_) => GlobalRecord::Role(get::<v1::role::StoredRole>(schema, bytes)?.try_into()?),
     })
 }
 
@@ -177,6 +179,7 @@ const fn global_schema(key: &GlobalKey) -> &'static str {
         GlobalKey::Leader => "leader.v1",
         GlobalKey::Token(_) => "token.v1",
         GlobalKey::JoinToken(_) => "join-token.v1",
+        GlobalKey::Role(_) => "role.v1",
     }
 }
 

@@ -6,7 +6,7 @@
 //! /bw/leader                    the leader; its create revision makes the term
 //! /bw/server/NAME               the membership of a server
 //! /bw/freeze/NAME               a freeze of all namespaces
-//! /bw/token/HASH                /bw/join-token/HASH
+//! /bw/token/HASH                /bw/join-token/HASH           /bw/role/NAME
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
 //! /bw/ns/NS/registrations/NODE  …/service/NAME  …/wait-cycles/current
@@ -110,6 +110,7 @@ pub fn global(key: &GlobalKey) -> Bytes {
         GlobalKey::Leader => LEADER.to_owned(),
         GlobalKey::Token(hash) => format!("/bw/token/{hash}"),
         GlobalKey::JoinToken(hash) => format!("/bw/join-token/{hash}"),
+        GlobalKey::Role(name) => format!("/bw/role/{name}"),
     };
     text.into()
 }
@@ -176,6 +177,7 @@ pub fn read(key: &[u8]) -> Option<KeyLocation> {
         Some(("freeze", name)) => Some(KeyLocation::Global(GlobalKey::Freeze(name.parse().ok()?))),
         Some(("token", hash)) => Some(KeyLocation::Global(GlobalKey::Token(hash.to_owned()))),
         Some(("join-token", hash)) => Some(KeyLocation::Global(GlobalKey::JoinToken(hash.to_owned()))),
+        Some(("role", name)) => Some(KeyLocation::Global(GlobalKey::Role(name.parse().ok()?))),
         Some(("ns", rest)) => {
             let (namespace, rest) = rest.split_once('/')?;
             if rest == "sequence" {
@@ -281,6 +283,7 @@ mod tests {
             GlobalKey::Leader,
             GlobalKey::Token("abc".to_owned()),
             GlobalKey::JoinToken("abc".to_owned()),
+            GlobalKey::Role("deployer".parse().unwrap()),
         ];
         for key in global {
             assert_eq!(read(&super::global(&key)), Some(KeyLocation::Global(key)));

@@ -105,7 +105,8 @@ async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
     let admin = installation.admin();
     let request = |name: &str, life: Option<&str>| NewToken {
         name: name.to_owned(),
-        role: "viewer".parse().unwrap(),
+        roles: vec!["viewer".to_owned()],
+        only_in: None,
         expires_in: life.map(str::to_owned),
     };
     admin.create_token(&request("kim", None)).await.unwrap();

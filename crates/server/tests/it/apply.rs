@@ -204,12 +204,17 @@ async fn each_document_needs_the_right_of_its_operation() {
     let installation = Installation::new().await;
     let (viewer, operator) = (installation.token("viewer").await, installation.token("operator").await);
     let (code, detail) = problem(viewer.apply("default", &request(one_of_each())).await);
-    assert!(code == Code::Forbidden && detail.contains("entity/motd: this needs role operator"), "{detail}");
+    assert!(
+        code == Code::Forbidden
+            && detail.contains("entity/motd: this needs the right update entity/motd in default"),
+        "{detail}"
+    );
     let global = Document::Freeze(FreezeDocument { all_namespaces: true, ..freeze("everywhere") });
     let documents = vec![document(entity("web")), global];
     let (code, detail) = problem(operator.apply("default", &request(documents.clone())).await);
     assert!(
-        code == Code::Forbidden && detail.contains("freeze/everywhere: this needs role admin"),
+        code == Code::Forbidden
+            && detail.contains("freeze/everywhere: this needs the right update global-freeze/everywhere"),
         "{detail}"
     );
     assert!(operator.documents("default").await.unwrap().items.is_empty());

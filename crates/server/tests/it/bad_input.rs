@@ -240,7 +240,7 @@ async fn a_body_that_is_missing_or_is_not_json_is_refused_with_what_it_lacks() {
     let cases = [
         (Method::PATCH, "/v1/tokens", json!({}), Code::MethodNotAllowed, "PATCH"),
         (Method::POST, "/v1/tokens", json!({}), Code::Invalid, "missing field `name`"),
-        (Method::POST, "/v1/tokens", json!({"name": "kim", "role": "king"}), Code::Invalid, "viewer"),
+        (Method::POST, "/v1/tokens", json!({"name": "kim", "roles": ["king"]}), Code::Invalid, "viewer"),
         (Method::PUT, "/v1/namespaces/default/freezes/f", json!({"kind": "halt"}), Code::Invalid, "freeze"),
         (Method::POST, "/v1/join", json!([]), Code::Invalid, "expected a JSON object"),
     ];

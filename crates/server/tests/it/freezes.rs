@@ -231,7 +231,11 @@ async fn operators_freeze_their_namespace_and_only_admins_all_of_them() {
     assert_eq!(viewer.freezes(Some("default")).await.unwrap().items.len(), 1);
     assert_eq!(problem(viewer.set_freeze(Some("default"), "mine", &stop("x")).await).0, Code::Forbidden);
     assert_eq!(problem(operator.set_freeze(None, "all", &stop("x")).await).0, Code::Forbidden);
-    assert_eq!(problem(operator.freezes(None).await).0, Code::Forbidden);
+    assert_eq!(
+        operator.freezes(None).await.unwrap().items.len(),
+        0,
+        "they hold its rollouts, so it may read them"
+    );
 }
 
 #[tokio::test]

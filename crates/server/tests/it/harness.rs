@@ -115,7 +115,8 @@ impl Installation {
     }
 
     pub(crate) async fn token(&self, role: &str) -> Client {
-        let request = NewToken { name: format!("a-{role}"), role: role.parse().unwrap(), expires_in: None };
+        let (name, roles) = (format!("a-{role}"), vec![role.to_owned()]);
+        let request = NewToken { name, roles, only_in: None, expires_in: None };
         let made = self.admin().create_token(&request).await.unwrap();
         self.client(Identity::Token(Secret::new(made.secret)))
     }

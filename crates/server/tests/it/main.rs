@@ -33,6 +33,7 @@ mod pauses;
 mod plans;
 mod policies;
 mod profiles;
+mod rights;
 mod rollouts;
 mod routes;
 mod services;

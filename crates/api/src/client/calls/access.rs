@@ -9,6 +9,7 @@ use crate::v1::access::{
     Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
 };
 use crate::v1::page::Page;
+use crate::v1::role::{AccessReview, NewAccessReview, Role, RoleSpec};
 
 impl Client {
     /// Joins a machine as a node.
@@ -33,6 +34,47 @@ impl Client {
     /// [`CallError`].
     pub async fn who_am_i(&self) -> Result<WhoAmI, CallError> {
         self.get(paths::WHOAMI, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks whether this client may do something.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn review_access(&self, request: &NewAccessReview) -> Result<AccessReview, CallError> {
+        self.send(Method::POST, paths::ACCESS_REVIEW, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Lists all roles.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn roles(&self) -> Result<Page<Role>, CallError> {
+        self.list(paths::ROLES).await
+    }
+
+    /// Reads a role.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn role(&self, name: &str) -> Result<Role, CallError> {
+        self.get(&fill(paths::ROLE, &[name]), DEFAULT_DEADLINE).await
+    }
+
+    /// Creates or changes a role.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn put_role(&self, name: &str, role: &RoleSpec) -> Result<Role, CallError> {
+        self.send(Method::PUT, &fill(paths::ROLE, &[name]), role, DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a role that no token has.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_role(&self, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::ROLE, &[name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Lists all tokens, without their secrets.

@@ -232,6 +232,12 @@ impl Document {
         }
     }
 
+    /// Whether it says which version is to run, so that applying it may start a rollout.
+    #[must_use]
+    pub const fn has_version(&self) -> bool {
+        matches!(self, Self::Entity(document) if document.version.is_some())
+    }
+
     /// Whether it is a freeze that is in force in every namespace.
     #[must_use]
     pub const fn is_global(&self) -> bool {

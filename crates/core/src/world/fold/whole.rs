@@ -83,6 +83,9 @@ impl World {
             GlobalRecord::JoinToken(token) => {
                 self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
             }
+            GlobalRecord::Role(role) => {
+                self.roles.insert_mut(role.name.clone(), kept(role, revision));
+            }
         }
     }
 
@@ -103,6 +106,9 @@ impl World {
             }
             GlobalKey::JoinToken(hash) => {
                 self.join_tokens.remove_mut(hash);
+            }
+            GlobalKey::Role(name) => {
+                self.roles.remove_mut(name);
             }
         }
     }

@@ -170,11 +170,9 @@ pub(super) fn schemes() -> [(&'static str, SecurityScheme); 2] {
 fn securities(need: RequiredAccess) -> Vec<SecurityRequirement> {
     let accepted: &[&str] = match need {
         RequiredAccess::Open => &[],
-        RequiredAccess::Read | RequiredAccess::Operate | RequiredAccess::Administer => &[BEARER],
+        RequiredAccess::Token | RequiredAccess::Right(_) => &[BEARER],
         RequiredAccess::OwnNode => &[MUTUAL_TLS],
-        RequiredAccess::OwnNodeOrRead | RequiredAccess::OwnNodeOrOperate | RequiredAccess::NodeOrRead => {
-            &[BEARER, MUTUAL_TLS]
-        }
+        RequiredAccess::OwnNodeOr(_) | RequiredAccess::NodeOr(_) => &[BEARER, MUTUAL_TLS],
     };
     accepted.iter().map(|name| SecurityRequirement::new(*name, Vec::<String>::new())).collect()
 }
@@ -189,6 +187,7 @@ fn path_parameter(name: &str) -> Parameter {
         "freeze" => "Freeze name.",
         "pause" => "Pause name.",
         "slot" => "Slot name.",
+        "role" => "Role name.",
         "category" => "Category of the status or log.",
         "token" => "Name of the token, or id of the join token.",
         "number" => "Number of the rollout or profile revision, from 1.",

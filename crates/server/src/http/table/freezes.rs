@@ -4,7 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::{PauseSpec, PauseView};
-use bellwether_core::access::RequiredAccess;
+use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Put};
 
 use super::super::routes::{Empty, Routes, route};
@@ -14,36 +14,74 @@ use super::super::{freezes, pauses};
 pub(super) fn freezes(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<FreezeView>, _, _>(
-            route(Get, paths::FREEZES, RequiredAccess::Read, "List freezes, including global ones").list(),
+            route(
+                Get,
+                paths::FREEZES,
+                RequiredAccess::get(ObjectKind::Freeze),
+                "List freezes, including global ones",
+            )
+            .list(),
             freezes::list,
         )
         .add::<Empty, FreezeView, _, _>(
-            route(Get, paths::FREEZE, RequiredAccess::Read, "Get a freeze"),
+            route(Get, paths::FREEZE, RequiredAccess::get(ObjectKind::Freeze), "Get a freeze"),
             freezes::get,
         )
         .add::<FreezeSpec, FreezeView, _, _>(
-            route(Put, paths::FREEZE, RequiredAccess::Operate, "Set a freeze, replacing any of that name")
-                .creates(),
+            route(
+                Put,
+                paths::FREEZE,
+                RequiredAccess::update(ObjectKind::Freeze),
+                "Set a freeze, replacing any of that name",
+            )
+            .creates(),
             freezes::put,
         )
         .add::<Empty, Empty, _, _>(
-            route(Delete, paths::FREEZE, RequiredAccess::Operate, "End a freeze"),
+            route(Delete, paths::FREEZE, RequiredAccess::delete(ObjectKind::Freeze), "End a freeze"),
             freezes::delete,
         )
+}
+
+/// Freezes of all namespaces.
+pub(super) fn global_freezes(routes: Routes) -> Routes {
+    routes
         .add::<Empty, Page<FreezeView>, _, _>(
-            route(Get, paths::GLOBAL_FREEZES, RequiredAccess::Administer, "List global freezes").list(),
+            route(
+                Get,
+                paths::GLOBAL_FREEZES,
+                RequiredAccess::get(ObjectKind::GlobalFreeze),
+                "List global freezes",
+            )
+            .list(),
             freezes::list_global,
         )
         .add::<Empty, FreezeView, _, _>(
-            route(Get, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "Get a global freeze"),
+            route(
+                Get,
+                paths::GLOBAL_FREEZE,
+                RequiredAccess::get(ObjectKind::GlobalFreeze),
+                "Get a global freeze",
+            ),
             freezes::get_global,
         )
         .add::<FreezeSpec, FreezeView, _, _>(
-            route(Put, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "Set a global freeze").creates(),
+            route(
+                Put,
+                paths::GLOBAL_FREEZE,
+                RequiredAccess::update(ObjectKind::GlobalFreeze),
+                "Set a global freeze",
+            )
+            .creates(),
             freezes::put_global,
         )
         .add::<Empty, Empty, _, _>(
-            route(Delete, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "End a global freeze"),
+            route(
+                Delete,
+                paths::GLOBAL_FREEZE,
+                RequiredAccess::delete(ObjectKind::GlobalFreeze),
+                "End a global freeze",
+            ),
             freezes::delete_global,
         )
 }
@@ -52,25 +90,31 @@ pub(super) fn freezes(routes: Routes) -> Routes {
 pub(super) fn pauses(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<PauseView>, _, _>(
-            route(Get, paths::PAUSES, RequiredAccess::Read, "List pauses of nodes by selector").list(),
+            route(
+                Get,
+                paths::PAUSES,
+                RequiredAccess::get(ObjectKind::Pause),
+                "List pauses of nodes by selector",
+            )
+            .list(),
             pauses::list,
         )
         .add::<Empty, PauseView, _, _>(
-            route(Get, paths::PAUSE, RequiredAccess::Read, "Get a pause"),
+            route(Get, paths::PAUSE, RequiredAccess::get(ObjectKind::Pause), "Get a pause"),
             pauses::get,
         )
         .add::<PauseSpec, PauseView, _, _>(
             route(
                 Put,
                 paths::PAUSE,
-                RequiredAccess::Operate,
+                RequiredAccess::update(ObjectKind::Pause),
                 "Pause nodes by selector, replacing any pause of that name",
             )
             .creates(),
             pauses::put,
         )
         .add::<Empty, Empty, _, _>(
-            route(Delete, paths::PAUSE, RequiredAccess::Operate, "End a pause"),
+            route(Delete, paths::PAUSE, RequiredAccess::delete(ObjectKind::Pause), "End a pause"),
             pauses::delete,
         )
 }

@@ -15,7 +15,7 @@ use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec};
 use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::status::Status;
-use bellwether_core::access::RequiredAccess;
+use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
@@ -25,31 +25,46 @@ use super::super::{access, expected, failures, logs, node_params, nodes, overvie
 pub(super) fn params(routes: Routes) -> Routes {
     routes
         .add::<Empty, NodeParams, _, _>(
-            route(Get, paths::NODE_PARAMS, RequiredAccess::Read, "Get the params of a node"),
+            route(Get, paths::NODE_PARAMS, RequiredAccess::get(ObjectKind::Node), "Get the params of a node"),
             node_params::get,
         )
         .add::<ParamsPatch, NodeParams, _, _>(
-            route(Patch, paths::NODE_PARAMS, RequiredAccess::Operate, "Change single params of a node")
-                .patches()
-                .query(&["reason"]),
+            route(
+                Patch,
+                paths::NODE_PARAMS,
+                RequiredAccess::Right(Right::update_field(ObjectKind::Node, "/params").partial()),
+                "Change single params of a node",
+            )
+            .patches()
+            .query(&["reason"]),
             node_params::patch,
         )
         .add::<ParamsSpec, NodeParams, _, _>(
-            route(Put, paths::NODE_PARAMS, RequiredAccess::Operate, "Set all params of a node"),
+            route(
+                Put,
+                paths::NODE_PARAMS,
+                RequiredAccess::update_field(ObjectKind::Node, "/params"),
+                "Set all params of a node",
+            ),
             node_params::put,
         )
         .add::<Empty, Page<ExplainedParam>, _, _>(
             route(
                 Get,
                 paths::NODE_PARAMS_EXPLAINED,
-                RequiredAccess::Read,
+                RequiredAccess::get(ObjectKind::Node),
                 "Explain where the params of a node come from",
             )
             .query(&["key", "entity"]),
             node_params::explain,
         )
         .add::<NodeProfiles, NodeParams, _, _>(
-            route(Put, paths::NODE_PROFILES, RequiredAccess::Operate, "Set the profiles that a node reads"),
+            route(
+                Put,
+                paths::NODE_PROFILES,
+                RequiredAccess::update_field(ObjectKind::Node, "/profiles"),
+                "Set the profiles that a node reads",
+            ),
             node_params::put_profiles,
         )
 }
@@ -61,7 +76,7 @@ pub(super) fn facts(routes: Routes) -> Routes {
             route(
                 Post,
                 paths::NODE_RESCAN,
-                RequiredAccess::Operate,
+                RequiredAccess::update_field(ObjectKind::Node, "/rescan"),
                 "Request a rescan of a node's facts; the agent does it with its next order",
             ),
             nodes::rescan,
@@ -76,30 +91,30 @@ pub(super) fn facts(routes: Routes) -> Routes {
 pub(super) fn nodes(routes: Routes) -> Routes {
     routes
         .add::<Empty, Overview, _, _>(
-            route(Get, paths::STATUS, RequiredAccess::Read, "Summarize a namespace"),
+            route(Get, paths::STATUS, RequiredAccess::Right(Right::get(ObjectKind::Node).of_all()), "Summarize a namespace"),
             overview::get,
         )
         .add::<Empty, Page<NodeView>, _, _>(
-            route(Get, paths::NODES, RequiredAccess::Read, "List nodes").list().query(&["decommissioned"]),
+            route(Get, paths::NODES, RequiredAccess::get(ObjectKind::Node), "List nodes").list().query(&["decommissioned"]),
             nodes::list,
         )
         .add::<Empty, NodeView, _, _>(
-            route(Get, paths::NODE, RequiredAccess::OwnNodeOrRead, "Get a node"),
+            route(Get, paths::NODE, RequiredAccess::OwnNodeOr(Right::get(ObjectKind::Node)), "Get a node"),
             nodes::get,
         )
         .add::<LabelChange, Empty, _, _>(
-            route(Patch, paths::NODE_LABELS, RequiredAccess::Operate, "Change labels"),
+            route(Patch, paths::NODE_LABELS, RequiredAccess::Right(Right::update_field(ObjectKind::Node, "/labels").partial()), "Change labels"),
             nodes::label,
         )
         .add::<Reason, Empty, _, _>(
-            route(Post, paths::NODE_PAUSE, RequiredAccess::Operate, "Pause a node").optional_body(),
+            route(Post, paths::NODE_PAUSE, RequiredAccess::update_field(ObjectKind::Node, "/pause"), "Pause a node").optional_body(),
             nodes::pause,
         )
         .add::<Empty, Resumed, _, _>(
             route(
                 Post,
                 paths::NODE_RESUME,
-                RequiredAccess::Operate,
+                RequiredAccess::update_field(ObjectKind::Node, "/pause"),
                 "Resume a node; answers which pauses still cover it",
             ),
             nodes::resume,
@@ -108,7 +123,7 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             route(
                 Post,
                 paths::NODE_CORDON,
-                RequiredAccess::Operate,
+                RequiredAccess::update_field(ObjectKind::Node, "/cordon"),
                 "Cordon a node: it is assigned nothing new",
             )
             .optional_body(),
@@ -118,58 +133,88 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             route(
                 Post,
                 paths::NODE_DRAIN,
-                RequiredAccess::Operate,
+                RequiredAccess::update_field(ObjectKind::Node, "/drain"),
                 "Drain a node: it is assigned nothing new, and leaves service discovery once its budget allows it",
             )
             .optional_body(),
             nodes::drain,
         )
         .add::<Empty, Empty, _, _>(
-            route(Post, paths::NODE_UNCORDON, RequiredAccess::Operate, "Uncordon a node"),
+            route(Post, paths::NODE_UNCORDON, RequiredAccess::update_field(ObjectKind::Node, "/cordon"), "Uncordon a node"),
             nodes::uncordon,
         )
 }
 
-/// Nodes that come and go, and what failed on them.
+/// Nodes that come and go.
 pub(super) fn expected(routes: Routes) -> Routes {
     routes
         .add::<Reason, Empty, _, _>(
-            route(Put, paths::NODE_EXPECTED, RequiredAccess::Operate, "Expect a node to join")
-                .optional_body(),
+            route(
+                Put,
+                paths::NODE_EXPECTED,
+                RequiredAccess::update_field(ObjectKind::Node, "/expected"),
+                "Expect a node to join",
+            )
+            .optional_body(),
             expected::put,
         )
         .add::<Empty, Empty, _, _>(
-            route(Delete, paths::NODE_EXPECTED, RequiredAccess::Operate, "Stop expecting a node"),
+            route(
+                Delete,
+                paths::NODE_EXPECTED,
+                RequiredAccess::update_field(ObjectKind::Node, "/expected"),
+                "Stop expecting a node",
+            ),
             expected::delete,
         )
         .add::<Empty, Page<SilentNode>, _, _>(
             route(
                 Get,
                 paths::SILENT_NODES,
-                RequiredAccess::Read,
+                RequiredAccess::get(ObjectKind::Node),
                 "List nodes that are expected, silent or unreachable",
             )
             .list(),
             expected::unaccounted,
         )
         .add::<Reason, Empty, _, _>(
-            route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Decommission a node")
-                .optional_body(),
+            route(
+                Post,
+                paths::NODE_DECOMMISSION,
+                RequiredAccess::delete(ObjectKind::Node),
+                "Decommission a node",
+            )
+            .optional_body(),
             nodes::decommission,
         )
+}
+
+/// Statuses of nodes, and the logs of what failed.
+pub(super) fn statuses(routes: Routes) -> Routes {
+    routes
         .add::<Status, Empty, _, _>(
-            route(Put, paths::NODE_STATUS, RequiredAccess::OwnNodeOrOperate, "Set a status of a node"),
+            route(
+                Put,
+                paths::NODE_STATUS,
+                RequiredAccess::OwnNodeOr(Right::update_field(ObjectKind::Node, "/statuses")),
+                "Set a status of a node",
+            ),
             nodes::set_status,
         )
         .add::<Empty, Empty, _, _>(
-            route(Delete, paths::NODE_STATUS, RequiredAccess::OwnNodeOrOperate, "Delete a status of a node"),
+            route(
+                Delete,
+                paths::NODE_STATUS,
+                RequiredAccess::OwnNodeOr(Right::update_field(ObjectKind::Node, "/statuses")),
+                "Delete a status of a node",
+            ),
             nodes::delete_status,
         )
         .add::<Empty, Failures, _, _>(
             route(
                 Get,
                 paths::FAILURES,
-                RequiredAccess::Read,
+                RequiredAccess::get(ObjectKind::Node),
                 "List failed statuses, silent statuses and unreachable nodes",
             ),
             failures::list,
@@ -178,13 +223,18 @@ pub(super) fn expected(routes: Routes) -> Routes {
             route(
                 Get,
                 paths::NODE_LOGS,
-                RequiredAccess::OwnNodeOrRead,
+                RequiredAccess::OwnNodeOr(Right::get(ObjectKind::Node)),
                 "List the logs of failed runs of a node",
             ),
             logs::list,
         )
         .add::<Empty, NodeLog, _, _>(
-            route(Get, paths::NODE_LOG, RequiredAccess::OwnNodeOrRead, "Get the log of a failed run"),
+            route(
+                Get,
+                paths::NODE_LOG,
+                RequiredAccess::OwnNodeOr(Right::get(ObjectKind::Node)),
+                "Get the log of a failed run",
+            ),
             logs::get,
         )
 }

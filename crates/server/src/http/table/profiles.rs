@@ -3,7 +3,7 @@
 use bellwether_api::paths;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec, Profile, ProfileLive, ProfileRevision};
-use bellwether_core::access::RequiredAccess;
+use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Put};
 
 use super::super::profiles;
@@ -13,42 +13,77 @@ use super::super::routes::{Empty, Routes, route};
 pub(super) fn profiles(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Profile>, _, _>(
-            route(Get, paths::PROFILES, RequiredAccess::Read, "List profiles").list(),
+            route(Get, paths::PROFILES, RequiredAccess::get(ObjectKind::Profile), "List profiles").list(),
             profiles::list,
         )
         .add::<Empty, ProfileRevision, _, _>(
-            route(Get, paths::PROFILE, RequiredAccess::Read, "Get the newest revision of a profile"),
+            route(
+                Get,
+                paths::PROFILE,
+                RequiredAccess::get(ObjectKind::Profile),
+                "Get the newest revision of a profile",
+            ),
             profiles::get,
         )
         .add::<ParamsPatch, ProfileRevision, _, _>(
-            route(Patch, paths::PROFILE, RequiredAccess::Operate, "Change single params of a profile")
-                .patches()
-                .query(&["reason"]),
+            route(
+                Patch,
+                paths::PROFILE,
+                RequiredAccess::Right(Right::update_field(ObjectKind::Profile, "/params").partial()),
+                "Change single params of a profile",
+            )
+            .patches()
+            .query(&["reason"]),
             profiles::patch,
         )
         .add::<ParamsSpec, ProfileRevision, _, _>(
-            route(Put, paths::PROFILE, RequiredAccess::Operate, "Set all params of a profile"),
+            route(
+                Put,
+                paths::PROFILE,
+                RequiredAccess::update_field(ObjectKind::Profile, "/params"),
+                "Set all params of a profile",
+            ),
             profiles::put,
         )
         .add::<Empty, Empty, _, _>(
-            route(Delete, paths::PROFILE, RequiredAccess::Administer, "Delete a profile and its revisions"),
+            route(
+                Delete,
+                paths::PROFILE,
+                RequiredAccess::delete(ObjectKind::Profile),
+                "Delete a profile and its revisions",
+            ),
             profiles::delete,
         )
+}
+
+/// Whether a profile is live, and its revisions.
+pub(super) fn revisions(routes: Routes) -> Routes {
+    routes
         .add::<ProfileLive, Profile, _, _>(
             route(
                 Put,
                 paths::PROFILE_LIVE,
-                RequiredAccess::Operate,
+                RequiredAccess::update_field(ObjectKind::Profile, "/live"),
                 "Make a profile live, or no longer live",
             ),
             profiles::put_live,
         )
         .add::<Empty, Page<ProfileRevision>, _, _>(
-            route(Get, paths::PROFILE_REVISIONS, RequiredAccess::Read, "List a profile's revisions"),
+            route(
+                Get,
+                paths::PROFILE_REVISIONS,
+                RequiredAccess::get(ObjectKind::Profile),
+                "List a profile's revisions",
+            ),
             profiles::profile_revisions,
         )
         .add::<Empty, ProfileRevision, _, _>(
-            route(Get, paths::PROFILE_REVISION, RequiredAccess::NodeOrRead, "Get one revision of a profile"),
+            route(
+                Get,
+                paths::PROFILE_REVISION,
+                RequiredAccess::NodeOr(Right::get(ObjectKind::Profile)),
+                "Get one revision of a profile",
+            ),
             profiles::profile_revision,
         )
 }

@@ -6,7 +6,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use bellwether_api::v1::why::Why;
-use bellwether_core::access::RequiredAccess;
+use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Get, Post};
 
 use super::super::routes::{Empty, Routes, route};
@@ -16,26 +16,31 @@ use super::super::{events, plan, rollouts, why};
 pub(super) fn rollouts(routes: Routes) -> Routes {
     routes
         .add::<NewPlan, Plan, _, _>(
-            route(Post, paths::PLAN, RequiredAccess::Read, "Predict a rollout"),
+            route(Post, paths::PLAN, RequiredAccess::get(ObjectKind::Rollout), "Predict a rollout"),
             plan::plan,
         )
         .add::<NewRollout, StartedRollout, _, _>(
-            route(Post, paths::ROLLOUTS, RequiredAccess::Operate, "Start a rollout"),
+            route(
+                Post,
+                paths::ROLLOUTS,
+                RequiredAccess::update_field(ObjectKind::Rollout, "/start"),
+                "Start a rollout",
+            ),
             rollouts::start,
         )
         .add::<Empty, Page<Rollout>, _, _>(
-            route(Get, paths::ROLLOUTS, RequiredAccess::Read, "List rollouts").list(),
+            route(Get, paths::ROLLOUTS, RequiredAccess::get(ObjectKind::Rollout), "List rollouts").list(),
             rollouts::list,
         )
         .add::<Empty, Rollout, _, _>(
-            route(Get, paths::ROLLOUT, RequiredAccess::Read, "Get a rollout"),
+            route(Get, paths::ROLLOUT, RequiredAccess::get(ObjectKind::Rollout), "Get a rollout"),
             rollouts::get,
         )
         .add::<Empty, RolloutView, _, _>(
             route(
                 Get,
                 paths::ROLLOUT_CURRENT,
-                RequiredAccess::Read,
+                RequiredAccess::get(ObjectKind::Rollout),
                 "Get the current rollout, or the last one",
             )
             .query(&["index", "wait"]),
@@ -45,7 +50,7 @@ pub(super) fn rollouts(routes: Routes) -> Routes {
             route(
                 Post,
                 paths::ROLLOUT_OPERATION,
-                RequiredAccess::Operate,
+                RequiredAccess::Right(Right::update(ObjectKind::Rollout).partial()),
                 "Pause, resume, approve, abort, undo or retry a rollout",
             )
             .optional_body(),
@@ -57,17 +62,17 @@ pub(super) fn rollouts(routes: Routes) -> Routes {
 pub(super) fn events(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Event>, _, _>(
-            route(Get, paths::EVENTS, RequiredAccess::Read, "List events").list().query(&["wait"]),
+            route(Get, paths::EVENTS, RequiredAccess::Token, "List events").list().query(&["wait"]),
             events::list,
         )
         .add::<Empty, Empty, _, _>(
-            route(Get, paths::EVENTS_STREAM, RequiredAccess::Read, "Stream events")
+            route(Get, paths::EVENTS_STREAM, RequiredAccess::Token, "Stream events")
                 .query(&["after"])
                 .media(&["text/event-stream"]),
             events::stream,
         )
         .add::<Empty, Why, _, _>(
-            route(Get, paths::WHY, RequiredAccess::Read, "Explain what an object waits for"),
+            route(Get, paths::WHY, RequiredAccess::Token, "Explain what an object waits for"),
             why::get,
         )
 }

@@ -4,7 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::namespace::NamespaceView;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::server::{ControlPlane, ServerTime};
-use bellwether_core::access::RequiredAccess;
+use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get};
 
 use super::super::routes::{Empty, Routes, route};
@@ -31,7 +31,7 @@ pub(super) fn server(routes: Routes) -> Routes {
             route(
                 Get,
                 paths::SERVERS,
-                RequiredAccess::Read,
+                RequiredAccess::get(ObjectKind::Server),
                 "Get the servers of the control plane and the leader",
             ),
             servers::list,
@@ -40,7 +40,7 @@ pub(super) fn server(routes: Routes) -> Routes {
             route(
                 Get,
                 paths::NAMESPACES,
-                RequiredAccess::Read,
+                RequiredAccess::get(ObjectKind::Namespace),
                 "List namespaces with the number of objects in each",
             )
             .list(),
@@ -50,13 +50,13 @@ pub(super) fn server(routes: Routes) -> Routes {
             route(
                 Delete,
                 paths::NAMESPACE,
-                RequiredAccess::Administer,
+                RequiredAccess::delete(ObjectKind::Namespace),
                 "Delete an empty namespace and its events",
             ),
             namespaces::delete,
         )
         .add::<Empty, Empty, _, _>(
-            route(Get, paths::METRICS, RequiredAccess::Read, "Get Prometheus metrics")
+            route(Get, paths::METRICS, RequiredAccess::get(ObjectKind::Server), "Get Prometheus metrics")
                 .media(&["text/plain", "application/openmetrics-text"]),
             probes::metrics_page,
         )

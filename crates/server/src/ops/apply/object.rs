@@ -6,7 +6,7 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
     Document, EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
 };
-use bellwether_core::access::RequiredAccess;
+use bellwether_core::access::ObjectKind;
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{EntityName, FreezeName, PauseName, ProfileName, SlotName};
@@ -72,18 +72,6 @@ impl Object {
         Ok(Self { id: id.map_err(within)?, labels, document: document.clone() })
     }
 
-    /// What setting it needs: the right of its single operation.
-    pub(super) const fn needed(&self) -> RequiredAccess {
-        match self.id {
-            ObjectId::GlobalFreeze(_) => RequiredAccess::Administer,
-            ObjectId::Freeze(_)
-            | ObjectId::Pause(_)
-            | ObjectId::Entity(_)
-            | ObjectId::Slot(_)
-            | ObjectId::Profile(_) => RequiredAccess::Operate,
-        }
-    }
-
     /// When it is set: profiles before the entities that use them.
     pub(super) const fn rank(&self) -> u8 {
         match self.id {
@@ -97,11 +85,26 @@ impl Object {
 }
 
 impl ObjectId {
-    /// What deleting it needs: the right of its single operation.
-    pub(super) const fn needed_to_delete(&self) -> RequiredAccess {
+    /// The kind of object.
+    pub(super) const fn kind(&self) -> ObjectKind {
         match self {
-            Self::Entity(_) | Self::Profile(_) | Self::GlobalFreeze(_) => RequiredAccess::Administer,
-            Self::Freeze(_) | Self::Pause(_) | Self::Slot(_) => RequiredAccess::Operate,
+            Self::Freeze(_) => ObjectKind::Freeze,
+            Self::GlobalFreeze(_) => ObjectKind::GlobalFreeze,
+            Self::Pause(_) => ObjectKind::Pause,
+            Self::Entity(_) => ObjectKind::Entity,
+            Self::Slot(_) => ObjectKind::Slot,
+            Self::Profile(_) => ObjectKind::Profile,
+        }
+    }
+
+    /// The name of the object.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Freeze(name) | Self::GlobalFreeze(name) => name.as_str(),
+            Self::Pause(name) => name.as_str(),
+            Self::Entity(name) => name.as_str(),
+            Self::Slot(name) => name.as_str(),
+            Self::Profile(name) => name.as_str(),
         }
     }
 

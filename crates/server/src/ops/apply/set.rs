@@ -235,6 +235,7 @@ fn in_object(object: &Object, error: OpError) -> OpError {
         other @ (OpError::Exists { .. }
         | OpError::Differs { .. }
         | OpError::Forbidden { .. }
+        | OpError::Ungrantable { .. }
         | OpError::JoinToken(_)
         | OpError::Pki(_)
         | OpError::Random(_)
