@@ -6,6 +6,7 @@ use std::path::Path;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
+use bellwether_server::audit::AuditLog;
 use bellwether_server::config::Config;
 use bellwether_server::http;
 use bellwether_server::pki::Pki;
@@ -92,6 +93,7 @@ impl Machine {
                     tasks: &outer,
                     inner_tasks: &inner,
                     clock: clock.clone(),
+                    audit: AuditLog::off(),
                     pki,
                 };
                 match build(context).await {

@@ -20,6 +20,8 @@ pub const RENEW: &str = "/v1/namespaces/{ns}/nodes/{node}/certificate";
 pub const WHOAMI: &str = "/v1/whoami";
 /// Whether the caller may do something.
 pub const ACCESS_REVIEW: &str = "/v1/access-review";
+/// The audit log of the answering server; blocking with `?after=&wait=`.
+pub const AUDIT: &str = "/v1/audit";
 /// Roles, built-in ones included.
 pub const ROLES: &str = "/v1/roles";
 /// One role.

@@ -30,7 +30,7 @@ use bellwether_core::words::time::Span;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub(crate) use access::{AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
+pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
@@ -170,6 +170,9 @@ pub(crate) enum Command {
     /// Manage roles: named lists of what a token may do
     #[command(subcommand)]
     Role(RoleVerb),
+    /// Show the audit log of a server: who asked for which change
+    #[command(subcommand)]
+    Audit(AuditVerb),
     /// Show what the token in use may do
     #[command(subcommand)]
     Auth(AuthVerb),

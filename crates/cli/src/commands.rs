@@ -3,6 +3,7 @@
 mod action;
 mod agent;
 mod apply;
+mod audit;
 mod contexts;
 mod demo;
 mod describe;
@@ -83,6 +84,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Explain { field } => explain::run(&global, field.as_deref()),
         Command::Token(verb) => token::run(&Context::new(&global)?, verb).await,
         Command::Role(verb) => role::run(&Context::new(&global)?, verb).await,
+        Command::Audit(verb) => audit::run(&Context::new(&global)?, verb).await,
         Command::Auth(verb) => role::auth(&Context::new(&global)?, verb).await,
         Command::JoinToken(verb) => token::join(&Context::new(&global)?, verb).await,
     }

@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use self::error::RunError;
 use self::store::open_store;
+use crate::audit::AuditLog;
 use crate::config::Config;
 use crate::hooks::HookCaller;
 use crate::http::{
@@ -125,6 +126,8 @@ impl Server {
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
+        let path = config.data_dir.join("audit");
+        let audit = AuditLog::start(&path, &inner_tasks).map_err(|source| RunError::File { path, source })?;
         let built = async {
             let agreed = timing::agreed(&store, &config.name, clock, &ca_pem).await;
             let clock = agreed.map_err(WorldError::Store)?;
@@ -135,6 +138,7 @@ impl Server {
                 tasks: &tasks,
                 inner_tasks: &inner_tasks,
                 clock,
+                audit,
                 pki,
             })
             .await
@@ -218,6 +222,8 @@ pub struct BuildContext<'a> {
     pub inner_tasks: &'a Tasks,
     /// The clock.
     pub clock: Clock,
+    /// The audit log.
+    pub audit: AuditLog,
     /// The certificate authority.
     pub pki: Pki,
 }
@@ -227,7 +233,7 @@ pub struct BuildContext<'a> {
 /// # Errors
 /// [`RunError`] when the store belongs to another installation, or cannot be read.
 pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
-    let BuildContext { config, store, listens, tasks, inner_tasks, clock, pki } = context;
+    let BuildContext { config, store, listens, tasks, inner_tasks, clock, audit, pki } = context;
     let installation = installation(config, store, &pki).await?;
     let first = world::load(store, &World::default()).await?;
     let clock = timing::not_behind(&first, clock);
@@ -264,6 +270,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
             metrics,
             sessions,
         },
+        audit,
         hooks: Arc::new(config.hooks.clone()),
         clock,
         stop: tasks.token(),

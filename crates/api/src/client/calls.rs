@@ -18,6 +18,7 @@ use std::time::Duration;
 use super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE};
 use super::error::CallError;
 use crate::paths::{self, fill};
+use crate::v1::audit::AuditEntry;
 use crate::v1::event::Event;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
@@ -73,6 +74,24 @@ impl Client {
         let after = after.map_or(String::new(), |after| format!("&after={after}"));
         let path = fill(paths::EVENTS, &[namespace]);
         let path = format!("{path}?limit={limit}&wait={}ms{after}", wait.as_millis());
+        self.get(&path, wait + BEYOND_WAIT).await
+    }
+
+    /// Reads the entries of the answering server's audit log after `after`, oldest first, waiting up to `wait` for the first; without
+    /// `after`, the newest `limit`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn audit(
+        &self,
+        filter: Option<&str>,
+        after: Option<u64>,
+        limit: u32,
+        wait: Duration,
+    ) -> Result<Page<AuditEntry>, CallError> {
+        let after = after.map_or(String::new(), |after| format!("&after={after}"));
+        let filter = filter.map_or(String::new(), |filter| format!("&filter={}", paths::encode(filter)));
+        let path = format!("{}?limit={limit}&wait={}ms{after}{filter}", paths::AUDIT, wait.as_millis());
         self.get(&path, wait + BEYOND_WAIT).await
     }
 

@@ -202,6 +202,25 @@ pub static TOKENS: FieldTable = FieldTable {
     slim: &["name", "role"],
 };
 
+/// The fields of entries of the audit log.
+pub static AUDIT: FieldTable = FieldTable {
+    plural: "audit entries",
+    fields: &[
+        FieldSpec::recorded("id", FieldType::Number, "number of the entry").at("/id"),
+        FieldSpec::changing("age", FieldType::Duration, "time since the request").at("/time_ms"),
+        FieldSpec::recorded("server", FieldType::Text, "server that received it").at("/server"),
+        FieldSpec::recorded("actor", FieldType::Text, "who asked").at("/actor"),
+        FieldSpec::recorded("role", FieldType::Names, "roles of the token").at("/roles"),
+        FieldSpec::recorded("address", FieldType::Text, "address and port of the client").at("/address"),
+        FieldSpec::recorded("method", FieldType::Text, "method of the request").at("/method"),
+        FieldSpec::recorded("path", FieldType::Text, "path of the request").at("/path"),
+        FieldSpec::recorded("right", FieldType::Text, "right that it needs").at("/right"),
+        FieldSpec::recorded("outcome", FieldType::Text, "`allowed` or `denied`").at("/outcome"),
+        FieldSpec::recorded("status", FieldType::Number, "status code of the answer").at("/status"),
+    ],
+    slim: &["id", "actor", "right", "outcome", "status"],
+};
+
 /// The fields of roles.
 pub static ROLES: FieldTable = FieldTable {
     plural: "roles",
@@ -242,7 +261,8 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 14] = [
+pub static ALL: [&FieldTable; 15] = [
+    &AUDIT,
     &ROLES,
     &ENTITIES,
     &SERVICES,

@@ -98,6 +98,25 @@ pub(crate) enum RoleVerb {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum AuditVerb {
+    /// List the newest entries: who asked for which change, from where, and what became of it
+    List {
+        /// Filter of what to list, like 'actor = ci and outcome = denied'
+        #[arg(value_name = "FILTER")]
+        filter: Option<String>,
+        /// Number of the entry after which to start
+        #[arg(long, value_name = "N", value_parser = super::number::whole::<u64>)]
+        after: Option<u64>,
+        /// Most entries to print, 1 to 1000
+        #[arg(long, value_parser = super::number::between(1_u32, 1_000), value_name = "N", default_value = "50")]
+        limit: u32,
+        /// Follow new entries
+        #[arg(short, long)]
+        watch: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum AuthVerb {
     /// Ask whether the token in use may do something; exit 1 if not
     CanI {

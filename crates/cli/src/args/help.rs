@@ -12,7 +12,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
         &["entity", "rollout", "profile", "action", "apply", "diff", "export", "freeze", "stop-everything"],
     ),
     ("Data and services", &["param", "service", "wait", "slot", "lock"]),
-    ("Access and shell", &["token", "role", "auth", "namespace", "completions", "man"]),
+    ("Access and shell", &["token", "role", "auth", "audit", "namespace", "completions", "man"]),
     (
         "Fleet verbs",
         &[

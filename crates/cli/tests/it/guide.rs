@@ -197,6 +197,7 @@ fn the_page_on_access_works_as_it_stands() {
         "yes: role deployer has the claim",
         "no: no claim of this token allows update:/abort rollout/web-1 in shop\nexit code 1: no",
         "built in",
+        "POST /v1/tokens (update token): status 200",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

@@ -37,6 +37,8 @@ macro_rules! words {
 words! {
     /// A kind of objects.
     ObjectKind: "kind" {
+        /// The audit log.
+        Audit = "audit",
         /// Entities, with their targets and the reports of external targets.
         Entity = "entity",
         /// Freezes of a namespace.
@@ -84,7 +86,7 @@ impl ObjectKind {
     /// Whether objects of the kind belong to the whole installation and to no namespace.
     #[must_use]
     pub const fn is_global(self) -> bool {
-        matches!(self, Self::GlobalFreeze | Self::Role | Self::Server | Self::Token)
+        matches!(self, Self::Audit | Self::GlobalFreeze | Self::Role | Self::Server | Self::Token)
     }
 
     /// The object that an event is about, by the event's subject; `None` for a subject that is no object of these kinds.

@@ -235,7 +235,7 @@ mod tests {
         };
         let class = |path, need, uri: &str, is_machine| {
             let mut request = Request::builder().uri(uri).body(Body::empty()).unwrap();
-            request.extensions_mut().insert(Peer { bearer: bearer(is_machine) });
+            request.extensions_mut().insert(Peer { bearer: bearer(is_machine), address: None });
             RequestClass::of((path, need), &request)
         };
         assert_eq!(class(paths::HEALTHZ, RequiredAccess::Open, "/healthz", false), None);

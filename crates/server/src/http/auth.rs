@@ -20,6 +20,7 @@ use http::header;
 use http::request::Parts;
 
 use super::admission::RequestClass;
+use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
 use super::listen::Peer;
 use super::problem::{FORBIDDEN_HINT, Failure};
@@ -112,9 +113,15 @@ pub(crate) fn guard(
             },
         };
         let object = (name.as_deref(), namespace.as_deref());
+        let route = AuditedRoute { path, need, object };
         let identity = match admit(&app, &request, (need, named), object) {
             Ok(identity) => identity,
-            Err(denied) => return refuse(&app, &request, denied),
+            Err((identity, denied)) => {
+                let entry = route.refused(&app, &request, (&identity, &denied));
+                let answer = refuse(&app, &request, denied);
+                Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
+                return answer;
+            }
         };
         if let Identity::Token { rights, .. } = &identity {
             let readable = Readable::of(rights, need, object.0, object.1);
@@ -128,9 +135,21 @@ pub(crate) fn guard(
         if let Err(failure) = shown {
             return failure.into_response();
         }
+        let recorded = match route.allowed(&app, &request, &identity) {
+            Some(entry) => Box::pin(audit::record(&app, entry)).await,
+            None => Ok(None),
+        };
+        let entry = match recorded {
+            Ok(entry) => entry,
+            Err(failure) => return failure.into_response(),
+        };
         request.extensions_mut().insert(Authenticated(identity));
         let run = |request: Box<Request>| next.run(*request);
-        run(request).await
+        let response = run(request).await;
+        if let Some(entry) = entry {
+            app.audit.answered(entry, response.status().as_u16()).await;
+        }
+        response
     }
 }
 
@@ -141,6 +160,7 @@ fn object(
     param: impl Fn(&str) -> Option<String>,
 ) -> (Option<String>, Option<String>) {
     let key = need.right().map(|right| match right.kind {
+        ObjectKind::Audit => "audit",
         ObjectKind::Entity | ObjectKind::Rollout => "entity",
         ObjectKind::Freeze | ObjectKind::GlobalFreeze => "freeze",
         ObjectKind::JoinToken | ObjectKind::Token => "token",
@@ -166,7 +186,7 @@ fn admit(
     request: &Request,
     (need, named): (RequiredAccess, Option<NodeName>),
     (name, namespace): (Option<&str>, Option<&str>),
-) -> Result<Identity, Denied> {
+) -> Result<Identity, (Identity, Denied)> {
     let identity = identify(app, request);
     let own = match &identity {
         Some((_, Some(home))) => namespace.is_none_or(|named| named == home.as_str()),
@@ -178,8 +198,10 @@ fn admit(
         (_, _) => named,
     };
     let identity = identity.map_or(Identity::Anonymous, |(identity, _)| identity);
-    authorise(&identity, need, named.as_ref().filter(|_| own), (name, namespace))?;
-    Ok(identity)
+    match authorise(&identity, need, named.as_ref().filter(|_| own), (name, namespace)) {
+        Ok(()) => Ok(identity),
+        Err(denied) => Err((identity, denied)),
+    }
 }
 
 fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {

@@ -41,11 +41,13 @@ const PING_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) struct Peer {
     /// The node in its verified client certificate.
     pub(crate) bearer: Option<CertificateIdentity>,
+    /// Its address; `None` without a network.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 /// The router for a peer whose identity was verified by other means.
 pub fn to_peer(router: Router, bearer: Option<CertificateIdentity>) -> Router {
-    router.layer(axum::Extension(Peer { bearer }))
+    router.layer(axum::Extension(Peer { bearer, address: None }))
 }
 
 /// The transport of a listener.
@@ -81,7 +83,8 @@ async fn connection(
         tracing::debug!(%error, "cannot disable Nagle's algorithm");
     }
     let Some(tls) = transport.tls else {
-        return serve_http((stream, None), Peer { bearer: None }, router, tasks).await;
+        return serve_http((stream, None), Peer { bearer: None, address: Some(address) }, router, tasks)
+            .await;
     };
     // Boxed, so that a connection does not keep the space of its handshake.
     let handshaking = Box::pin(async {
@@ -114,7 +117,7 @@ fn serve_tls(
             None
         }
     });
-    let peer = Peer { bearer };
+    let peer = Peer { bearer, address: Some(address) };
     match caller {
         ArrivalKind::Person => serve_http((stream, None), peer, router, tasks),
         ArrivalKind::Machine => {

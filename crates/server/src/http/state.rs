@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
+use crate::audit::AuditLog;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
 use crate::leadership::Leadership;
@@ -39,6 +40,8 @@ pub struct AppContext {
     pub traffic: TrafficContext,
     /// The clock.
     pub clock: Clock,
+    /// The audit log of this server.
+    pub audit: AuditLog,
     /// Settings of hooks.
     pub hooks: Arc<HookSettings>,
     /// Cancelled when the server stops: blocking requests return at once.

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::body::Body;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_server::audit::AuditLog;
 use bellwether_server::config::Config;
 use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
@@ -45,6 +46,7 @@ impl Seen {
             tasks: outer,
             inner_tasks: inner,
             clock,
+            audit: AuditLog::off(),
             pki,
         };
         let app = build(context).await.unwrap();

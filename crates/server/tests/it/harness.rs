@@ -101,6 +101,11 @@ impl Installation {
         self.server = Some(Server::start(&self.config, Clock::system()).await.unwrap());
     }
 
+    /// The directory of the audit log.
+    pub(crate) fn audit_dir(&self) -> std::path::PathBuf {
+        self.config.data_dir.join("audit")
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("https://{}", self.server().address)
     }

@@ -8,6 +8,7 @@ use bellwether_api::v1::access::NewToken;
 use bellwether_api::v1::node::LabelChange;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch};
+use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::role::{Claim, NewAccessReview, RoleSpec};
 use bellwether_core::access;
 use http::Method;
@@ -272,4 +273,64 @@ async fn a_token_can_ask_what_it_may_do() {
     assert!(code == Code::Invalid && detail.contains("did you mean node?"), "{detail}");
     let me = web.who_am_i().await.unwrap();
     assert_eq!((me.roles.len(), me.claims.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn changes_and_refusals_are_in_the_audit_log_before_they_take_effect() {
+    let mut installation = Installation::new().await;
+    let web = with(&installation, "web", &["get,update:/pause node/web-* in default"]).await;
+    let node = installation.node("web-1").await;
+    let pause = "/v1/namespaces/default/nodes/web-1/pause";
+    web.send::<_, Value>(Method::POST, pause, &json!({}), SOON).await.unwrap();
+    forbidden(&web, Method::GET, "/v1/namespaces/default/nodes/db-1", json!({})).await;
+    let stranger = installation.client(Identity::Token(Secret::new("bwt_nobody")));
+    assert_eq!(problem(stranger.who_am_i().await).0, Code::Unauthenticated);
+    node.runs("v1", 1, TargetHealth::Healthy).await;
+    installation.restart().await;
+    let admin = installation.admin();
+    let of = async |filter: &str| admin.audit(Some(filter), None, 100, SOON).await.unwrap().items;
+    let paused = of("actor = web and method = POST").await;
+    assert_eq!(paused.len(), 1);
+    assert_eq!(paused[0].right.as_deref(), Some("update:/pause node/web-1 in default"));
+    assert!(paused[0].status == Some(200) && paused[0].address.is_some() && paused[0].roles == ["web"]);
+    let denied = of("outcome = denied").await;
+    let who: Vec<&str> = denied.iter().map(|entry| entry.actor.as_str()).collect();
+    assert_eq!(who, ["web", "anonymous"]);
+    assert!(denied[0].reason.as_ref().unwrap().contains("get node/db-1"), "{denied:?}");
+    assert_eq!(of("path = '/v1/join' and status = 200").await.len(), 1);
+    assert_eq!(of("path =~ 'report$'").await.len(), 0, "nodes report on their own behalf");
+    let all = of("id >= 1").await;
+    let ids: Vec<u64> = all.iter().map(|entry| entry.id).collect();
+    assert!(
+        ids.iter().eq((1..=ids.len() as u64).collect::<Vec<_>>().iter()),
+        "no number is missing: {ids:?}"
+    );
+    assert!(!serde_json::to_string(&all).unwrap().contains("bwt_"), "no secret");
+    forbidden(&installation.token("operator").await, Method::GET, "/v1/audit", json!({})).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_is_not_done() {
+    let mut installation = Installation::new().await;
+    let dir = installation.audit_dir();
+    installation.admin().put_role("web", &spec(&["get node"])).await.unwrap();
+    // The file is as good as full, so that it is set aside before the next entry.
+    let full = format!("{}\n", " ".repeat(16 * 1_024 * 1_024));
+    std::io::Write::write_all(
+        &mut std::fs::OpenOptions::new().append(true).open(dir.join("audit.jsonl")).unwrap(),
+        full.as_bytes(),
+    )
+    .unwrap();
+    installation.restart().await;
+    let admin = installation.admin();
+    let away = dir.with_extension("away");
+    std::fs::rename(&dir, &away).unwrap();
+    let (code, detail) = problem(admin.put_role("db", &spec(&["get node"])).await);
+    assert!(code == Code::Store && detail.contains("cannot write the audit log"), "{detail}");
+    assert_eq!(problem(admin.role("db").await).0, Code::NotFound, "reading goes on, and nothing was changed");
+    std::fs::rename(&away, &dir).unwrap();
+    admin.put_role("db", &spec(&["get node"])).await.unwrap();
+    let all = admin.audit(None, None, 100, SOON).await.unwrap().items;
+    assert_eq!(all.iter().map(|entry| entry.id).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 2, "one is set aside");
 }

@@ -1,6 +1,7 @@
 //! Routes of the server itself: health, time, servers, metrics, namespaces.
 
 use bellwether_api::paths;
+use bellwether_api::v1::audit::AuditEntry;
 use bellwether_api::v1::namespace::NamespaceView;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::server::{ControlPlane, ServerTime};
@@ -8,7 +9,7 @@ use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{namespaces, probes, servers};
+use super::super::{audit, namespaces, probes, servers};
 
 /// The server itself.
 pub(super) fn server(routes: Routes) -> Routes {
@@ -54,6 +55,17 @@ pub(super) fn server(routes: Routes) -> Routes {
                 "Delete an empty namespace and its events",
             ),
             namespaces::delete,
+        )
+        .add::<Empty, Page<AuditEntry>, _, _>(
+            route(
+                Get,
+                paths::AUDIT,
+                RequiredAccess::get(ObjectKind::Audit),
+                "List entries of the audit log of this server",
+            )
+            .list()
+            .query(&["wait"]),
+            audit::list,
         )
         .add::<Empty, Empty, _, _>(
             route(Get, paths::METRICS, RequiredAccess::get(ObjectKind::Server), "Get Prometheus metrics")

@@ -1,0 +1,201 @@
+//! The audit log of a server: every change that is asked of it, on disk before the change takes effect. What cannot be written there is
+//! not done. Owns the writer, the limit on refused requests, and reading; which requests are recorded is decided by the guard of routes.
+
+mod file;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bellwether_api::v1::audit::{AuditAnswer, AuditEntry};
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::file::AuditFile;
+
+/// Most requests that wait for the writer.
+const WAITING: usize = 1_024;
+
+/// Most lines of one write.
+const BATCH: usize = 256;
+
+/// Most refused requests that are recorded in a minute: a stranger must not be able to fill the disk.
+const REFUSED_A_MINUTE: u64 = 60;
+
+/// The audit log. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct AuditLog(Option<Arc<AuditWriter>>);
+
+#[derive(Debug)]
+struct AuditWriter {
+    dir: PathBuf,
+    lines: mpsc::Sender<LogLine>,
+    newest: watch::Receiver<u64>,
+    refused: Mutex<RefusedLimit>,
+}
+
+/// What is to be written.
+#[derive(Debug)]
+enum LogLine {
+    /// An entry, whose number the writer sets; its sender learns it once it is on disk, or why it is not.
+    Entry(Box<AuditEntry>, oneshot::Sender<Result<u64, String>>),
+    /// The answer to an entry, for which nobody waits.
+    Answer(AuditAnswer),
+}
+
+/// How many refused requests were recorded in the present minute.
+#[derive(Debug, Default)]
+struct RefusedLimit {
+    since: Timestamp,
+    recorded: u64,
+    omitted: u64,
+}
+
+impl RefusedLimit {
+    /// Whether one more is recorded now, and how many were not before it.
+    fn admit(&mut self, now: Timestamp) -> Option<u64> {
+        if now.since(self.since) >= Span::from_secs(60) {
+            (self.since, self.recorded) = (now, 0);
+        }
+        if self.recorded >= REFUSED_A_MINUTE {
+            self.omitted += 1;
+            return None;
+        }
+        self.recorded += 1;
+        Some(std::mem::take(&mut self.omitted))
+    }
+}
+
+impl AuditLog {
+    /// A log that records nothing, for servers without a disk.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self(None)
+    }
+
+    /// Opens the log in this directory and starts its writer, which runs until the tasks stop.
+    ///
+    /// # Errors
+    /// What the system says of the directory or its files.
+    pub fn start(dir: &Path, tasks: &Tasks) -> io::Result<Self> {
+        let file = AuditFile::open(dir)?;
+        let (lines, received) = mpsc::channel(WAITING);
+        let (newest, followed) = watch::channel(file.last());
+        let stop = tasks.token();
+        tasks.spawn("audit", async move {
+            // Both arms only wait. Whoever waits for a line that is not written any more learns it.
+            tokio::select! {
+                () = write(file, received, newest) => {}
+                () = stop.cancelled() => {}
+            }
+        });
+        let refused = Mutex::default();
+        Ok(Self(Some(Arc::new(AuditWriter { dir: dir.to_owned(), lines, newest: followed, refused }))))
+    }
+
+    /// Records a request that is about to take effect; answers its number once it is on disk. `None` from a log that is off.
+    ///
+    /// # Errors
+    /// Why it is not on disk: the request must not take effect.
+    pub(crate) async fn record(&self, entry: AuditEntry) -> Result<Option<u64>, String> {
+        let Some(writer) = &self.0 else { return Ok(None) };
+        let (reply, replied) = oneshot::channel();
+        let stopped = || "the server stops".to_owned();
+        writer.lines.send(LogLine::Entry(Box::new(entry), reply)).await.map_err(|_| stopped())?;
+        replied.await.map_err(|_| stopped())?.map(Some)
+    }
+
+    /// Records a refused request, unless there were too many in this minute.
+    pub(crate) async fn record_refused(&self, entry: AuditEntry, now: Timestamp) {
+        let Some(writer) = &self.0 else { return };
+        let admitted = writer.refused.lock().unwrap_or_else(PoisonError::into_inner).admit(now);
+        let Some(omitted) = admitted else { return };
+        let omitted = (omitted > 0).then_some(omitted);
+        if let Err(reason) = self.record(AuditEntry { omitted, ..entry }).await {
+            tracing::warn!(%reason, "cannot record a refused request in the audit log");
+        }
+    }
+
+    /// Records the answer to a request.
+    pub(crate) async fn answered(&self, id: u64, status: u16) {
+        let Some(writer) = &self.0 else { return };
+        // The writer has stopped if this fails; the entry then has no answer.
+        drop(writer.lines.send(LogLine::Answer(AuditAnswer { id, status })).await);
+    }
+
+    /// The number of the newest entry, as it changes; `None` from a log that is off.
+    pub(crate) fn follow(&self) -> Option<watch::Receiver<u64>> {
+        self.0.as_ref().map(|writer| writer.newest.clone())
+    }
+
+    /// The matching entries, oldest first: the first `limit` after the entry `after`, or else the newest.
+    ///
+    /// # Errors
+    /// What the system says of the files.
+    pub(crate) fn read(
+        &self,
+        range: (Option<u64>, usize),
+        matches: impl Fn(&AuditEntry) -> bool,
+    ) -> io::Result<Vec<AuditEntry>> {
+        match &self.0 {
+            Some(writer) => file::read(&writer.dir, range, matches),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Writes lines as they come, those that wait together at once.
+async fn write(mut file: AuditFile, mut received: mpsc::Receiver<LogLine>, newest: watch::Sender<u64>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while received.recv_many(&mut batch, BATCH).await > 0 {
+        let mut last = file.last();
+        let (mut lines, mut waiting) = (Vec::new(), Vec::new());
+        for line in batch.drain(..) {
+            let encoded = match line {
+                LogLine::Entry(entry, reply) => {
+                    last += 1;
+                    waiting.push((last, reply));
+                    serde_json::to_vec(&AuditEntry { id: last, ..*entry })
+                }
+                LogLine::Answer(answer) => serde_json::to_vec(&answer),
+            };
+            lines.extend(encoded.unwrap_or_default());
+            lines.push(b'\n');
+        }
+        let written = tokio::task::spawn_blocking(move || {
+            let written = file.append(&lines, last).map_err(|error| error.to_string());
+            (file, written)
+        });
+        // It fails only if the writing panicked, which stops the server.
+        let Ok((same, written)) = written.await else { return };
+        file = same;
+        if let Err(reason) = &written {
+            tracing::error!(%reason, "cannot write the audit log; no change is accepted");
+        } else {
+            newest.send_replace(last);
+        }
+        for (id, reply) in waiting {
+            // Whoever asked may have hung up.
+            drop(reply.send(written.clone().map(|()| id)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_requests_are_recorded_up_to_a_limit_and_the_rest_is_counted() {
+        let mut limit = RefusedLimit::default();
+        let at = |secs: u64| Timestamp::from_millis(1_000_000 + secs * 1_000);
+        for _ in 0..REFUSED_A_MINUTE {
+            assert_eq!(limit.admit(at(0)), Some(0));
+        }
+        assert_eq!(limit.admit(at(1)), None);
+        assert_eq!(limit.admit(at(59)), None);
+        assert_eq!(limit.admit(at(60)), Some(2));
+        assert_eq!(limit.admit(at(61)), Some(0));
+    }
+}

@@ -1,0 +1,119 @@
+//! The audit log over HTTP: what is recorded of a request, and reading the log.
+
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use bellwether_api::list::JsonRow;
+use bellwether_api::list::tables::AUDIT;
+use bellwether_api::paths;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::audit::{AuditEntry, AuditOutcome};
+use bellwether_core::access::{Denied, Identity, RequiredAccess, Verb};
+use http::Method;
+
+use super::input::QueryParams;
+use super::list::{ListAnswer, ListQuery};
+use super::listen::Peer;
+use super::problem::Failure;
+use super::state::AppState;
+
+/// A route, as far as it decides whether a request is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AuditedRoute<'a> {
+    pub(super) path: &'static str,
+    pub(super) need: RequiredAccess,
+    /// Name and namespace of the object in the path.
+    pub(super) object: (Option<&'a str>, Option<&'a str>),
+}
+
+impl AuditedRoute<'_> {
+    /// Whether it may change something on behalf of a person, a program or a machine that joins. What nodes report of themselves, many
+    /// times a minute, is none of this.
+    fn changes(&self, method: &Method, identity: &Identity) -> bool {
+        let is_read = *method == Method::GET || self.path == paths::ACCESS_REVIEW;
+        let reads = self.need.right().is_some_and(|right| right.verb == Verb::Get);
+        let is_own = matches!(identity, Identity::Node(_));
+        !is_read && !reads && (!is_own || self.path == paths::RENEW)
+    }
+
+    fn entry(&self, app: &AppState, request: &Request, identity: &Identity) -> AuditEntry {
+        let (name, namespace) = self.object;
+        let address = request.extensions().get::<Peer>().and_then(|peer| peer.address);
+        let roles = identity.rights().into_iter().flat_map(|rights| rights.roles().map(ToString::to_string));
+        AuditEntry {
+            id: 0,
+            time_ms: app.clock.now().as_millis(),
+            server: app.identity.name.to_string(),
+            actor: identity.actor().to_string(),
+            roles: roles.collect(),
+            address: address.map(|address| address.to_string()),
+            method: request.method().to_string(),
+            path: request.uri().path().to_owned(),
+            right: self.need.right().map(|right| right.on(name, namespace).to_string()),
+            outcome: AuditOutcome::Allowed,
+            reason: None,
+            omitted: None,
+            status: None,
+        }
+    }
+
+    /// The entry of a request that is about to be passed on; `None` if it changes nothing.
+    pub(super) fn allowed(
+        &self,
+        app: &AppState,
+        request: &Request,
+        identity: &Identity,
+    ) -> Option<AuditEntry> {
+        self.changes(request.method(), identity).then(|| self.entry(app, request, identity))
+    }
+
+    /// The entry of a request that was refused.
+    pub(super) fn refused(
+        &self,
+        app: &AppState,
+        request: &Request,
+        (identity, denied): (&Identity, &Denied),
+    ) -> AuditEntry {
+        let reason = Some(denied.to_string());
+        AuditEntry { outcome: AuditOutcome::Denied, reason, ..self.entry(app, request, identity) }
+    }
+}
+
+/// Records a request that is about to be passed on; answers the number of its entry.
+///
+/// # Errors
+/// If it cannot be recorded: it must not be passed on.
+pub(super) async fn record(app: &AppState, entry: AuditEntry) -> Result<Option<u64>, Failure> {
+    app.audit.record(entry).await.map_err(|reason| {
+        let detail = format!("cannot write the audit log: {reason}");
+        let hint = "nothing was changed; see to the disk of the server's data directory";
+        Failure::new(Code::Store, detail).hint(hint)
+    })
+}
+
+/// Entries after `after`, oldest first; the newest when `after` is absent. With `wait`, waits for the first.
+pub(crate) async fn list(State(app): State<AppState>, query: QueryParams) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &AUDIT, &["wait"])?;
+    list.only_in_own_order()?;
+    let (after, wait): (Option<u64>, Duration) = (query.get("after")?, query.wait()?);
+    if let (Some(after), Some(mut newest), false) = (after, app.audit.follow(), wait.is_zero()) {
+        // All arms only wait; the log is read below.
+        tokio::select! {
+            _ = newest.wait_for(|newest| *newest > after) => {}
+            () = tokio::time::sleep(wait) => {}
+            () = app.stop.cancelled() => {}
+        }
+    }
+    let (log, now, revision) = (app.audit.clone(), app.clock.now(), app.world().revision);
+    let read = tokio::task::spawn_blocking(move || {
+        let row = |entry: &AuditEntry| JsonRow::new(entry, &AUDIT, now).ok();
+        let matches = |entry: &AuditEntry| row(entry).is_some_and(|row| list.filter.matches(&row));
+        let entries = log.read((after, list.limit), matches)?;
+        let rows: Vec<JsonRow<AuditEntry>> = entries.iter().filter_map(row).collect();
+        let next = rows.last().filter(|_| rows.len() == list.limit).map(JsonRow::id);
+        Ok::<_, std::io::Error>(list.page(&rows, next, None, revision))
+    });
+    let failed =
+        |reason: String| Failure::new(Code::Internal, format!("cannot read the audit log: {reason}"));
+    read.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+}
