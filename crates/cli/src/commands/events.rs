@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::page::Page;
 
 use super::subject::{KINDS, is_about};
 use crate::args::{Events, Output};
@@ -41,9 +42,15 @@ pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
     }
     loop {
         let page = context.client.events(&context.namespace, Some(last), MOST, WAIT).await?;
-        last = page.items.last().map_or(last, |event| event.seq);
+        last = following(&page, last);
         show(context, args, &page.items)?;
     }
+}
+
+/// The number after which the next page begins.
+fn following(page: &Page<Event>, last: u64) -> u64 {
+    let read = page.next.as_ref().and_then(|next| next.parse().ok());
+    read.or(page.items.last().map(|event| event.seq)).unwrap_or(last)
 }
 
 /// The events about an object, or of the last time, that are to be shown, oldest first, and the number of the last event that was

@@ -1,5 +1,6 @@
 //! The audit log over HTTP: what is recorded of a request, and reading the log.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -10,6 +11,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::audit::{AuditEntry, AuditOutcome};
 use bellwether_core::access::{Denied, Identity, RequiredAccess, Verb};
 use http::Method;
+use tokio::time::Instant;
 
 use super::input::QueryParams;
 use super::list::{ListAnswer, ListQuery};
@@ -95,23 +97,40 @@ pub(super) async fn record(app: &AppState, entry: AuditEntry) -> Result<Option<u
 pub(crate) async fn list(State(app): State<AppState>, query: QueryParams) -> Result<ListAnswer, Failure> {
     let list = ListQuery::read(&query, &AUDIT, &["wait"])?;
     list.only_in_own_order()?;
-    let (after, wait): (Option<u64>, Duration) = (query.get("after")?, query.wait()?);
-    if let (Some(after), Some(mut newest), false) = (after, app.audit.follow(), wait.is_zero()) {
-        // All arms only wait; the log is read below.
+    let (mut after, wait): (Option<u64>, Duration) = (query.get("after")?, query.wait()?);
+    let end = Instant::now() + wait;
+    let (list, mut newest) = (Arc::new(list), app.audit.follow());
+    loop {
+        // Entries that follow while this reads are found by the next round.
+        let seen = newest.as_mut().map(|newest| *newest.borrow_and_update());
+        let rows = read(&app, &list, after).await?;
+        let is_over = after.is_none() || app.stop.is_cancelled() || Instant::now() >= end;
+        let (Some(newest), true, false) = (&mut newest, rows.is_empty(), is_over) else {
+            let next = rows.last().filter(|_| rows.len() == list.limit).map(JsonRow::id);
+            return Ok(list.page(&rows, next, None, app.world().revision));
+        };
+        after = after.max(seen);
+        // All arms only wait.
         tokio::select! {
-            _ = newest.wait_for(|newest| *newest > after) => {}
-            () = tokio::time::sleep(wait) => {}
+            _ = newest.changed() => {}
+            () = tokio::time::sleep_until(end) => {}
             () = app.stop.cancelled() => {}
         }
     }
-    let (log, now, revision) = (app.audit.clone(), app.clock.now(), app.world().revision);
+}
+
+/// The matching entries, read on the blocking threads.
+async fn read(
+    app: &AppState,
+    list: &Arc<ListQuery>,
+    after: Option<u64>,
+) -> Result<Vec<JsonRow<AuditEntry>>, Failure> {
+    let (log, list, now) = (app.audit.clone(), Arc::clone(list), app.clock.now());
     let read = tokio::task::spawn_blocking(move || {
         let row = |entry: &AuditEntry| JsonRow::new(entry, &AUDIT, now).ok();
         let matches = |entry: &AuditEntry| row(entry).is_some_and(|row| list.filter.matches(&row));
         let entries = log.read((after, list.limit), matches)?;
-        let rows: Vec<JsonRow<AuditEntry>> = entries.iter().filter_map(row).collect();
-        let next = rows.last().filter(|_| rows.len() == list.limit).map(JsonRow::id);
-        Ok::<_, std::io::Error>(list.page(&rows, next, None, revision))
+        Ok::<_, std::io::Error>(entries.iter().filter_map(row).collect())
     });
     let failed =
         |reason: String| Failure::new(Code::Internal, format!("cannot read the audit log: {reason}"));

@@ -15,6 +15,7 @@ use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
 use http::HeaderMap;
+use tokio::time::Instant;
 
 use super::input::{NamespacePath, QueryParams};
 use super::list::{ListAnswer, ListQuery};
@@ -54,15 +55,34 @@ pub(crate) async fn list(
             (rows, next)
         }
         Some(after) => {
-            if after >= last(&app, &namespace) && !wait.is_zero() {
-                wait_for_more(&app, &namespace, after, wait).await;
-            }
-            let (rows, place) = following(&app, &namespace, &list, after).await?;
+            let (rows, place) = awaited(&app, &namespace, &list, (after, wait)).await?;
             let has_next = if list.is_filtered { place > after } else { rows.len() == list.limit };
             (rows, has_next.then(|| place.get().to_string()))
         }
     };
     Ok(list.page(&rows, next, None, app.world().revision))
+}
+
+/// As [`following`], once there is a matching event, or `wait` is over.
+async fn awaited(
+    app: &AppState,
+    namespace: &Namespace,
+    list: &ListQuery,
+    (after, wait): (Sequence, Duration),
+) -> Result<(Vec<JsonRow<Event>>, Sequence), Failure> {
+    let (mut after, end) = (after, Instant::now() + wait);
+    loop {
+        if after >= last(app, namespace) {
+            wait_for_more(app, namespace, after, end.saturating_duration_since(Instant::now())).await;
+        }
+        let (rows, place) = following(app, namespace, list, after).await?;
+        // An event that does not match, or that the caller may not read, is nothing to answer with.
+        let is_over = app.stop.is_cancelled() || Instant::now() >= end;
+        if !rows.is_empty() || is_over {
+            return Ok((rows, place));
+        }
+        after = place;
+    }
 }
 
 /// The matching events after a sequence number, oldest first, and the number up to which they were read.

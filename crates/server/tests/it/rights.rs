@@ -1,5 +1,7 @@
 //! Roles and rights over the API: what each claim opens, what it hides, and that nobody grants what they lack.
 
+use std::time::Duration;
+
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Client, Identity};
 use bellwether_api::paths::encode;
@@ -333,4 +335,33 @@ async fn what_cannot_be_recorded_is_not_done() {
     let all = admin.audit(None, None, 100, SOON).await.unwrap().items;
     assert_eq!(all.iter().map(|entry| entry.id).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 2, "one is set aside");
+}
+
+#[tokio::test]
+async fn a_wait_is_for_what_matches_and_may_be_read() {
+    let installation = Installation::new().await;
+    installation.node("web-1").await;
+    installation.node("db-1").await;
+    let web = with(&installation, "web", &["get,update:/pause node/web-* in default", "get audit"]).await;
+    let newest = web.events("default", None, 1, Duration::ZERO).await.unwrap().items[0].seq;
+    let admin = installation.admin();
+    let waiting = web.events("default", Some(newest), 10, Duration::from_secs(60));
+    let changing = async {
+        admin.pause_node("default", "db-1", "").await.unwrap();
+        admin.pause_node("default", "web-1", "").await.unwrap();
+    };
+    let (page, ()) = tokio::join!(waiting, changing);
+    let subjects: Vec<String> = page.unwrap().items.into_iter().map(|event| event.subject).collect();
+    assert_eq!(subjects, ["node/web-1"], "an event that may not be read ends no wait");
+    let none = web.events("default", Some(newest + 100), 10, Duration::from_millis(10)).await.unwrap();
+    assert!(none.items.is_empty());
+    let last = admin.audit(None, None, 1, Duration::ZERO).await.unwrap().items[0].id;
+    let waiting = admin.audit(Some("actor = web"), Some(last), 10, Duration::from_secs(60));
+    let changing = async {
+        admin.resume_node("default", "web-1").await.unwrap();
+        web.pause_node("default", "web-1", "").await.unwrap();
+    };
+    let (page, ()) = tokio::join!(waiting, changing);
+    let entries = page.unwrap().items;
+    assert!(entries.len() == 1 && entries[0].actor == "web", "{entries:?}");
 }
