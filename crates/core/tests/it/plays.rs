@@ -96,6 +96,7 @@ plays! {
     abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
     an_approval_is_for_one_rollout
+    an_outage_is_no_lack_of_progress
     an_outage_of_the_servers_uses_up_no_deadline
     an_unconfirmed_soak_condemns_nothing
     approval_holds_until_it_agrees

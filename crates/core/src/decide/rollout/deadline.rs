@@ -74,7 +74,7 @@ fn proved_contact(pass: &Pass<'_>, observation: &Observation) -> Timestamp {
 }
 
 /// The longest time in which a node may be out of contact while it counts as in contact.
-fn unnoticed(pass: &Pass<'_>) -> Span {
+pub(super) fn unnoticed(pass: &Pass<'_>) -> Span {
     pass.environment.watch.grace.max(pass.environment.watch.detection)
 }
 

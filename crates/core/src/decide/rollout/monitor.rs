@@ -4,14 +4,25 @@
 use alloc::format;
 use alloc::string::String;
 
+use super::deadline::unnoticed;
 use super::draft::RolloutDraft;
 use super::hooked;
 use super::pass::Pass;
+use crate::records::entity::TargetSource;
 use crate::records::hook_answers::HookPurpose;
 use crate::records::policy::hook::Monitor;
 use crate::records::rollout::{
     PeakProgress, Rollout, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
 };
+use crate::records::target::DeadlineClock;
+use crate::rollout::board::member::BoardMember;
+use crate::rollout::board::phase::{PhaseSet, TargetPhase};
+use crate::rollout::board::tree::walk::WalkFilter;
+use crate::words::time::{Span, Timestamp};
+
+/// Targets of which a success may still come.
+const UNDER_WAY: PhaseSet =
+    PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Returning]);
 
 /// Why a rollout's version is not judged good.
 pub(super) enum MonitorObjection {
@@ -47,17 +58,47 @@ pub(super) fn watch(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObj
     stalled(pass, rollout).or_else(|| monitored(pass, rollout))
 }
 
-/// No further target succeeded for too long. Waiting time does not count.
+/// No further target succeeded for too long. Waiting time does not count, and neither does time in which no success could have
+/// been seen: every target in flight must have been in contact, on one run of its clock, for as long.
 fn stalled(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
     let limit = pass.board.entity().policy.progress?;
     let peak = rollout.peak.filter(|_| rollout.state == RolloutState::InProgress)?;
     let clock = pass.board.progress().clock;
     let due = peak.at.max(clock.floor).plus(limit);
-    if clock.at(pass.now) >= due {
+    if clock.at(pass.now) < due {
+        pass.look_again(clock.when(due));
+        return None;
+    }
+    let at = seen_until(pass, (clock.when(due).unwrap_or(pass.now), limit))?;
+    if pass.now >= at {
         return Some(MonitorObjection::Wrong(format!("no further target succeeded within {limit}")));
     }
-    pass.look_again(clock.when(due));
+    pass.look_again(Some(at));
     None
+}
+
+/// When a target in flight, or the last one of them, will have been seen without a gap for as long as a success may take, at the earliest
+/// at `due`. `None` while none is in flight, and while that is not known of one: it is out of contact, held, or past a deadline of its
+/// own, which then decides.
+fn seen_until(pass: &Pass<'_>, (due, limit): (Timestamp, Span)) -> Option<Timestamp> {
+    let is_external = matches!(pass.board.entity().source, TargetSource::External(_));
+    let at = |member: &BoardMember| {
+        let (state, observation) = (member.state.as_ref()?, member.observation.as_ref()?);
+        let DeadlineClock::Running { set_at, .. } = state.clock else { return None };
+        let enough = due.max(set_at.plus(limit));
+        match is_external {
+            // Contact is proved once its loss would have been noticed.
+            false => Some(enough.plus(unnoticed(pass))),
+            true => (observation.reported_at >= enough).then_some(enough),
+        }
+    };
+    let mut seen = None;
+    pass.board.tree().walk(&WalkFilter::all(UNDER_WAY), &mut |member| {
+        seen = at(member);
+        // One that is not ready yet is enough to look again then.
+        seen.is_some_and(|seen| seen <= pass.now)
+    });
+    seen
 }
 
 fn monitored(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
