@@ -190,6 +190,10 @@ pub const NAMESPACE: &str = "/v1/namespaces/{ns}";
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
 /// One pause.
 pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
+/// Declared params.
+pub const PARAMS: &str = "/v1/namespaces/{ns}/params";
+/// One declared param.
+pub const PARAM: &str = "/v1/namespaces/{ns}/params/{*param}";
 /// All profiles.
 pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.

@@ -24,6 +24,7 @@ pub mod node_params;
 pub mod order;
 pub mod overview;
 pub mod page;
+pub mod param;
 pub mod pause;
 pub mod plan;
 pub mod policy;

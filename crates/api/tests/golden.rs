@@ -94,6 +94,15 @@ fn every_state_of_a_rollout_survives_its_domain_type() {
 }
 
 #[test]
+fn a_declared_param_survives_its_domain_type() {
+    holds::<v1::param::StoredParam>("param", |shape| {
+        let domain =
+            bellwether_core::records::param::ParamDeclaration::try_from(shape).expect("the sample is valid");
+        v1::param::StoredParam::try_from(&domain).expect("what is kept is JSON")
+    });
+}
+
+#[test]
 fn the_params_of_a_node_survive_their_domain_type() {
     holds::<v1::node_params::NodeParams>("node_params", |shape| {
         let domain =

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Slot,
     /// API tokens.
     Token,
+    /// Declared params.
+    Param,
     /// Roles.
     Role,
     /// Connection contexts; they are known without a server.
@@ -42,7 +44,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 11] = [
+const KINDS: [(&str, &str, Kind); 12] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -52,6 +54,7 @@ const KINDS: [(&str, &str, Kind); 11] = [
     ("SLOT", "slot", Kind::Slot),
     ("LOCK", "lock", Kind::Slot),
     ("TOKEN", "token", Kind::Token),
+    ("PARAM", "param", Kind::Param),
     ("ROLE", "role", Kind::Role),
     ("CONTEXT", "context", Kind::Context),
 ];
@@ -94,6 +97,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         }
         Kind::Slot => client.slots(namespace, true).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Param => client.params(namespace).await?.items.into_iter().map(|each| each.key).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),
     })

@@ -13,6 +13,7 @@ pub mod log;
 pub mod node;
 pub mod node_params;
 pub mod order;
+pub mod param;
 pub mod pause;
 pub mod policy;
 pub mod profile;

@@ -25,6 +25,7 @@ mod namespaces;
 mod node_params;
 mod nodes;
 mod overview;
+mod params;
 mod pauses;
 mod plan;
 mod probes;

@@ -16,6 +16,7 @@ pub mod log;
 pub mod namespace;
 pub mod node;
 pub mod node_params;
+pub mod param;
 pub mod params;
 pub mod pause;
 pub mod plan;

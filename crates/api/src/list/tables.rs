@@ -221,6 +221,19 @@ pub static AUDIT: FieldTable = FieldTable {
     slim: &["id", "actor", "right", "outcome", "status"],
 };
 
+/// The fields of declared params.
+pub static PARAMS: FieldTable = FieldTable {
+    plural: "params",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "key of the param").at("/key"),
+        FieldSpec::recorded("schema", FieldType::Any, "JSON Schema of its values").at("/schema"),
+        FieldSpec::recorded("default", FieldType::Any, "default").at("/default"),
+        FieldSpec::recorded("by", FieldType::Text, "who declared it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "default"],
+};
+
 /// The fields of roles.
 pub static ROLES: FieldTable = FieldTable {
     plural: "roles",
@@ -261,7 +274,8 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 15] = [
+pub static ALL: [&FieldTable; 16] = [
+    &PARAMS,
     &AUDIT,
     &ROLES,
     &ENTITIES,

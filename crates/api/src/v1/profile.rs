@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::profile as core;
 use bellwether_core::words::counter::ProfileRevisionNumber;
+use bellwether_core::words::name::{MAX_PARAM_KEY_BYTES, ParamKey};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, read};
-
-/// Longest key of a param, in bytes.
-const MAX_KEY_BYTES: usize = 128;
 
 /// Deepest nesting of a param's value. Stored and sent forms nest it further and must remain readable for
 /// every parser.
@@ -135,10 +133,10 @@ pub fn canonical(params: &Params) -> Result<String, ShapeError> {
             let reason = format!("the value of {key:?} is nested more than {MAX_DEPTH} levels deep");
             return Err(ShapeError::at("params", reason));
         }
-        let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
-        if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(inner) {
-            let reason =
-                format!("{key:?} is not a valid key: use 1 to {MAX_KEY_BYTES} letters, digits and '_ - . /'");
+        if ParamKey::parse(key).is_err() {
+            let reason = format!(
+                "{key:?} is not a valid key: use 1 to {MAX_PARAM_KEY_BYTES} letters, digits and '_ - . /'"
+            );
             return Err(ShapeError::at("params", reason));
         }
     }

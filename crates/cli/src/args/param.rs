@@ -4,16 +4,54 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::consent::Consent;
+use super::list::ListFlags;
 use super::node_choice::NodeName;
 use super::profile::Expected;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ParamVerb {
+    /// Declare a param: which values it may have, its default, what it is for
+    ///
+    /// From then on, a value that does not fit is refused wherever it is written. Values that are there must fit.
+    Declare {
+        /// Key of the param
+        #[arg(value_name = "PARAM")]
+        key: String,
+        /// Type of its values: string, integer, number, boolean, array or object
+        #[arg(long = "type", value_name = "TYPE", conflicts_with = "schema")]
+        kind: Option<String>,
+        /// File with the JSON Schema (2020-12) of its values, an object without references; `-` reads stdin
+        #[arg(long, value_name = "FILE")]
+        schema: Option<PathBuf>,
+        /// Value for nodes that have none; one that is valid JSON is stored as JSON, any other as text
+        #[arg(long, value_name = "VALUE")]
+        default: Option<String>,
+        /// Description of the param: what it is for
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        description: String,
+    },
+    /// List declared params
+    List(ListFlags),
+    /// Show a declared param
+    Get {
+        /// Key of the param
+        #[arg(value_name = "PARAM")]
+        key: String,
+    },
+    /// Delete the declaration and the default of a param; values stay
+    Delete {
+        /// Key of the param
+        #[arg(value_name = "PARAM")]
+        key: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Show the params of a node, and which of its levels decides each
     ///
     /// The levels, in order of precedence: the node's own params, the live profiles in its list, the profile `global` if it is
-    /// live. With `--entity`, the revision of the entity's profile that the node is assigned comes before `global`, as in the
-    /// files of the entity.
+    /// live, the defaults of declared params. With `--entity`, the revision of the entity's profile that the node is assigned comes
+    /// before `global`, as in the files of the entity.
     Explain {
         #[command(flatten)]
         of: NodeName,

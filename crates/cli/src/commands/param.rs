@@ -2,21 +2,88 @@
 
 use bellwether_api::client::Client;
 use bellwether_api::client::calls::profiles::JsonChange;
+use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::node_params::{ExplainedLevel, ExplainedParam, LevelKind, NodeParams, NodeProfiles};
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::param::{Param, ParamSpec};
 use bellwether_api::v1::profile::{ParamsPatch, Profile};
 
-use super::profile::{MERGE_EXAMPLE, PATCH_EXAMPLE, document, expected_of, pairs};
+use super::lists;
+use super::profile::{MERGE_EXAMPLE, PATCH_EXAMPLE, document, expected_of, pairs, parameter_value};
 use crate::args::{NodeParamsVerb, ParamVerb, ParamsChange};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
+use crate::show::time::date;
+use serde_json::json;
 
 pub(super) async fn run(context: &Context, verb: ParamVerb) -> CommandResult {
+    let namespace = &context.namespace;
     match verb {
+        ParamVerb::Declare { key, kind, schema, default, description } => {
+            let schema = match (kind, schema) {
+                (Some(kind), _) => json!({ "type": kind }),
+                (None, Some(file)) => document(&file, SCHEMA_EXAMPLE)?,
+                (None, None) => json!({}),
+            };
+            let serde_json::Value::Object(schema) = schema else {
+                return Err(Failure::usage("cannot read the schema: expected a JSON object".to_owned()));
+            };
+            let default = default.as_deref().map(parameter_value);
+            let spec = ParamSpec { schema, default, description };
+            context.client.declare_param(namespace, &key, &spec).await?;
+            context.show.changed(&format!("param {key}: declared"));
+            Ok(Exit::Yes)
+        }
+        ParamVerb::List(flags) => {
+            let read = async |context: &Context| context.client.params(namespace).await;
+            let path = fill(paths::PARAMS, &[namespace]);
+            lists::show(context, &flags, &path, read, async |page| declared(context, &page)).await
+        }
+        ParamVerb::Get { key } => {
+            let param = context.client.param(namespace, &key).await?;
+            context.show.data(&param, || vec![param.key.clone()], |_| sheet(&param))?;
+            Ok(Exit::Yes)
+        }
+        ParamVerb::Delete { key, consent } => {
+            confirm(&format!("delete the declaration of param {key}?"), consent)?;
+            context.client.undeclare_param(namespace, &key).await?;
+            context.show.changed(&format!("param {key}: no longer declared; its values stay"));
+            Ok(Exit::Yes)
+        }
         ParamVerb::Explain { of, key, entity } => {
             explain(context, &of.name, key.as_deref(), entity.as_deref()).await
         }
     }
+}
+
+/// What a schema looks like, for errors.
+const SCHEMA_EXAMPLE: &str = r#"{"type": "integer", "minimum": 1}"#;
+
+fn declared(context: &Context, page: &Page<Param>) -> Result<(), Failure> {
+    let names = || page.items.iter().map(|param| param.key.clone()).collect();
+    context.show.data(&page.items, names, |_| {
+        if page.items.is_empty() {
+            return "no declared params; every value of every param is allowed".to_owned();
+        }
+        let rows = page.items.iter().map(|param| {
+            let default = param.default.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+            vec![param.key.clone(), param.schema.to_string(), default, param.description.clone()]
+        });
+        table(&["key", "schema", "default", "description"], rows)
+    })
+}
+
+/// A declared param with all its fields, one a line.
+fn sheet(param: &Param) -> String {
+    let default = param.default.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+    let description = if param.description.is_empty() { "-" } else { &param.description };
+    let Param { key, schema, by, at_ms, .. } = param;
+    format!(
+        "key          {key}\nschema       {schema}\ndefault      {default}\ndescription  {description}\ndeclared     by {by}, {}",
+        date(*at_ms)
+    )
 }
 
 /// Changes the params of a node, or the profiles that it reads.

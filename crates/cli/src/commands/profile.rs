@@ -332,7 +332,7 @@ pub(super) fn pairs(texts: &[String]) -> Result<Params, Failure> {
 }
 
 /// A value as typed: JSON if it is valid JSON, otherwise text.
-fn parameter_value(text: &str) -> Value {
+pub(super) fn parameter_value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 

@@ -100,6 +100,7 @@ fn the_page_on_configuration_works_as_it_stands() {
     let home = tempfile::tempdir().unwrap();
     let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
     assert!(said.contains("greeting@2 is last known good") && said.contains("exit code 6"), "{said}");
+    assert!(said.contains(": not an integer"), "{said}");
     let hellos = std::fs::read_to_string(home.path().join("dev/etc/hellos")).unwrap();
     assert_eq!(hellos, "hello from dev-1\nhello from dev-1\n", "{said}");
     let file = std::fs::read_to_string(home.path().join("dev/etc/greeting.conf")).unwrap();

@@ -28,7 +28,7 @@ pub struct BuiltInRole {
 
 /// Kinds that every built-in role reads.
 const VIEWED: &str =
-    "get entity,freeze,global-freeze,namespace,node,pause,profile,role,rollout,server,service,slot";
+    "get entity,freeze,global-freeze,namespace,node,param,pause,profile,role,rollout,server,service,slot";
 
 /// The built-in roles, weakest first; each includes the rights of the ones before it.
 pub const BUILT_IN: [BuiltInRole; 3] = [
@@ -37,8 +37,8 @@ pub const BUILT_IN: [BuiltInRole; 3] = [
         name: "operator",
         claims: &[
             VIEWED,
-            "update entity,freeze,node,pause,profile,rollout,service,slot",
-            "delete freeze,pause,service,slot",
+            "update entity,freeze,node,param,pause,profile,rollout,service,slot",
+            "delete freeze,param,pause,service,slot",
         ],
         description: "also change entities, nodes, profiles, rollouts, freezes, pauses, services and slots",
     },

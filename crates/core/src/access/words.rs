@@ -51,6 +51,8 @@ words! {
         Namespace = "namespace",
         /// Nodes, with their params, profiles, facts, statuses and logs.
         Node = "node",
+        /// Declarations of params.
+        Param = "param",
         /// Pauses of nodes by filter.
         Pause = "pause",
         /// Profiles and their revisions.

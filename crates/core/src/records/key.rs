@@ -13,6 +13,7 @@ use super::log::NodeLog;
 use super::node::{Node, Presence};
 use super::node_params::NodeParams;
 use super::order::Order;
+use super::param::ParamDeclaration;
 use super::pause::NodePause;
 use super::profile::{Profile, ProfileRevision};
 use super::progress::Progress;
@@ -28,8 +29,8 @@ use crate::access::Role;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, RoleName, ServerName,
-    ServiceName, SlotName, TargetName,
+    Category, EntityName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName, RoleName,
+    ServerName, ServiceName, SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -73,6 +74,8 @@ pub enum Key {
     HookAnswers(EntityName),
     /// A freeze, by name.
     Freeze(FreezeName),
+    /// A declared param, by key.
+    Param(ParamKey),
     /// A pause of several nodes, by name.
     Pause(PauseName),
     /// A slot, by name.
@@ -164,6 +167,8 @@ pub enum Record {
     HookAnswers(EntityName, HookAnswers),
     /// A freeze.
     Freeze(Freeze),
+    /// A declared param.
+    Param(ParamDeclaration),
     /// A pause of several nodes.
     Pause(NodePause),
     /// A slot.
@@ -200,6 +205,7 @@ impl Record {
             Self::Controllers(entity, _) => Key::Controllers(entity.clone()),
             Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
+            Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),

@@ -9,6 +9,9 @@ use core::fmt;
 /// Longest DNS label (RFC 1035), in bytes.
 pub const MAX_LABEL_BYTES: usize = 63;
 
+/// Longest key of a param, in bytes.
+pub const MAX_PARAM_KEY_BYTES: usize = 128;
+
 /// Longest name of a network interface on Linux (`IFNAMSIZ` without the final zero), in bytes.
 pub const MAX_INTERFACE_BYTES: usize = 15;
 
@@ -96,6 +99,8 @@ names! {
     HolderName: "holder", visible;
     /// A named set of rights. A DNS label.
     RoleName: "role name", label;
+    /// The key of a param. 1 to 128 letters, digits and `_ - . /`.
+    ParamKey: "param key", param_key;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.
@@ -134,6 +139,16 @@ impl TargetName {
     /// The first name in order: no other sorts before it.
     pub(crate) fn first() -> Self {
         Self(Arc::from("-"))
+    }
+}
+
+fn param_key(text: &str) -> Option<&'static str> {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+    match text {
+        "" => Some("it is empty"),
+        long if long.len() > MAX_PARAM_KEY_BYTES => Some("it is longer than 128 characters"),
+        text if !text.bytes().all(inner) => Some("only letters, digits and '_ - . /' are allowed"),
+        _ => None,
     }
 }
 

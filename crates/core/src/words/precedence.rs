@@ -10,6 +10,10 @@ use crate::words::name::ProfileName;
 /// Name of the profile that every node of a namespace reads, after all others.
 pub const GLOBAL_PROFILE: &str = "global";
 
+/// Name of the profile with the defaults of declared params, which every node reads last. It is always live, and is written by
+/// declaring params only.
+pub const DEFAULTS_PROFILE: &str = "defaults";
+
 /// A level of params.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParamLevel {
@@ -20,15 +24,16 @@ pub enum ParamLevel {
 }
 
 /// The levels of a node: its own params, the profiles that it reads in their order, the profile of the entity whose files are
-/// rendered, if any, and the namespace's [`GLOBAL_PROFILE`]. A profile that is named twice has its first place.
+/// rendered, if any, the namespace's [`GLOBAL_PROFILE`] and [`DEFAULTS_PROFILE`]. A profile that is named twice has its first place.
 ///
 /// # Panics
-/// Never: the name of the global profile is valid.
+/// Never: the names of these two are valid.
 #[must_use]
 pub fn levels(profiles: &[ProfileName], of_entity: Option<&ProfileName>) -> Vec<ParamLevel> {
-    let global = ProfileName::parse(GLOBAL_PROFILE).expect("it is a valid name");
+    let of_all =
+        [GLOBAL_PROFILE, DEFAULTS_PROFILE].map(|name| ProfileName::parse(name).expect("it is a valid name"));
     let mut named = Vec::new();
-    for profile in profiles.iter().chain(of_entity).chain([&global]) {
+    for profile in profiles.iter().chain(of_entity).chain(&of_all) {
         if !named.contains(profile) {
             named.push(profile.clone());
         }
@@ -91,12 +96,15 @@ mod tests {
             levels.into_iter().map(name).collect::<Vec<String>>()
         };
         let listed = [profile("web"), profile("eu"), profile("web")];
-        assert_eq!(names(levels(&[], None)), ["node", "global"]);
-        assert_eq!(names(levels(&listed, None)), ["node", "web", "eu", "global"]);
-        assert_eq!(names(levels(&listed, Some(&profile("app")))), ["node", "web", "eu", "app", "global"]);
-        assert_eq!(names(levels(&listed, Some(&profile("eu")))), ["node", "web", "eu", "global"]);
+        assert_eq!(names(levels(&[], None)), ["node", "global", "defaults"]);
+        assert_eq!(names(levels(&listed, None)), ["node", "web", "eu", "global", "defaults"]);
+        assert_eq!(
+            names(levels(&listed, Some(&profile("app")))),
+            ["node", "web", "eu", "app", "global", "defaults"]
+        );
+        assert_eq!(names(levels(&listed, Some(&profile("eu")))), ["node", "web", "eu", "global", "defaults"]);
         let first = [profile("global"), profile("eu")];
-        assert_eq!(names(levels(&first, Some(&profile("app")))), ["node", "global", "eu", "app"]);
+        assert_eq!(names(levels(&first, Some(&profile("app")))), ["node", "global", "eu", "app", "defaults"]);
     }
 
     proptest! {

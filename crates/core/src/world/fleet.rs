@@ -20,6 +20,7 @@ use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::node_params::NodeParams;
 use crate::records::order::{Order, OrderContent};
+use crate::records::param::ParamDeclaration;
 use crate::records::pause::NodePause;
 use crate::records::profile::{Profile, ProfileRevision};
 use crate::records::progress::Progress;
@@ -32,6 +33,7 @@ use crate::records::wait_cycle::WaitCycles;
 use crate::rollout::board::Board;
 use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequence};
 use crate::words::map::{Map, MultiMap, Set};
+use crate::words::name::ParamKey;
 use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
@@ -97,6 +99,8 @@ pub struct Fleet {
     pub freezes_changed: Revision,
     /// Pauses of several nodes, by name.
     pub pauses: Map<PauseName, Versioned<NodePause>>,
+    /// Declared params.
+    pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
     /// Slots that are configured, held, or have been.
     pub slots: Map<SlotName, Versioned<Slot>>,
     /// Every stored rollout.

@@ -50,6 +50,7 @@ impl Fleet {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
+            Record::Param(param) => self.params.insert_mut(param.key.clone(), kept(param, revision)),
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
             }
@@ -85,6 +86,9 @@ impl Fleet {
             Key::Freeze(name) => {
                 self.freezes_changed = revision;
                 self.freezes.remove_mut(name);
+            }
+            Key::Param(key) => {
+                self.params.remove_mut(key);
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
             Key::Slot(name) => {

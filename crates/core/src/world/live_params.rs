@@ -7,7 +7,7 @@ use crate::records::node_params::NodeParams;
 use crate::records::profile::ProfileRevision;
 use crate::words::digest::Digest;
 use crate::words::name::{NodeName, ProfileName};
-use crate::words::precedence::{GLOBAL_PROFILE, ParamLevel, levels};
+use crate::words::precedence::{DEFAULTS_PROFILE, GLOBAL_PROFILE, ParamLevel, levels};
 
 /// The params that reach a node without a rollout.
 #[derive(Debug, Clone)]
@@ -53,9 +53,9 @@ impl Fleet {
         LiveParams { own, profiles: levels(listed, None).into_iter().filter_map(newest).collect() }
     }
 
-    /// The nodes that read a profile while it is live: those that name it, or all for the global one.
+    /// The nodes that read a profile while it is live: those that name it, or all for the global one and the defaults.
     pub fn readers<'a>(&'a self, profile: &'a ProfileName) -> impl Iterator<Item = &'a NodeName> + 'a {
-        let all = (profile.as_str() == GLOBAL_PROFILE).then(|| self.nodes.keys());
+        let all = [GLOBAL_PROFILE, DEFAULTS_PROFILE].contains(&profile.as_str()).then(|| self.nodes.keys());
         let named = all.is_none().then(|| self.readers_of_profile.get(profile));
         all.into_iter().flatten().chain(named.into_iter().flatten())
     }

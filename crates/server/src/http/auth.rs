@@ -166,6 +166,7 @@ fn object(
         ObjectKind::JoinToken | ObjectKind::Token => "token",
         ObjectKind::Namespace => "ns",
         ObjectKind::Node => "node",
+        ObjectKind::Param => "param",
         ObjectKind::Pause => "pause",
         ObjectKind::Profile => "profile",
         ObjectKind::Role => "role",

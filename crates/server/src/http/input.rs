@@ -10,8 +10,8 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{ApplyRequest, MAX_APPLY_BYTES};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, RoleName, ServiceName,
-    SlotName,
+    Category, EntityName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName, RoleName,
+    ServiceName, SlotName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -163,6 +163,7 @@ params! {
     CategoryText(String) = "category";
     CategoryName(Category) = "category";
     RoleText(RoleName) = "role";
+    DeclaredParam(ParamKey) = "param";
     TokenText(String) = "token";
     Subject(String) = "subject";
 }

@@ -21,7 +21,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 22] = [
+const PARTS: [fn(Routes) -> Routes; 23] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
@@ -41,6 +41,7 @@ const PARTS: [fn(Routes) -> Routes; 22] = [
     slots::fleet_lock,
     profiles::profiles,
     profiles::revisions,
+    profiles::params,
     access::access,
     access::roles,
     server::server,

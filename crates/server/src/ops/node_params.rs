@@ -16,7 +16,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
 use super::expectation::ChangeError;
-use super::params::ParamsChange;
+use super::params::{ParamsChange, schema};
 use super::scope::NodeScope;
 use super::{OpError, cause};
 use crate::transactor::Transactor;
@@ -41,14 +41,15 @@ pub async fn change(
             let before = get(fleet, scope.node)?;
             at_revision(&before, only_at)?;
             let whose = format!("node {}", scope.node);
-            let changed =
-                change.applied_to(&params(&before.params)?, &whose).map_err(|error| match error {
-                    ChangeError::Other(error) => error,
-                    ChangeError::Differs(mismatch) => {
-                        let what = format!("change the params of {whose}");
-                        mismatch.refusing(&what, before.revision.get(), see(scope.node))
-                    }
-                })?;
+            let params_before = params(&before.params)?;
+            let changed = change.applied_to(&params_before, &whose).map_err(|error| match error {
+                ChangeError::Other(error) => error,
+                ChangeError::Differs(mismatch) => {
+                    let what = format!("change the params of {whose}");
+                    mismatch.refusing(&what, before.revision.get(), see(scope.node))
+                }
+            })?;
+            schema::check(fleet, &params_before, &changed)?;
             let after =
                 NodeParams { params: canonical(&changed)?, values: values(&changed), ..before.clone() };
             Ok(written(&before, after, Annotation { by: scope.actor.clone(), reason: why.clone(), at: now }))

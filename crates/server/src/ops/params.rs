@@ -1,5 +1,7 @@
 //! Changes of params, of a profile or of a node.
 
+pub mod schema;
+
 use std::collections::BTreeSet;
 
 use bellwether_api::shape::ShapeError;

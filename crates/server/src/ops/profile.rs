@@ -1,6 +1,7 @@
 //! Profiles: changing, replacing, deleting. Each change is a new revision; whoever names the one it must follow either
 //! gets the very next or changes nothing. What runs where is the rollouts' business.
 
+use bellwether_api::shape::ShapeError;
 use bellwether_api::shape::reason;
 use bellwether_api::v1::profile::{Params, canonical, params};
 use bellwether_core::records::annotation::Annotation;
@@ -9,13 +10,16 @@ use bellwether_core::records::profile::{Profile, ProfileRevision};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::label::Labels;
+use bellwether_core::words::name::ParamKey;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
+use bellwether_core::words::precedence::DEFAULTS_PROFILE;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution::MAX_EDITIONS;
+use serde_json::Value;
 
 use super::expectation::ChangeError;
-use super::params::ParamsChange;
+use super::params::{ParamsChange, schema};
 use super::scope::ProfileScope;
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
@@ -34,6 +38,7 @@ pub async fn change(
     why: &str,
 ) -> Result<ProfileRevision, OpError> {
     change.validate()?;
+    refuse_defaults(scope.profile)?;
     let intent = ProfileChange { scope, reason: reason(why)? };
     let whose = format!("profile {}", scope.profile);
     intent.run(transactor, |before| change.applied_to(before, &whose)).await
@@ -49,6 +54,7 @@ pub async fn delete(
     actor: &Actor,
     name: &ProfileName,
 ) -> Result<(), OpError> {
+    refuse_defaults(name)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let head = fleet.profile(name).ok_or_else(|| OpError::NotFound(format!("profile {name}")))?;
@@ -84,6 +90,7 @@ pub async fn set_live(
 ) -> Result<Profile, OpError> {
     let ProfileScope { namespace, profile: name, actor, only_at } = scope;
     let why = reason(why)?;
+    refuse_defaults(name)?;
     transactor
         .compare(namespace, actor, &Key::Profile(name.clone()).into(), |_, fleet, now| {
             let head = fleet.profile(name).ok_or_else(|| OpError::NotFound(format!("profile {name}")))?;
@@ -153,7 +160,9 @@ impl ProfileChange<'_> {
                 mismatch.refusing(&format!("change profile {name}"), newest.get(), hint)
             }
         });
-        let text = canonical(&changed?)?;
+        let changed = changed?;
+        schema::check(fleet, &params_before, &changed)?;
+        let text = canonical(&changed)?;
         if let Some(same) = before.filter(|before| before.params == text) {
             return Ok((None, same.clone()));
         }
@@ -164,7 +173,7 @@ impl ProfileChange<'_> {
         let profile_revision =
             ProfileRevision { profile, number, params: text, annotation: annotation.clone() };
         let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
-        let live = head.is_some_and(|head| head.live);
+        let live = head.is_some_and(|head| head.live) || *name == defaults_profile();
         let head = Profile { name: name.clone(), newest: number, deleted: false, live, annotation, labels };
         let forgotten = forgotten(fleet, name)?;
         let mut writes = vec![
@@ -179,6 +188,51 @@ impl ProfileChange<'_> {
         event.after = Some(number.to_string());
         Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
     }
+}
+
+/// The profile with the defaults of declared params.
+pub(super) fn defaults_profile() -> ProfileName {
+    ProfileName::parse(DEFAULTS_PROFILE).expect("it is a valid name")
+}
+
+/// The defaults of declared params.
+pub(super) fn defaults(fleet: &Fleet) -> Result<Params, ShapeError> {
+    let name = defaults_profile();
+    let Some(head) = fleet.profile(&name) else { return Ok(Params::new()) };
+    let newest = fleet.profile_revisions.get(&(name, head.newest));
+    newest.map_or_else(|| Ok(Params::new()), |kept| params(&kept.value.params))
+}
+
+/// What sets the default of a param, or removes it; nothing if it is so already.
+pub(super) fn set_default(
+    fleet: &Fleet,
+    (namespace, actor): (&Namespace, &Actor),
+    (key, default): (&ParamKey, Option<&Value>),
+    now: Timestamp,
+) -> Result<Changeset, OpError> {
+    let profile = &defaults_profile();
+    let mut wanted = defaults(fleet)?;
+    let is_same = match default {
+        Some(default) => wanted.insert(key.to_string(), default.clone()).as_ref() == Some(default),
+        None => wanted.remove(key.as_str()).is_none(),
+    };
+    if is_same {
+        return Ok(Changeset::default());
+    }
+    let scope = ProfileScope { namespace, profile, actor, only_at: None };
+    let change = ProfileChange { scope, reason: format!("param {key}") };
+    let (changeset, _) = change.write(fleet, now, |_| Ok(wanted))?;
+    Ok(changeset.unwrap_or_default())
+}
+
+/// Refuses to change the profile of defaults in another way than by declaring params.
+fn refuse_defaults(name: &ProfileName) -> Result<(), OpError> {
+    if *name != defaults_profile() {
+        return Ok(());
+    }
+    let reason = format!("change profile {name}: it has the defaults of declared params");
+    let hint = Some("declare a param: bellwether param declare KEY --default VALUE".to_owned());
+    Err(OpError::Refused { reason, hint })
 }
 
 /// The revisions that make room for one more.

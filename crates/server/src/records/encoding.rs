@@ -67,6 +67,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         }
         Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
+        Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Slot(slot) => put(schema, v1::slot::Slot::from(slot)),
         Record::Event(event) => put(schema, v1::event::Event::from(event)),
@@ -146,6 +147,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             get::<v1::hook_answers::HookAnswers>(schema, bytes)?.try_into()?,
         ),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Slot(_) => Record::Slot(get::<v1::slot::Slot>(schema, bytes)?.try_into()?),
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
@@ -206,6 +208,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::ProfileRevision(_, _) => "profile-revision.v1",
         Key::HookAnswers(_) => "hook-answers.v1",
         Key::Freeze(_) => "freeze.v1",
+        Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",
         Key::Slot(_) => "slot.v1",
         Key::Event(_) => "event.v1",

@@ -94,6 +94,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::ProfileRevision(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
         Key::HookAnswers(name) => ns("hook-answers", name.as_str()),
         Key::Freeze(name) => ns("freeze", name.as_str()),
+        Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
         Key::Slot(name) => ns("slot", name.as_str()),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
@@ -211,6 +212,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         }
         "hook-answers" => Key::HookAnswers(name.parse().ok()?),
         "freeze" => Key::Freeze(name.parse().ok()?),
+        "param" => Key::Param(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
         "slot" => Key::Slot(name.parse().ok()?),
         "event" => Key::Event(Sequence::new(name.parse().ok()?)),
@@ -270,6 +272,7 @@ mod tests {
             Key::ProfileRevision("web".parse().unwrap(), ProfileRevisionNumber::new(7)),
             Key::HookAnswers("web".parse().unwrap()),
             Key::Freeze("holidays".parse().unwrap()),
+            Key::Param("cluster/leader-count".parse().unwrap()),
             Key::Pause("disks".parse().unwrap()),
             Key::Slot("reboot".parse().unwrap()),
             Key::Event(Sequence::new(42)),

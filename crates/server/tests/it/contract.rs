@@ -54,6 +54,12 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
             );
         }
     }
+    let responses = &document["paths"]["/v1/namespaces/{ns}/params/{param}"]["put"]["responses"];
+    for expected in [201, 200] {
+        let (status, _, said) = raw(&installation, &format!("PUT {base}/params/web/port"), "{}").await;
+        assert_eq!(status, expected, "{said}");
+        assert!(responses[status.to_string()]["content"].is_object(), "{status} is not described");
+    }
     let claims = r#"{"claims": [{"verbs": ["get"], "kinds": ["node"]}]}"#;
     let responses = &document["paths"]["/v1/roles/{role}"]["put"]["responses"];
     for expected in [201, 200] {
@@ -63,7 +69,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 4, "another operation is described with 201");
+    assert_eq!(created, 5, "another operation is described with 201");
 }
 
 #[tokio::test]

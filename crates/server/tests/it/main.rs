@@ -29,6 +29,7 @@ mod monitors;
 mod namespaces;
 mod node_params;
 mod openapi;
+mod params;
 mod pauses;
 mod plans;
 mod policies;

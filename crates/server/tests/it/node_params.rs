@@ -100,9 +100,9 @@ async fn the_first_level_that_has_a_param_decides_it() {
     assert_eq!(decided("c"), (json!("global"), Some("global".to_owned())));
     assert!(!all.iter().any(|param| param.key == "d"), "a profile that is not live is not read");
     let nothing = admin.explain_params("default", "web-1", Some("d"), None).await.unwrap().items;
-    assert_eq!((nothing.len(), &nothing[0].value, nothing[0].levels.len()), (1, &None, 5));
+    assert_eq!((nothing.len(), &nothing[0].value, nothing[0].levels.len()), (1, &None, 6));
     let read: Vec<bool> = nothing[0].levels.iter().map(|level| level.read).collect();
-    assert_eq!(read, [true, false, false, true, true]);
+    assert_eq!(read, [true, false, false, true, true, false]);
     let twice = problem(admin.set_node_profiles("default", "web-1", &profiles(&["web", "web"])).await);
     assert_eq!(twice, (Code::Invalid, "profiles.1: web is named twice".to_owned()));
 }

@@ -9,6 +9,7 @@ use crate::media;
 use crate::paths::{self, encode, fill};
 use crate::v1::node_params::{ExplainedParam, NodeParams, NodeProfiles};
 use crate::v1::page::Page;
+use crate::v1::param::{Param, ParamSpec};
 use crate::v1::profile::{ParamsPatch, ParamsSpec, Profile, ProfileLive, ProfileRevision};
 
 /// A change of an object, as standards describe it.
@@ -21,6 +22,44 @@ pub enum JsonChange {
 }
 
 impl Client {
+    /// Lists the declared params of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn params(&self, namespace: &str) -> Result<Page<Param>, CallError> {
+        self.list(&fill(paths::PARAMS, &[namespace])).await
+    }
+
+    /// Reads a declared param.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn param(&self, namespace: &str, key: &str) -> Result<Param, CallError> {
+        self.get(&fill(paths::PARAM, &[namespace, key]), DEFAULT_DEADLINE).await
+    }
+
+    /// Declares a param, or changes its declaration.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn declare_param(
+        &self,
+        namespace: &str,
+        key: &str,
+        spec: &ParamSpec,
+    ) -> Result<Param, CallError> {
+        self.send(Method::PUT, &fill(paths::PARAM, &[namespace, key]), spec, DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes the declaration of a param.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn undeclare_param(&self, namespace: &str, key: &str) -> Result<(), CallError> {
+        let path = fill(paths::PARAM, &[namespace, key]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
     /// Lists all profiles.
     ///
     /// # Errors

@@ -188,6 +188,7 @@ fn path_parameter(name: &str) -> Parameter {
         "pause" => "Pause name.",
         "slot" => "Slot name.",
         "role" => "Role name.",
+        "param" => "Key of the param.",
         "category" => "Category of the status or log.",
         "token" => "Name of the token, or id of the join token.",
         "number" => "Number of the rollout or profile revision, from 1.",

@@ -2,12 +2,13 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::param::{Param, ParamSpec};
 use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec, Profile, ProfileLive, ProfileRevision};
 use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Put};
 
-use super::super::profiles;
 use super::super::routes::{Empty, Routes, route};
+use super::super::{params, profiles};
 
 /// Profiles and their revisions.
 pub(super) fn profiles(routes: Routes) -> Routes {
@@ -85,5 +86,31 @@ pub(super) fn revisions(routes: Routes) -> Routes {
                 "Get one revision of a profile",
             ),
             profiles::profile_revision,
+        )
+}
+
+/// Declared params.
+pub(super) fn params(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<Param>, _, _>(
+            route(Get, paths::PARAMS, RequiredAccess::get(ObjectKind::Param), "List declared params").list(),
+            params::list,
+        )
+        .add::<Empty, Param, _, _>(
+            route(Get, paths::PARAM, RequiredAccess::get(ObjectKind::Param), "Get a declared param"),
+            params::get,
+        )
+        .add::<ParamSpec, Param, _, _>(
+            route(Put, paths::PARAM, RequiredAccess::update(ObjectKind::Param), "Declare a param").creates(),
+            params::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(
+                Delete,
+                paths::PARAM,
+                RequiredAccess::delete(ObjectKind::Param),
+                "Delete the declaration of a param; its values stay",
+            ),
+            params::delete,
         )
 }

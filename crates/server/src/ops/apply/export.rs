@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::apply::Document;
 use bellwether_core::words::name::Namespace;
+use bellwether_core::words::precedence::DEFAULTS_PROFILE;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -14,7 +15,8 @@ use super::object::ObjectId;
 pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Document> {
     let empty = Fleet::default();
     let fleet = world.fleets.get(namespace).unwrap_or(&empty);
-    let profiles = fleet.profiles.keys().cloned().map(ObjectId::Profile);
+    let own = fleet.profiles.keys().filter(|name| name.as_str() != DEFAULTS_PROFILE);
+    let profiles = own.cloned().map(ObjectId::Profile);
     let slots = fleet.slots.values().filter(|kept| !kept.value.is_idle());
     let slots = slots.map(|kept| ObjectId::Slot(kept.value.name.clone()));
     let entities = fleet.entities.keys().cloned().map(ObjectId::Entity);

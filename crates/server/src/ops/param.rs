@@ -1,0 +1,149 @@
+//! Declarations of params: schema, default and description. A declared param has valid values wherever it is written from then on.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::param::{Param, ParamSpec};
+use bellwether_api::v1::profile::{Params, params};
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::param::{MAX_SCHEMA_BYTES, ParamDeclaration};
+use bellwether_core::verdict::Write;
+use bellwether_core::words::name::{Actor, Namespace, ParamKey};
+use bellwether_core::world::fleet::Fleet;
+use serde_json::Value;
+
+use super::params::schema::{self, ParamSchema};
+use super::profile::{defaults, defaults_profile, set_default};
+use super::{OpError, event};
+use crate::transactor::Transactor;
+
+/// Longest description, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 1_024;
+
+/// Declares a param, or changes its declaration; answers it, and whether it is new.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the place in the schema or the default; [`OpError::Refused`] naming a value that does not fit.
+pub async fn declare(
+    transactor: &Transactor,
+    (namespace, actor): (&Namespace, &Actor),
+    key: &ParamKey,
+    spec: &ParamSpec,
+) -> Result<(Param, bool), OpError> {
+    if spec.description.len() > MAX_DESCRIPTION_BYTES {
+        let reason = format!("{} bytes; at most {MAX_DESCRIPTION_BYTES} are allowed", spec.description.len());
+        return Err(ShapeError::at("description", reason).into());
+    }
+    let text = Value::Object(spec.schema.clone()).to_string();
+    if text.len() > MAX_SCHEMA_BYTES {
+        let reason = format!("{} bytes as JSON; at most {MAX_SCHEMA_BYTES} are allowed", text.len());
+        return Err(ShapeError::at("schema", reason).into());
+    }
+    let schema = ParamSchema::read(&text)?;
+    if let Some(default) = &spec.default {
+        schema.check(default).map_err(|reason| ShapeError::at("default", reason))?;
+    }
+    transactor
+        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |_, fleet, now| {
+            fits(fleet, key, &schema)?;
+            let before = fleet.params.get(key).map(|kept| &*kept.value);
+            let annotation = Annotation::of(actor.clone(), now);
+            let after = ParamDeclaration {
+                key: key.clone(),
+                schema: text.clone(),
+                description: spec.description.clone(),
+                annotation,
+            };
+            let same = before
+                .filter(|before| before.schema == after.schema && before.description == after.description);
+            let mut changeset = set_default(fleet, (namespace, actor), (key, spec.default.as_ref()), now)?;
+            if same.is_none() {
+                changeset.writes.push(Write::put(Record::Param(after.clone())));
+                changeset.events.push(event("param.declared", format!("param/{key}"), &*spec.description));
+            }
+            let changes = (!changeset.writes.is_empty()).then_some(changeset);
+            let shown = same.cloned().unwrap_or(after);
+            Ok((changes, (shape(&shown, spec.default.clone())?, before.is_none())))
+        })
+        .await
+}
+
+/// Deletes the declaration of a param, and its default. Values stay.
+///
+/// # Errors
+/// [`OpError::NotFound`].
+pub async fn undeclare(
+    transactor: &Transactor,
+    (namespace, actor): (&Namespace, &Actor),
+    key: &ParamKey,
+) -> Result<(), OpError> {
+    transactor
+        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |_, fleet, now| {
+            if fleet.params.get(key).is_none() {
+                return Err(OpError::NotFound(format!("declared param {key}")));
+            }
+            let mut changeset = set_default(fleet, (namespace, actor), (key, None), now)?;
+            changeset.writes.push(Write::delete(Key::Param(key.clone())));
+            changeset.events.push(event(
+                "param.undeclared",
+                format!("param/{key}"),
+                "values stay as they are",
+            ));
+            Ok((Some(changeset), ()))
+        })
+        .await
+}
+
+/// The declared params, by key.
+///
+/// # Errors
+/// [`ShapeError`] if a record cannot be read.
+pub fn list(fleet: &Fleet) -> Result<Vec<Param>, ShapeError> {
+    let defaults = defaults(fleet)?;
+    let all = fleet.params.values().map(|kept| &*kept.value);
+    all.map(|param| shape(param, defaults.get(param.key.as_str()).cloned())).collect()
+}
+
+/// One declared param; `None` if there is none of this key.
+///
+/// # Errors
+/// [`ShapeError`] if a record cannot be read.
+pub fn get(fleet: &Fleet, key: &ParamKey) -> Result<Option<Param>, ShapeError> {
+    let Some(kept) = fleet.params.get(key) else { return Ok(None) };
+    shape(&kept.value, defaults(fleet)?.get(key.as_str()).cloned()).map(Some)
+}
+
+fn shape(from: &ParamDeclaration, default: Option<Value>) -> Result<Param, ShapeError> {
+    Ok(Param {
+        key: from.key.to_string(),
+        schema: schema::json(&from.schema)?,
+        default,
+        description: from.description.clone(),
+        by: from.annotation.by.to_string(),
+        at_ms: from.annotation.at.as_millis(),
+    })
+}
+
+/// Refuses a schema that a value does not fit: of a node, or of the newest revision of a profile.
+fn fits(fleet: &Fleet, key: &ParamKey, schema: &ParamSchema) -> Result<(), OpError> {
+    let refused = |whose: String, reason: String| {
+        let reason = format!("declare param {key}: {whose} has a value that does not fit: {reason}");
+        OpError::Refused { reason, hint: Some("change the value first, or widen the schema".to_owned()) }
+    };
+    let check = |text: &str, whose: &dyn Fn() -> String| {
+        let found: Params = params(text)?;
+        let wrong = found.get(key.as_str()).and_then(|value| schema.check(value).err());
+        wrong.map_or(Ok(()), |reason| Err(refused(whose(), reason)))
+    };
+    // Most nodes have no params, and most that do lack this one: text that does not name it is not read.
+    let names = |text: &str| text.contains(key.as_str());
+    for (name, kept) in fleet.node_params.iter().filter(|(_, kept)| names(&kept.value.params)) {
+        check(&kept.value.params, &|| format!("node {name}"))?;
+    }
+    for (name, head) in fleet.profiles.iter().filter(|(name, _)| **name != defaults_profile()) {
+        let newest = fleet.profile_revisions.get(&(name.clone(), head.value.newest));
+        if let Some(newest) = newest.filter(|newest| names(&newest.value.params)) {
+            check(&newest.value.params, &|| format!("profile {name}"))?;
+        }
+    }
+    Ok(())
+}
