@@ -18,7 +18,7 @@ pub struct ParamSpec {
     pub schema: serde_json::Map<String, Value>,
     /// Value for nodes that have none from elsewhere; no default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::value::present")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value, required = false)]
     pub default: Option<Value>,
     /// What the param is for, at most 1,024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -35,7 +35,7 @@ pub struct Param {
     pub schema: Value,
     /// Value for nodes that have none from elsewhere; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::value::present")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value, required = false)]
     pub default: Option<Value>,
     /// What the param is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
