@@ -88,6 +88,7 @@ impl ReportBoard {
             let shape = v1::report::EntityReport {
                 answered_at_ms: 0,
                 soaked_ms: account.soaked.map(Span::as_millis),
+                soak_failure: account.soak_failure.clone(),
                 running: account.running.as_ref().map(ToString::to_string),
                 answering: account.answering.get(),
                 activity: (&account.activity).into(),

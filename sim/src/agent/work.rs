@@ -202,7 +202,7 @@ impl OrderWorker {
         let wellness = self.wellness.entry(name.clone()).or_default();
         wellness.observe(memory.settled(), &CheckSummary::NoChecks, self.clock.now());
         let account = EntityAccount::of(&memory, busy, &CheckSummary::NoChecks, wellness.since());
-        let account = account.having_soaked(self.soak(name, &memory));
+        let account = account.having_soaked(self.soak(name, &memory), None);
         self.board.send_if_modified(|board| {
             let same = board.entities.get(name) == Some(&account);
             if !same {

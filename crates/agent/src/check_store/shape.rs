@@ -44,10 +44,19 @@ struct ChecksFile {
     healthy_since_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     soak: Option<SoakShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    soak_failure: Option<SoakFailureShape>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     checks: BTreeMap<String, CheckShape>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     ttl_updates: BTreeMap<String, TtlShape>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SoakFailureShape {
+    assignment: u64,
+    reason: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -129,6 +138,10 @@ pub(super) fn text(
             assignment: assignment.get(),
             observed_ms: observed.as_millis(),
         }),
+        soak_failure: stored.soak_failure.as_ref().map(|(assignment, reason)| SoakFailureShape {
+            assignment: assignment.get(),
+            reason: reason.clone(),
+        }),
         checks: checks.collect(),
         ttl_updates: ttl_updates.collect(),
     };
@@ -178,6 +191,9 @@ pub(super) fn read(
         soak: file.soak.map(|SoakShape { assignment, observed_ms }| {
             (AssignmentNumber::new(assignment), Span::from_millis(observed_ms))
         }),
+        soak_failure: file
+            .soak_failure
+            .map(|SoakFailureShape { assignment, reason }| (AssignmentNumber::new(assignment), reason)),
         checks: checks.collect::<Result<_, String>>()?,
         ttl_updates: ttl_updates.collect::<Result<_, String>>()?,
     };

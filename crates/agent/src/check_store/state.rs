@@ -35,6 +35,8 @@ pub(crate) struct StoredChecks {
     pub(crate) healthy_since: Option<Timestamp>,
     /// The assignment whose soak is measured, and the healthy time that was observed; entities only.
     pub(crate) soak: Option<(AssignmentNumber, Span)>,
+    /// The assignment in whose soak health was lost, and why; entities only.
+    pub(crate) soak_failure: Option<(AssignmentNumber, String)>,
     pub(crate) checks: BTreeMap<CheckName, StoredCheck>,
     /// The last update of each TTL check.
     pub(crate) ttl_updates: BTreeMap<CheckName, (Timestamp, TtlUpdate, String)>,

@@ -28,6 +28,7 @@ fn stored() -> StoredChecks {
         version: None,
         healthy_since: Some(at(8_000)),
         soak: Some((AssignmentNumber::new(7), Span::from_secs(30))),
+        soak_failure: Some((AssignmentNumber::new(7), "check health is failing".to_owned())),
         checks: checks.map(|(name, check)| (name.parse().unwrap(), check)).into(),
         ttl_updates: [("ttl".parse().unwrap(), (at(9_900), TtlUpdate::Warning, "slow".into()))].into(),
     }
@@ -81,8 +82,8 @@ async fn what_is_stored_is_there_after_a_restart_and_what_is_forgotten_is_not() 
     let found = life(None, true).await;
     assert_eq!(
         (found.healthy_since, found.soak),
-        (None, None),
-        "it is not known how long the agent was away"
+        (None, soak),
+        "it is not known how long the agent was away, but what was observed was observed"
     );
     assert_eq!(*life(None, true).await, StoredChecks::default());
     assert_eq!(std::fs::read_dir(dir.path().join("ledger/checks")).unwrap().count(), 2, "entity and end");

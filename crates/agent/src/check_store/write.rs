@@ -112,7 +112,7 @@ pub(super) fn read(dir: &Path, clock: &Clock) -> States {
         match text.and_then(|text| shape::read(&text, &boot_id, moment)) {
             Ok(Some((owner, mut stored))) => {
                 stored.healthy_since = stored.healthy_since.filter(|_| goes_on);
-                stored.soak = stored.soak.filter(|_| goes_on);
+                // The soak goes on in any case: it is time that was observed, and every check is asked again at its end.
                 states.insert(owner, Arc::new(stored));
             }
             Ok(None) => drop(disk::remove(&path)),

@@ -114,9 +114,7 @@ impl EntityTask {
         if let Some(since) = stored.healthy_since {
             self.health = HealthTracker::restored(version.clone(), since);
         }
-        if let Some((number, observed)) = stored.soak {
-            self.soak = Soak::restored(number, observed);
-        }
+        self.soak = Soak::restored(stored.soak, stored.soak_failure.clone());
         self.start_checks_from(version, &stored, None);
     }
 
@@ -146,10 +144,27 @@ impl EntityTask {
             version: Some(version.clone()),
             healthy_since: self.health.since(),
             soak: self.soak.observed(),
+            soak_failure: self.soak.failure().cloned(),
             checks: self.checks.as_ref().map(|checks| checks.stored(&recipe.checks)).unwrap_or_default(),
             ..StoredChecks::default()
         };
         self.context.check_store.put(&self.check_owner(), stored);
+    }
+
+    /// Counts the soak of the version that is settled here.
+    fn observe_soak(&mut self, settled: Option<&Version>) {
+        let assigned = self.entry.memory.wanted.as_ref();
+        let settled_on = assigned.filter(|assigned| settled == Some(&assigned.version));
+        let failing = match &self.check_summary {
+            CheckSummary::Unhealthy(evidence) => Some(evidence.summary.as_str()),
+            CheckSummary::NoChecks | CheckSummary::Unknown | CheckSummary::Healthy => None,
+        };
+        self.soak.note_failure(assigned, failing);
+        if let Some(assigned) = settled_on.filter(|_| self.check_summary == CheckSummary::Unknown) {
+            return self.soak.waits_for_checks(assigned);
+        }
+        let healthy_on = settled_on.filter(|_| self.health.since().is_some());
+        self.soak.observe(healthy_on, self.checks.as_ref(), &self.context.clock, &self.context.tasks);
     }
 
     /// Observes the order and the health of what runs, and updates the memory.
@@ -171,11 +186,7 @@ impl EntityTask {
         let lasted = self.health.lasted(now);
         let settled = self.entry.memory.settled().cloned();
         self.health.observe(settled.as_ref(), &self.check_summary, now);
-        let assigned = self.entry.memory.wanted.as_ref();
-        let is_healthy =
-            |version: &Version| settled.as_ref() == Some(version) && self.health.since().is_some();
-        let healthy_on = assigned.filter(|assigned| is_healthy(&assigned.version));
-        self.soak.observe(healthy_on, self.checks.as_ref(), &self.context.clock, &self.context.tasks);
+        self.observe_soak(settled.as_ref());
         self.store_checks(settled.as_ref());
         let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
         if settled.is_none() || settled.as_ref() != wanted {

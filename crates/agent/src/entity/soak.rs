@@ -18,7 +18,7 @@ const LOOK: Span = Span::from_secs(1);
 const SHORTEST_LOOK: Span = Span::from_millis(50);
 
 /// How often what was observed is stored.
-const STORED: Span = Span::from_secs(5);
+const STORED: Span = Span::from_secs(1);
 
 /// The soak of the assignment in force.
 #[derive(Debug, Default)]
@@ -28,12 +28,33 @@ pub(crate) struct Soak {
     watch: Option<ObservedTime>,
     /// The request to every check at the end of the soak.
     request: u64,
+    /// The assignment in whose soak health was lost, and why, the first time.
+    failure: Option<(AssignmentNumber, String)>,
 }
 
 impl Soak {
     /// Continues what the agent before observed.
-    pub(super) fn restored(number: AssignmentNumber, observed: Span) -> Self {
-        Self { meter: SoakMeter::restored(number, observed), ..Self::default() }
+    pub(super) fn restored(
+        observed: Option<(AssignmentNumber, Span)>,
+        failure: Option<(AssignmentNumber, String)>,
+    ) -> Self {
+        let meter = observed.map(|(number, observed)| SoakMeter::restored(number, observed));
+        Self { meter: meter.unwrap_or_default(), failure, ..Self::default() }
+    }
+
+    /// Why health was lost in the soak of its assignment, the first time.
+    pub(super) fn failure(&self) -> Option<&(AssignmentNumber, String)> {
+        self.failure.as_ref()
+    }
+
+    /// Remembers that health was lost in the soak of this assignment, for a server that is away; forgets it with the assignment.
+    pub(super) fn note_failure(&mut self, assigned: Option<&Assignment>, failing: Option<&str>) {
+        let number = assigned.map_or(AssignmentNumber::ZERO, |assigned| assigned.number);
+        self.failure.take_if(|(of, _)| *of != number);
+        let is_soaking = self.meter.observed().0 == number && self.meter.confirmed().is_none();
+        if let Some(reason) = failing.filter(|_| is_soaking && number != AssignmentNumber::ZERO) {
+            self.failure.get_or_insert_with(|| (number, reason.to_owned()));
+        }
     }
 
     /// What must be stored to continue after a restart.
@@ -56,6 +77,14 @@ impl Soak {
         match (&mut self.watch, self.meter.missing()) {
             (Some(watch), Some(missing)) => watch.reaches(missing.min(STORED)).await,
             (_, _) => std::future::pending().await,
+        }
+    }
+
+    /// Counts nothing until it is known whether the version is healthy, and keeps what was observed of this assignment.
+    pub(super) fn waits_for_checks(&mut self, assigned: &Assignment) {
+        self.watch = None;
+        if self.meter.observed().0 != assigned.number {
+            self.meter.follow(None);
         }
     }
 

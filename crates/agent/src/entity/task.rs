@@ -163,7 +163,8 @@ impl EntityTask {
     pub(super) fn report(&self, busy: &AgentActivity) {
         let account = EntityAccount::of(&self.entry.memory, busy, &self.check_summary, self.health.since());
         let step = self.running_step.clone().filter(|_| matches!(busy, AgentActivity::Step(_)));
-        let account = account.having_soaked(self.soak.confirmed());
+        let account = account
+            .having_soaked(self.soak.confirmed(), self.soak.failure().map(|(_, reason)| reason.as_str()));
         self.put(account.with_runs(&self.failed).during(step));
     }
 

@@ -77,6 +77,10 @@ pub struct EntityReport {
     /// milliseconds; absent until that is the soak in its order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soaked_ms: Option<u64>,
+    /// Why the entity's health was lost in the soak of the assignment, the first time, in one line; absent if it was not. It stays until
+    /// another assignment, so that a server that was away learns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak_failure: Option<String>,
     /// Services that the entity waits for before it continues, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waits_for: BTreeSet<String>,
@@ -84,6 +88,9 @@ pub struct EntityReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<RunningStep>,
 }
+
+/// Longest reason of a soak's failure that is kept, in characters.
+const MAX_SOAK_FAILURE: usize = 500;
 
 /// A step that runs on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -212,6 +219,7 @@ impl From<&core::EntityReport> for EntityReport {
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
             answered_at_ms: from.answered_at.as_millis(),
             soaked_ms: from.soaked.map(Span::as_millis),
+            soak_failure: from.soak_failure.as_deref().map(ToOwned::to_owned),
             waits_for: from.waits_for.iter().map(ToString::to_string).collect(),
             step: from.step.as_ref().map(|step| RunningStep {
                 part: step.part.clone(),
@@ -236,6 +244,9 @@ impl TryFrom<EntityReport> for core::EntityReport {
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
             answered_at: Timestamp::from_millis(from.answered_at_ms),
             soaked: from.soaked_ms.map(Span::from_millis),
+            soak_failure: from
+                .soak_failure
+                .map(|reason| reason.chars().take(MAX_SOAK_FAILURE).collect::<String>().into()),
             step: from.step.map(|step| {
                 let part: String = step.part.chars().take(64).collect();
                 let since = Timestamp::from_millis(step.since_ms.unwrap_or_default());

@@ -203,3 +203,59 @@ async fn a_process_that_ended_with_its_machine_is_started_again_and_nothing_fail
     }
     assert_eq!(node.failures().await, Vec::<String>::new());
 }
+
+/// Lives of an agent after which its soak must be over.
+const LIVES: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_killed_again_and_again_goes_on_with_its_soak() {
+    let mut node = Node::start("").await;
+    for allowed in ["apply", "ready", "end"] {
+        node.allow(allowed);
+    }
+    done(&node.0, &["entity", "set", "web", "--soak", "6s", "--deadline", "5m"]);
+    done(&node.0, &["rollout", "start", "web", "v1"]);
+    for life in 1..=LIVES {
+        // It lives for much less than the soak, and observes some of it each time.
+        let asked = node.lines("asked");
+        wait_for("some of the soak is over", async || node.lines("asked") >= asked + 20).await;
+        let view = node.0.client().current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
+        if view.rollout.is_some_and(|rollout| rollout.ended_ms.is_some()) {
+            break;
+        }
+        assert!(life < LIVES, "its soak never ends");
+        node.0.kill_agent(NODE);
+        node.0.resume_agent(NODE);
+    }
+    node.good("v1").await;
+    assert_eq!(node.lines("started"), 1, "the service ran all the time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_fails_in_the_soak_while_no_server_is_there_fails_the_version() {
+    let mut node = Node::start("").await;
+    for allowed in ["apply", "ready", "end"] {
+        node.allow(allowed);
+    }
+    done(&node.0, &["rollout", "start", "web", "v1"]);
+    node.good("v1").await;
+    done(&node.0, &["entity", "set", "web", "--soak", "20s", "--deadline", "5m"]);
+    done(&node.0, &["rollout", "start", "web", "v2"]);
+    wait_for("the soak has begun", async || {
+        done(&node.0, &["why", "target/web/web-1"]).contains("healthy for")
+    })
+    .await;
+    node.0.kill_server();
+    fs::remove_file(node.path("ready")).unwrap();
+    wait_for("the check fails", async || node.line().contains("check ready is failing")).await;
+    node.allow("ready");
+    wait_for("the check passes", async || node.line() == "runs v2, assigned v2").await;
+    node.0.start_server().await;
+    let rolled_back = |view: &RolloutView| !view.progress.bad.is_empty();
+    let view = node.0.until("the version is known bad", rolled_back).await;
+    let failure = view.rollout.as_ref().unwrap().failures.first().cloned();
+    assert!(
+        failure.is_some_and(|failure| failure.evidence.summary.starts_with("in its soak: check ready")),
+        "{view:#?}"
+    );
+}

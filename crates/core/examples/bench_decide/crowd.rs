@@ -91,6 +91,7 @@ fn report(index: usize, now: Timestamp) -> Record {
     let entity = EntityReport {
         answered_at: Default::default(),
         soaked: None,
+        soak_failure: None,
         running: "v1".parse().ok(),
         answering: AssignmentNumber::ZERO,
         activity: TargetActivity::Nothing,

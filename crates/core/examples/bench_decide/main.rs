@@ -177,6 +177,7 @@ fn world(names: &[TargetName]) -> World {
         activity: TargetActivity::Nothing,
         health: TargetHealth::Healthy,
         healthy_since: Some(now.minus(Span::from_secs(86_400))),
+        soak_failure: None,
         reported_at: now,
         contact: PresenceState::Up,
         contact_since: Timestamp::EPOCH,

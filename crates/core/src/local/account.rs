@@ -49,6 +49,8 @@ pub struct EntityAccount {
     pub healthy_since: Option<Timestamp>,
     /// The soak on its assignment that the agent observed, and confirmed by its checks; `None` until it has.
     pub soaked: Option<Span>,
+    /// Why its health was lost in the soak of its assignment, the first time.
+    pub soak_failure: Option<String>,
     /// State of its configuration; `None` without an assignment.
     pub configure: Option<StateReason>,
     /// State of its validation; `None` without an assignment.
@@ -100,6 +102,7 @@ impl EntityAccount {
             health: health(vital),
             healthy_since,
             soaked: None,
+            soak_failure: None,
             configure: assigned.then(|| configure(memory, busy)),
             validate: assigned.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
@@ -121,10 +124,10 @@ impl EntityAccount {
         self
     }
 
-    /// The same report, with the soak that was confirmed.
+    /// The same report, with the soak that was confirmed, and why health was lost in it.
     #[must_use]
-    pub const fn having_soaked(mut self, soaked: Option<Span>) -> Self {
-        self.soaked = soaked;
+    pub fn having_soaked(mut self, soaked: Option<Span>, failure: Option<&str>) -> Self {
+        (self.soaked, self.soak_failure) = (soaked, failure.map(Into::into));
         self
     }
 

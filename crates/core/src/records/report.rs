@@ -60,6 +60,8 @@ pub struct EntityReport {
     /// Healthy time on the assignment that the agent observed itself and then confirmed by asking every check again; `None`
     /// until it has.
     pub soaked: Option<Span>,
+    /// Why its health was lost in the soak of the assignment, the first time; `None` if it was not.
+    pub soak_failure: Option<Arc<str>>,
     /// Services that the node waits for before it applies the version.
     pub waits_for: BTreeSet<ServiceName>,
     /// The step that runs, as of the last report; `None` if none runs, or the agent is of a build that does not

@@ -111,6 +111,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         activity,
         health: TargetHealth::NoChecks,
         healthy_since: external.healthy_since,
+        soak_failure: None,
         proof: HealthProof::Reports,
         reported_at: external.reported_at,
         answered_at: external.answered_at,

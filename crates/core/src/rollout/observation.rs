@@ -28,6 +28,8 @@ pub struct Observation {
     /// Start of the present uninterrupted healthy time on `running`, by the server's clock; without checks,
     /// the time it began to run it. `None` while unknown or not healthy.
     pub healthy_since: Option<Timestamp>,
+    /// Why its health was lost in the soak of the assignment that it answers, as its agent remembers it.
+    pub soak_failure: Option<Arc<str>>,
     /// What proves for how long it has been healthy.
     pub proof: HealthProof,
     /// Time of the report, by the server's clock.

@@ -29,6 +29,8 @@ plays! {
     a_failed_rollout_does_not_poison_the_next
     a_failing_fleet_is_mended_by_the_next_version
     a_failure_after_success_counts_until_the_version_is_good
+    a_failure_in_the_soak_that_nobody_saw_counts
+    a_failure_in_the_soak_that_nobody_saw_without_fail_fast
     a_failure_that_is_over_is_not_shown_after_the_end
     a_freeze_by_label_holds_those_on_a_replaced_version_too
     a_freeze_by_label_skips_its_targets

@@ -253,6 +253,7 @@ pub(crate) fn evidence(summary: &str) -> Arc<Evidence> {
 /// A target as it is when it first reports, healthy for an hour.
 pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation {
     Observation {
+        soak_failure: None,
         answered_at: Timestamp::EPOCH,
         proof: HealthProof::Contact,
         running: version.cloned(),

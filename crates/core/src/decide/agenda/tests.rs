@@ -188,6 +188,7 @@ impl Play {
             let report = EntityReport {
                 answered_at: Default::default(),
                 soaked: None,
+                soak_failure: None,
                 running: (!fails).then(|| version.clone()),
                 answering: number,
                 activity,

@@ -131,6 +131,7 @@ fn the_start_of_a_step_that_differs_by_travel_time_writes_nothing() {
         let entity = EntityReport {
             answered_at: Default::default(),
             soaked: None,
+            soak_failure: None,
             running: None,
             answering: AssignmentNumber::new(1),
             activity: TargetActivity::Applying { attempt: 1, waiting_for: None },

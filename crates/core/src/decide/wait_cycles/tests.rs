@@ -68,6 +68,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         let report = EntityReport {
             answered_at: Default::default(),
             soaked: None,
+            soak_failure: None,
             running: None,
             answering: AssignmentNumber::ZERO,
             activity: TargetActivity::Nothing,

@@ -189,6 +189,12 @@ fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState)
     {
         return UpcomingChange::Failure(evidence);
     }
+    if frame.fail_fast
+        && let Some(reason) = &observation.soak_failure
+    {
+        // Nobody may have been there to see it.
+        return UpcomingChange::Failure(Arc::new(Evidence::of(format!("in its soak: {reason}"))));
+    }
     if let Some(MonitorReport { well: false, reason, .. }) = word_on(frame, observation, state) {
         return UpcomingChange::Failure(Arc::new(Evidence::of(format!("monitoring hook: {reason}"))));
     }

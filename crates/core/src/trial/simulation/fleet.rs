@@ -47,6 +47,7 @@ impl SimulatedFleet {
             activity: TargetActivity::Nothing,
             health: TargetHealth::Healthy,
             healthy_since: Some(Timestamp::EPOCH),
+            soak_failure: None,
             proof: HealthProof::Contact,
             answered_at: Timestamp::EPOCH,
             reported_at: self.at,
