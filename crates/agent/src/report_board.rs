@@ -76,7 +76,10 @@ impl ReportBoard {
                 let summary = vital(&checks.collect());
                 let account =
                     EntityAccount::of(&entry.memory, &AgentActivity::Idle, &summary, stored.healthy_since);
-                self.entities.insert(name.clone(), account);
+                let found = account.answering;
+                let failure = stored.soak_failure.as_ref().filter(|(number, _)| *number == found);
+                let account = account.having_soaked(None, failure.map(|(_, reason)| reason.as_str()));
+                self.entities.insert(name.clone(), account.with_restart_since(found));
             }
         }
         self
@@ -89,6 +92,7 @@ impl ReportBoard {
                 answered_at_ms: 0,
                 soaked_ms: account.soaked.map(Span::as_millis),
                 soak_failure: account.soak_failure.clone(),
+                agent_restarted: account.agent_restarted,
                 running: account.running.as_ref().map(ToString::to_string),
                 answering: account.answering.get(),
                 activity: (&account.activity).into(),

@@ -181,6 +181,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
             healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
             soaked_ms: account.soaked.map(Span::as_millis),
             soak_failure: account.soak_failure.clone(),
+            agent_restarted: account.agent_restarted,
             ..v1::report::EntityReport::default()
         };
         (name.to_string(), shape)

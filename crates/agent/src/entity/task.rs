@@ -12,6 +12,7 @@ use bellwether_core::local::memory::{ApplyProgress, EntityMemory, FailureReason}
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{ApplyMethod, Order};
 use bellwether_core::records::report::RunningStep;
+use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
@@ -83,6 +84,8 @@ pub(crate) struct EntityTask {
     pub(super) checks: Option<EntityChecks>,
     pub(super) health: HealthTracker,
     pub(super) soak: Soak,
+    /// The assignment that was accepted already when this agent started.
+    pub(super) found_accepted: AssignmentNumber,
     pub(super) check_summary: CheckSummary,
     /// Why the last revalidation failed, until one passes or the version is applied again.
     pub(super) revalidation_failure: Option<Evidence>,
@@ -114,6 +117,8 @@ impl EntityTask {
         entry: EntityEntry,
         context: EntityContext,
     ) -> Self {
+        let found_accepted =
+            entry.memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number);
         Self {
             name,
             recipe,
@@ -126,6 +131,7 @@ impl EntityTask {
             checks: None,
             health: HealthTracker::default(),
             soak: Soak::default(),
+            found_accepted,
             check_summary: CheckSummary::NoChecks,
             revalidation_failure: None,
             recent: RunOutput::default(),
@@ -165,6 +171,7 @@ impl EntityTask {
         let step = self.running_step.clone().filter(|_| matches!(busy, AgentActivity::Step(_)));
         let account = account
             .having_soaked(self.soak.confirmed(), self.soak.failure().map(|(_, reason)| reason.as_str()));
+        let account = account.with_restart_since(self.found_accepted);
         self.put(account.with_runs(&self.failed).during(step));
     }
 

@@ -81,6 +81,9 @@ pub struct EntityReport {
     /// another assignment, so that a server that was away learns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_failure: Option<String>,
+    /// Whether the agent has started again since it accepted the assignment, and may not have seen everything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub agent_restarted: bool,
     /// Services that the entity waits for before it continues, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub waits_for: BTreeSet<String>,
@@ -220,6 +223,7 @@ impl From<&core::EntityReport> for EntityReport {
             answered_at_ms: from.answered_at.as_millis(),
             soaked_ms: from.soaked.map(Span::as_millis),
             soak_failure: from.soak_failure.as_deref().map(ToOwned::to_owned),
+            agent_restarted: from.agent_restarted,
             waits_for: from.waits_for.iter().map(ToString::to_string).collect(),
             step: from.step.as_ref().map(|step| RunningStep {
                 part: step.part.clone(),
@@ -244,6 +248,7 @@ impl TryFrom<EntityReport> for core::EntityReport {
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
             answered_at: Timestamp::from_millis(from.answered_at_ms),
             soaked: from.soaked_ms.map(Span::from_millis),
+            agent_restarted: from.agent_restarted,
             soak_failure: from
                 .soak_failure
                 .map(|reason| reason.chars().take(MAX_SOAK_FAILURE).collect::<String>().into()),

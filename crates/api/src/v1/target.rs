@@ -170,10 +170,13 @@ pub enum AssignmentOutcome {
         /// Evidence of the failure.
         evidence: Evidence,
     },
-    /// The deadline passed while the target was unreachable.
+    /// The target was given up without evidence against the version: it was out of contact, or nobody saw enough of it.
     Unreachable {
-        /// Time at which the deadline passed, in milliseconds since the Unix epoch.
+        /// Time at which it was given up, in milliseconds since the Unix epoch.
         at_ms: u64,
+        /// Why, in one line.
+        #[serde(default)]
+        reason: String,
     },
 }
 
@@ -259,7 +262,9 @@ impl From<&core::AssignmentOutcome> for AssignmentOutcome {
             core::AssignmentOutcome::Failed { at, evidence } => {
                 Self::Failed { at_ms: at.as_millis(), evidence: (&**evidence).into() }
             }
-            core::AssignmentOutcome::Unreachable { at } => Self::Unreachable { at_ms: at.as_millis() },
+            core::AssignmentOutcome::Unreachable { at, reason } => {
+                Self::Unreachable { at_ms: at.as_millis(), reason: reason.as_ref().to_owned() }
+            }
         }
     }
 }
@@ -275,8 +280,8 @@ impl From<AssignmentOutcome> for core::AssignmentOutcome {
             AssignmentOutcome::Failed { at_ms, evidence } => {
                 Self::Failed { at: Timestamp::from_millis(at_ms), evidence: Arc::new(evidence.into()) }
             }
-            AssignmentOutcome::Unreachable { at_ms } => {
-                Self::Unreachable { at: Timestamp::from_millis(at_ms) }
+            AssignmentOutcome::Unreachable { at_ms, reason } => {
+                Self::Unreachable { at: Timestamp::from_millis(at_ms), reason: reason.into() }
             }
         }
     }

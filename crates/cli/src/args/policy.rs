@@ -23,13 +23,13 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) unreachable: Option<String>,
     /// Healthy time before a target counts as succeeded
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) soak: Option<String>,
     /// Time from assignment to success, after which a target is failed
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) deadline: Option<String>,
     /// Time within which another target must succeed, else the version is bad
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) progress: Option<String>,
     /// Fail a target at its first error: true or false
     #[arg(long, value_name = "BOOL")]
@@ -59,7 +59,7 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "EFFECT")]
     pub(crate) supersede: Option<String>,
     /// Time after success in which a target's failure is still reported as the version's
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) settle: Option<String>,
     /// Policy fields to unset, like windows,needs: they take their defaults
     #[arg(long, value_delimiter = ',', value_name = "FIELD")]

@@ -113,6 +113,12 @@ fn value(name: &str, text: String) -> Result<Value, Failure> {
     match name {
         "fail_fast" => text.parse().map(Value::Bool).map_err(|_| wrong("true or false")),
         "retries" => text.parse().map(|count: u32| Value::from(count)).map_err(|_| wrong("a whole number")),
+        "on_failure" if !["rollback", "pause", "continue"].contains(&text.as_str()) => {
+            Err(wrong("rollback, pause or continue"))
+        }
+        "supersede" if !["replace", "finish", "refuse"].contains(&text.as_str()) => {
+            Err(wrong("replace, finish or refuse"))
+        }
         _ => Ok(Value::String(text)),
     }
 }

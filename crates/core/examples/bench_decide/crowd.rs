@@ -92,6 +92,7 @@ fn report(index: usize, now: Timestamp) -> Record {
         answered_at: Default::default(),
         soaked: None,
         soak_failure: None,
+        agent_restarted: false,
         running: "v1".parse().ok(),
         answering: AssignmentNumber::ZERO,
         activity: TargetActivity::Nothing,

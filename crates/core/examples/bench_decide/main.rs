@@ -178,6 +178,7 @@ fn world(names: &[TargetName]) -> World {
         health: TargetHealth::Healthy,
         healthy_since: Some(now.minus(Span::from_secs(86_400))),
         soak_failure: None,
+        agent_restarted: false,
         reported_at: now,
         contact: PresenceState::Up,
         contact_since: Timestamp::EPOCH,

@@ -51,6 +51,8 @@ pub struct EntityAccount {
     pub soaked: Option<Span>,
     /// Why its health was lost in the soak of its assignment, the first time.
     pub soak_failure: Option<String>,
+    /// Whether the agent has started again since it accepted the assignment.
+    pub agent_restarted: bool,
     /// State of its configuration; `None` without an assignment.
     pub configure: Option<StateReason>,
     /// State of its validation; `None` without an assignment.
@@ -103,6 +105,7 @@ impl EntityAccount {
             healthy_since,
             soaked: None,
             soak_failure: None,
+            agent_restarted: false,
             configure: assigned.then(|| configure(memory, busy)),
             validate: assigned.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
@@ -128,6 +131,13 @@ impl EntityAccount {
     #[must_use]
     pub fn having_soaked(mut self, soaked: Option<Span>, failure: Option<&str>) -> Self {
         (self.soaked, self.soak_failure) = (soaked, failure.map(Into::into));
+        self
+    }
+
+    /// The same report by an agent that found this assignment accepted when it started.
+    #[must_use]
+    pub fn with_restart_since(mut self, found: AssignmentNumber) -> Self {
+        self.agent_restarted = found != AssignmentNumber::ZERO && self.answering == found;
         self
     }
 

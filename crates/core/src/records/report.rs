@@ -62,6 +62,8 @@ pub struct EntityReport {
     pub soaked: Option<Span>,
     /// Why its health was lost in the soak of the assignment, the first time; `None` if it was not.
     pub soak_failure: Option<Arc<str>>,
+    /// Whether its agent has started again since it accepted the assignment: it may not have seen everything.
+    pub agent_restarted: bool,
     /// Services that the node waits for before it applies the version.
     pub waits_for: BTreeSet<ServiceName>,
     /// The step that runs, as of the last report; `None` if none runs, or the agent is of a build that does not

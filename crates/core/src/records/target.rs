@@ -98,10 +98,12 @@ pub enum AssignmentOutcome {
         /// Evidence of the failure.
         evidence: Arc<Evidence>,
     },
-    /// It was out of contact, or did not accept the assignment, for as long as its deadline.
+    /// It was out of contact, or did not accept the assignment, for as long as its deadline; or nobody saw enough of it.
     Unreachable {
         /// Time of the outcome, by the server's clock.
         at: Timestamp,
+        /// Why it was given up, in one line.
+        reason: Arc<str>,
     },
 }
 

@@ -112,6 +112,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
         health: TargetHealth::NoChecks,
         healthy_since: external.healthy_since,
         soak_failure: None,
+        agent_restarted: false,
         proof: HealthProof::Reports,
         reported_at: external.reported_at,
         answered_at: external.answered_at,

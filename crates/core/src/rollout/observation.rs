@@ -30,6 +30,8 @@ pub struct Observation {
     pub healthy_since: Option<Timestamp>,
     /// Why its health was lost in the soak of the assignment that it answers, as its agent remembers it.
     pub soak_failure: Option<Arc<str>>,
+    /// Whether its agent has started again since it accepted the assignment that it answers.
+    pub agent_restarted: bool,
     /// What proves for how long it has been healthy.
     pub proof: HealthProof,
     /// Time of the report, by the server's clock.
@@ -204,6 +206,17 @@ pub(crate) fn is_functional(observation: &Observation, in_flight: Option<&Target
             && is_well(observation, &state.version)
     };
     !is_broken(observation) && !observation.drained && in_flight.is_none_or(proved)
+}
+
+/// Whether it runs the version and nothing is known against it, and its agent, which started again meanwhile, may have seen too
+/// little of it.
+pub(crate) fn is_half_seen(observation: &Observation, state: &TargetState) -> bool {
+    observation.agent_restarted
+        && observation.answering == state.assignment
+        && observation.activity == TargetActivity::Nothing
+        && observation.running.as_ref() == Some(&state.version)
+        && observation.soak_failure.is_none()
+        && !matches!(observation.health, TargetHealth::Failing { .. })
 }
 
 /// Whether it has been healthy for its soak by the server's clock, and no report says that it was.

@@ -103,29 +103,26 @@ fn why_assigned(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         AssignmentOutcome::Failed { evidence, .. } => {
             settled::why_failed(member.observation.as_ref(), state, &evidence.line(), now)
         }
-        AssignmentOutcome::Unreachable { at } => why_given_up(version, member.observation.as_ref(), *at, now),
+        AssignmentOutcome::Unreachable { at, reason } => {
+            why_given_up(version, member.observation.as_ref(), (*at, reason), now)
+        }
     }
 }
 
-/// The reason of a target that was given up at `at`: it was out of contact, or in contact without accepting its assignment.
+/// The reason of a target that was given up at `at`, and what brings it back.
 fn why_given_up(
     version: &Version,
     observation: Option<&Observation>,
-    at: Timestamp,
+    (at, reason): (Timestamp, &str),
     now: Timestamp,
 ) -> String {
     let since = now.since(at).brief();
-    if let Some(refusal) = observation.and_then(refusal) {
-        return format!(
-            "assigned {version}, {refusal}; given up at its deadline {since} ago, judged when it accepts orders again"
-        );
+    match observation.and_then(refusal) {
+        Some(refusal) => format!(
+            "assigned {version}, {refusal}; given up {since} ago, judged when it accepts orders again"
+        ),
+        None => format!("assigned {version}, given up {since} ago: {reason}; judged when it reports again"),
     }
-    let in_contact = |seen: &Observation| seen.contact == PresenceState::Up && seen.contact_since < at;
-    let what = match observation.is_some_and(in_contact) {
-        true => "in contact, but had not accepted it",
-        false => "unreachable",
-    };
-    format!("assigned {version}, {what} at its deadline {since} ago; judged when it reports again")
 }
 
 fn why_in_flight(board: &Board, member: &BoardMember, time: WhyTime) -> String {
@@ -172,7 +169,8 @@ fn soaking(
         None if covered
             && observation.is_some_and(|observation| is_unproved(observation, state, time.now)) =>
         {
-            format!("on {version}, healthy for {}; {}", healthy.brief(), confirmation(board, observation))
+            let healthy = healthy.min(soak).brief();
+            format!("on {version}, healthy for {healthy}; {}", confirmation(board, observation))
         }
         None if covered => format!("on {version}, healthy for its soak of {}", soak.brief()),
         None => format!(

@@ -15,7 +15,7 @@
 //! when web-1 is suspect | unreachable | never | up | held: text | released
 //! when web-1 refuses orders: text | accepts orders
 //! when web-1 measures soaks | confirms 60s | is counted by reports | reports        its agent does; and its last report once more
-//! when web-1 recovered in its soak: text       its checks failed and pass again, and no server was there to see it
+//! when web-1 has its agent started again | recovered in its soak: text       its checks failed unseen
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when targets in flight comply           each of them runs its assigned version
 //! when the servers are away for 10m           and allow 20 s to reconnect
@@ -241,6 +241,9 @@ impl Stage {
             ["recovered", "in", "its", "soak"] => {
                 world.change(name, |observation| observation.soak_failure = Some(text.into()));
             }
+            ["has", "its", "agent", "started", "again"] => world.change(name, |seen| {
+                (seen.agent_restarted, seen.healthy_since) = (true, Some(now));
+            }),
             ["still", "says", running] => {
                 world.runs(name, &version(running));
                 let older = AssignmentNumber::new(world.assignment(name).get().saturating_sub(1));

@@ -60,6 +60,7 @@ plays! {
     a_report_from_before_it_left_is_old_news
     a_request_that_crossed_with_the_bad_news_disturbs_nothing
     a_request_that_crossed_with_the_bad_news_is_refused
+    a_restart_of_the_agent_excuses_no_failing_check
     a_resume_lets_pass_what_was_seen_and_no_more
     a_retry_does_not_condemn_by_a_target_that_was_failing_before
     a_retry_is_recorded_with_its_author
@@ -97,6 +98,7 @@ plays! {
     abort_then_the_same_version_again
     abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
+    an_agent_that_keeps_starting_condemns_nothing
     an_approval_is_for_one_rollout
     an_outage_is_no_lack_of_progress
     an_outage_of_the_servers_uses_up_no_deadline

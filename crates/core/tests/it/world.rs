@@ -254,6 +254,7 @@ pub(crate) fn evidence(summary: &str) -> Arc<Evidence> {
 pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation {
     Observation {
         soak_failure: None,
+        agent_restarted: false,
         answered_at: Timestamp::EPOCH,
         proof: HealthProof::Contact,
         running: version.cloned(),

@@ -211,7 +211,7 @@ fn target_view(target: BoardTarget<'_>, reason: String) -> TargetView {
     let (word, mut since) = word(&phase);
     let mut evidence = None;
     match target.state.map(|state| &state.outcome) {
-        Some(AssignmentOutcome::Succeeded { at, .. } | AssignmentOutcome::Unreachable { at }) => {
+        Some(AssignmentOutcome::Succeeded { at, .. } | AssignmentOutcome::Unreachable { at, .. }) => {
             since = Some(*at)
         }
         Some(AssignmentOutcome::Failed { at, evidence: seen }) => {

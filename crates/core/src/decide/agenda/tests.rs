@@ -189,6 +189,7 @@ impl Play {
                 answered_at: Default::default(),
                 soaked: None,
                 soak_failure: None,
+                agent_restarted: false,
                 running: (!fails).then(|| version.clone()),
                 answering: number,
                 activity,

@@ -146,7 +146,7 @@ fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
         panic!("a target")
     };
     let done = AssignmentOutcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
-    let away = AssignmentOutcome::Unreachable { at: Timestamp::EPOCH };
+    let away = AssignmentOutcome::Unreachable { at: Timestamp::EPOCH, reason: "away".into() };
     for (purpose, outcome, method) in [
         (AssignmentPurpose::Update, AssignmentOutcome::InFlight, ApplyMethod::Run),
         (AssignmentPurpose::Update, away, ApplyMethod::Run),

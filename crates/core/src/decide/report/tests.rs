@@ -132,6 +132,7 @@ fn the_start_of_a_step_that_differs_by_travel_time_writes_nothing() {
             answered_at: Default::default(),
             soaked: None,
             soak_failure: None,
+            agent_restarted: false,
             running: None,
             answering: AssignmentNumber::new(1),
             activity: TargetActivity::Applying { attempt: 1, waiting_for: None },

@@ -13,7 +13,7 @@ use crate::records::report::TargetActivity;
 use crate::records::target::{AssignmentOutcome, DeadlineClock, TargetState};
 use crate::rollout::board::member::{BoardMember, ClockCourse};
 use crate::rollout::board::tally::NEVER;
-use crate::rollout::observation::{Observation, is_unproved, refusal};
+use crate::rollout::observation::{Observation, is_half_seen, is_unproved, refusal};
 use crate::words::plural::Plural;
 use crate::words::time::{Span, Timestamp};
 
@@ -115,6 +115,12 @@ pub(super) fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetS
         give_up(pass, member, state, format!("the assignment was not accepted within {deadline}"));
     } else if is_unproved(observation, state, pass.now) {
         let cause = format!("healthy for {}, which no report confirmed within {deadline}", state.soak);
+        give_up(pass, member, state, cause);
+    } else if is_half_seen(observation, state) {
+        let cause = format!(
+            "its agent started again, and saw it healthy for less than {} within {deadline}",
+            state.soak
+        );
         give_up(pass, member, state, cause);
     } else {
         let summary = overdue(observation, state, deadline);

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::capacity::{self, NoCapacity};
 use super::dispatch_gate::DispatchGate;
+use super::outcome::GONE_IN_ROLLBACK;
 use super::pass::Pass;
 use super::{deadline, dispatch_gate, event_text, hooked, stage};
 use crate::decide::rollout::dispatch_block::DispatchBlock;
@@ -211,7 +212,7 @@ fn dispatch_rollbacks(pass: &mut Pass<'_>, good: &Version) -> bool {
     for name in &silent {
         if let Some(member) = pass.board.member(name) {
             let mut state = pass.assignment(member, good.clone(), AssignmentPurpose::Rollback);
-            state.outcome = AssignmentOutcome::Unreachable { at: pass.now };
+            state.outcome = AssignmentOutcome::Unreachable { at: pass.now, reason: GONE_IN_ROLLBACK.into() };
             pass.put(name, Some(state), None);
         }
     }

@@ -76,6 +76,16 @@ enum Assessment {
     Go,
 }
 
+/// The successes, and who else was not waited for.
+fn why_good(counts: &TargetCounts, thresholds: &Thresholds, lost: u64) -> String {
+    let TargetCounts { targets, succeeded, .. } = counts;
+    let (needed, tolerated) = (thresholds.needed, thresholds.unreachable);
+    match *succeeded < needed && lost > 0 {
+        true => format!("{succeeded} of {targets} succeeded, {lost} unreachable, {tolerated} tolerated"),
+        false => format!("{succeeded} of {targets} succeeded, {needed} needed"),
+    }
+}
+
 fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollout) {
     let (counts, thresholds) = (pass.board.counts(), pass.board.thresholds());
     monitor::count_gain(pass, draft, rollout, &counts);
@@ -90,8 +100,7 @@ fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollou
             turn_from_bad(draft, board, &counts, &thresholds);
         }
         Assessment::Good => {
-            let TargetCounts { targets, succeeded, .. } = counts;
-            draft.call_good(format!("{succeeded} of {targets} succeeded, {} needed", thresholds.needed));
+            draft.call_good(why_good(&counts, &thresholds, board.tree().tally().of(TargetPhase::Lost)));
         }
         Assessment::Silent(unreachable) => {
             let tolerated = thresholds.unreachable;

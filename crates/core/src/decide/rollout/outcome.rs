@@ -70,9 +70,12 @@ pub(super) fn recover(pass: &mut Pass<'_>, name: &TargetName, state: &TargetStat
 }
 
 /// Gives a target up for this rollout: it is no evidence against the version.
+/// Why a target is given up that was out of contact when it was to be rolled back.
+pub(super) const GONE_IN_ROLLBACK: &str = "out of contact during its rollback";
+
 pub(super) fn give_up(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, cause: String) {
+    let outcome = AssignmentOutcome::Unreachable { at: pass.now, reason: cause.as_str().into() };
     let event = event(pass, "target.unreachable", &member.name, &state.version, cause);
-    let outcome = AssignmentOutcome::Unreachable { at: pass.now };
     pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
 }
 

@@ -1,7 +1,7 @@
 //! Settles targets: turns what reports and passing time mean for single targets into outcomes.
 
 use super::deadline;
-use super::outcome::{event, fail, fail_later, give_up, recover, succeed};
+use super::outcome::{GONE_IN_ROLLBACK, event, fail, fail_later, give_up, recover, succeed};
 use super::pass::Pass;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::rollout::board::member::{BoardMember, UpcomingChange};
@@ -54,7 +54,7 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
         (UpcomingChange::ClockTurn, Some(state)) => deadline::turn_clock(pass, member, state),
         (UpcomingChange::Failure(evidence), Some(state)) => fail(pass, member, state, evidence),
         (UpcomingChange::GivenUp, Some(state)) => {
-            give_up(pass, member, state, "out of contact during its rollback".into());
+            give_up(pass, member, state, GONE_IN_ROLLBACK.into());
         }
         (UpcomingChange::Success(at), Some(state)) if at <= now => succeed(pass, &member.name, state),
         (UpcomingChange::Adoption(at), _) if at <= now => adopt(pass, member),

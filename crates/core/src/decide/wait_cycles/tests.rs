@@ -69,6 +69,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
             answered_at: Default::default(),
             soaked: None,
             soak_failure: None,
+            agent_restarted: false,
             running: None,
             answering: AssignmentNumber::ZERO,
             activity: TargetActivity::Nothing,

@@ -128,7 +128,7 @@ impl BoardFrame {
                 }
                 AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
                 AssignmentOutcome::Failed { .. } => failed(state),
-                AssignmentOutcome::Unreachable { at } if is_heard_since(observation, state, *at) => {
+                AssignmentOutcome::Unreachable { at, .. } if is_heard_since(observation, state, *at) => {
                     tellable(observation, TargetPhase::Returning)
                 }
                 AssignmentOutcome::Unreachable { .. } => TargetPhase::Lost,
@@ -179,7 +179,7 @@ impl BoardFrame {
         }
         let returned = state.rollout == self.rollout && state.purpose == AssignmentPurpose::Rollback;
         match &state.outcome {
-            AssignmentOutcome::Unreachable { at } if is_heard_since(observation, state, *at) => {
+            AssignmentOutcome::Unreachable { at, .. } if is_heard_since(observation, state, *at) => {
                 tellable(observation, if returned { TargetPhase::Returning } else { TargetPhase::Newcomer })
             }
             AssignmentOutcome::InFlight if returned => flight(observation),
@@ -198,7 +198,7 @@ impl BoardFrame {
             return self.lane_left(observation, state);
         };
         let silent = match state.outcome {
-            AssignmentOutcome::Unreachable { at } => is_heard_since(observation, state, at),
+            AssignmentOutcome::Unreachable { at, .. } => is_heard_since(observation, state, at),
             AssignmentOutcome::InFlight
             | AssignmentOutcome::Succeeded { .. }
             | AssignmentOutcome::Failed { .. } => false,

@@ -48,6 +48,7 @@ impl SimulatedFleet {
             health: TargetHealth::Healthy,
             healthy_since: Some(Timestamp::EPOCH),
             soak_failure: None,
+            agent_restarted: false,
             proof: HealthProof::Contact,
             answered_at: Timestamp::EPOCH,
             reported_at: self.at,

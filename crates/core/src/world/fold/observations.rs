@@ -185,6 +185,7 @@ impl Fleet {
             health: said.map_or(TargetHealth::NoChecks, |said| said.health.clone()),
             healthy_since: said.and_then(|said| said.healthy_since),
             soak_failure: said.and_then(|said| said.soak_failure.clone()),
+            agent_restarted: said.is_some_and(|said| said.agent_restarted),
             proof: match report.is_some_and(|report| report.features.has(Feature::Soak)) {
                 true => HealthProof::Confirmed(said.and_then(|said| said.soaked).unwrap_or(Span::ZERO)),
                 false => HealthProof::Contact,
