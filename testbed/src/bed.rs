@@ -131,12 +131,14 @@ impl Testbed {
         };
         write(&config, &texts::agent(&self.options, &name, &servers, &home))?;
         let first = servers.first().context("agents need a server")?;
-        let token =
-            output(&mut self.command(1, &["join-token", "create", "--node", &name])?, "join-token create")?;
+        let token = output(
+            &mut self.command(1, &["join-token", "create", "--node", &name, "--label", "role=web"])?,
+            "join-token create",
+        )?;
         let token_file = home.join("join-token").display().to_string();
         write(&token_file, &token)?;
         let mut join = self.command(1, &["agent", "join", "--server", first, "--token-file", &token_file])?;
-        output(join.args(["--name", &name, "--label", "role=web", "--data-dir", &data]), "agent join")?;
+        output(join.args(["--name", &name, "--data-dir", &data]), "agent join")?;
         self.begin(&name)
     }
 

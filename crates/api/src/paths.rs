@@ -47,6 +47,8 @@ pub const NODES: &str = "/v1/namespaces/{ns}/nodes";
 pub const NODE: &str = "/v1/namespaces/{ns}/nodes/{node}";
 /// A node's labels.
 pub const NODE_LABELS: &str = "/v1/namespaces/{ns}/nodes/{node}/labels";
+/// The services that a node may register.
+pub const NODE_SERVICES: &str = "/v1/namespaces/{ns}/nodes/{node}/services";
 /// A node's own params.
 pub const NODE_PARAMS: &str = "/v1/namespaces/{ns}/nodes/{node}/params";
 /// The value of each param of a node, and where it comes from.

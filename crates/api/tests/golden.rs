@@ -36,6 +36,8 @@ macro_rules! round_trip {
 
 round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
+    "node_of_some_services": v1::node::Node => bellwether_core::records::node::Node;
+    "node_of_no_service": v1::node::Node => bellwether_core::records::node::Node;
     "node_facts": v1::facts::NodeFacts => bellwether_core::records::facts::NodeFacts;
     "node_rescanned": v1::node::Node => bellwether_core::records::node::Node;
     "order_with_rescan": v1::order::Order => bellwether_core::records::order::Order;
@@ -81,6 +83,7 @@ round_trip! {
     "token_limited": v1::access::StoredToken => bellwether_core::records::token::Token;
     "role": v1::role::StoredRole => bellwether_core::access::Role;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
+    "join_token_with_labels": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
 }
 
 #[test]

@@ -76,7 +76,7 @@ struct Agent {
 
 async fn join(admin: &Client, address: &str, ca: &str, name: &str) -> Result<Agent> {
     let token = admin
-        .create_join_token(&NewJoinToken { namespace: None, node: None, expires_in: None })
+        .create_join_token(&NewJoinToken { labels: vec!["*".to_owned()], ..NewJoinToken::default() })
         .await?
         .secret;
     let key = rcgen::KeyPair::generate()?;

@@ -103,7 +103,7 @@ impl Bench {
     }
 
     pub(crate) async fn token(&self) -> Secret {
-        let request = NewJoinToken { namespace: None, node: None, expires_in: None };
+        let request = NewJoinToken { labels: vec!["*".to_owned()], ..NewJoinToken::default() };
         Secret::new(self.client.create_join_token(&request).await.unwrap().secret)
     }
 

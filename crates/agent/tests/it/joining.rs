@@ -46,7 +46,7 @@ async fn a_refused_join_has_the_servers_reason() {
         "{error}"
     );
     let expires_in = Some("1ms".to_owned());
-    let short = NewJoinToken { namespace: None, node: None, expires_in };
+    let short = NewJoinToken { expires_in, labels: vec!["*".to_owned()], ..NewJoinToken::default() };
     let short = Secret::new(bench.client.create_join_token(&short).await.unwrap().secret);
     let error = refused("late", &short).await;
     assert!(error.contains("the join token has expired"), "{error}");

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::shape::{ShapeError, read, read_some};
 use crate::v1::role::{Claim, role_names};
 
+/// Most patterns of labels or services.
+const MAX_PATTERNS: usize = 64;
+
 /// Request to create an API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +83,13 @@ pub struct NewJoinToken {
     /// How long it is valid, at most `1h`; `1h` if absent.
     #[serde(default)]
     pub expires_in: Option<String>,
+    /// Labels of the node, as `KEY=VALUE`, at most 64. Of those that end with `*` the machine chooses when it joins; it may choose no
+    /// others. None if absent.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Names of the services that the node may register, at most 64; each may end with `*`. All if absent.
+    #[serde(default = "any_service")]
+    pub services: Vec<String>,
 }
 
 /// A join token in a list, without its secret.
@@ -92,6 +102,10 @@ pub struct JoinTokenInfo {
     /// The only node name that can be used with it; absent if any free name can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Labels of the node; of those that end with `*` the machine chooses when it joins.
+    pub labels: Vec<String>,
+    /// Names of the services that the node may register.
+    pub services: Vec<String>,
     /// Name of the token of its creator.
     pub created_by: String,
     /// Time at which it expires, in milliseconds since the Unix epoch.
@@ -111,6 +125,12 @@ pub struct StoredJoinToken {
     /// The only node name that can be used with it; absent if any free name can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Labels of the node; of those that end with `*` the machine chooses when it joins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Names of the services that the node may register; all if absent.
+    #[serde(default = "any_service", skip_serializing_if = "is_any_service")]
+    pub services: Vec<String>,
     /// Name of the token of its creator.
     pub created_by: String,
     /// Time at which it expires, in milliseconds since the Unix epoch.
@@ -181,6 +201,39 @@ pub fn only_in(text: Option<&str>) -> Result<Option<NamePattern>, ShapeError> {
     text.map(|text| NamePattern::parse(text).map_err(|reason| ShapeError::at("only_in", reason))).transpose()
 }
 
+impl Default for NewJoinToken {
+    /// For any node of the namespace `default`, which chooses no labels and registers any service.
+    fn default() -> Self {
+        Self { namespace: None, node: None, expires_in: None, labels: Vec::new(), services: any_service() }
+    }
+}
+
+/// Every service.
+pub(crate) fn any_service() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+/// Whether it is every service.
+pub(crate) fn is_any_service(services: &[String]) -> bool {
+    matches!(services, [all] if all == "*")
+}
+
+/// Reads patterns of names.
+///
+/// # Errors
+/// [`ShapeError`] at the field if there are more than 64, or one is no pattern.
+pub fn patterns(field: &str, texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
+    if texts.len() > MAX_PATTERNS {
+        return Err(ShapeError::at(field, format!("more than {MAX_PATTERNS}")));
+    }
+    let read = |text: &String| NamePattern::parse(text).map_err(|reason| ShapeError::at(field, reason));
+    texts.iter().map(read).collect()
+}
+
+fn texts(patterns: &[NamePattern]) -> Vec<String> {
+    patterns.iter().map(ToString::to_string).collect()
+}
+
 impl From<&core::Token> for StoredToken {
     fn from(from: &core::Token) -> Self {
         Self {
@@ -226,6 +279,8 @@ impl From<&core::JoinToken> for StoredJoinToken {
             secret_hash: from.secret_hash.clone(),
             namespace: from.namespace.to_string(),
             node: from.node.as_ref().map(ToString::to_string),
+            labels: texts(&from.labels),
+            services: texts(&from.services),
             created_by: from.created_by.to_string(),
             expires_at_ms: from.expires_at.as_millis(),
             used_by: from.used.as_ref().map(|(node, _)| node.to_string()),
@@ -242,6 +297,8 @@ impl TryFrom<StoredJoinToken> for core::JoinToken {
             secret_hash: from.secret_hash,
             namespace: read("namespace", &from.namespace)?,
             node: read_some("node", from.node.as_deref())?,
+            labels: patterns("labels", &from.labels)?,
+            services: patterns("services", &from.services)?,
             created_by: read("created_by", &from.created_by)?,
             expires_at: Timestamp::from_millis(from.expires_at_ms),
             used: read_some("used_by", from.used_by.as_deref())?.map(|node| (node, used_at)),
@@ -255,6 +312,8 @@ impl From<&core::JoinToken> for JoinTokenInfo {
             id: from.secret_hash.chars().take(12).collect(),
             namespace: from.namespace.to_string(),
             node: from.node.as_ref().map(ToString::to_string),
+            labels: texts(&from.labels),
+            services: texts(&from.services),
             created_by: from.created_by.to_string(),
             expires_at_ms: from.expires_at.as_millis(),
             used_by: from.used.as_ref().map(|(node, _)| node.to_string()),

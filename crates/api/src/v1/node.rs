@@ -1,5 +1,6 @@
 //! Nodes: requests, answers and stored records.
 
+use crate::v1::access::{any_service, is_any_service, patterns};
 use crate::v1::annotation::Annotation;
 use std::collections::BTreeMap;
 
@@ -67,6 +68,10 @@ pub struct Node {
     /// Number of the last requested rescan of its facts; absent if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rescan: u64,
+    /// Names of the services that the node may register, each may end with `*`; all if absent. What it registers besides is not in
+    /// the catalogue.
+    #[serde(default = "any_service", skip_serializing_if = "is_any_service")]
+    pub services: Vec<String>,
 }
 
 /// A cordon: the node is not assigned new versions.
@@ -98,6 +103,14 @@ pub enum Drain {
         /// Since when, in milliseconds since the Unix epoch.
         since_ms: u64,
     },
+}
+
+/// Request to change which services a node may register.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllowedServices {
+    /// Names of services, at most 64; each may end with `*`. None if empty.
+    pub services: Vec<String>,
 }
 
 /// Request to drain a node.
@@ -212,6 +225,7 @@ impl From<&core::Node> for Node {
             }),
             decommissioned: from.decommissioned.as_ref().map(Annotation::from),
             rescan: from.rescan.get(),
+            services: from.services.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -228,6 +242,7 @@ impl TryFrom<Node> for core::Node {
             cordon: from.cordon.map(TryInto::try_into).transpose()?,
             decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,
             rescan: RescanNumber::new(from.rescan),
+            services: patterns("services", &from.services)?,
         })
     }
 }

@@ -88,7 +88,7 @@ pub(crate) async fn join(admin: &Client, ca: &str, count: usize) -> Result<Vec<A
 
 async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
     let name = format!("n-{number:05}");
-    let asked = NewJoinToken { namespace: None, node: None, expires_in: None };
+    let asked = NewJoinToken { labels: vec!["*".to_owned()], ..NewJoinToken::default() };
     let token = admin.create_join_token(&asked).await.context("cannot make a join token")?.secret;
     let key = rcgen::KeyPair::generate()?;
     let request = Join {

@@ -18,6 +18,12 @@ pub(crate) enum JoinTokenVerb {
         /// Lifetime of the token, at most 1h [default: 1h]
         #[arg(long, value_name = "TIME")]
         expires_in: Option<Span>,
+        /// Label of the node, KEY=VALUE; KEY=* lets the machine choose when it joins; repeat it for more [default: none]
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+        /// Service that the node may register, which may end with *; repeat it for more [default: *]
+        #[arg(long = "service", value_name = "SERVICE")]
+        services: Vec<String>,
     },
     /// List join tokens
     List,

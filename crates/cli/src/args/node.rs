@@ -41,6 +41,14 @@ pub(crate) enum NodeVerb {
         #[arg(required = true, value_name = "CHANGE")]
         changes: Vec<String>,
     },
+    /// Set which services a node may register; others leave the catalogue
+    AllowServices {
+        #[command(flatten)]
+        of: NodeName,
+        /// Service name, which may end with *; none to allow no service
+        #[arg(value_name = "SERVICE")]
+        services: Vec<String>,
+    },
     #[command(flatten)]
     Params(NodeParamsVerb),
     /// Pause a node: it starts nothing new, but still checks and reports

@@ -112,7 +112,11 @@ async fn start_agent(
         let token = admin_token(&config.data_dir)?;
         let ca = Some(server.ca_pem.clone());
         let access = Access { server: address.clone(), ca, identity: Identity::Token(token) };
-        let request = NewJoinToken { namespace: None, node: Some(NODE.to_owned()), expires_in: None };
+        let request = NewJoinToken {
+            node: Some(NODE.to_owned()),
+            labels: vec!["role=dev".to_owned()],
+            ..NewJoinToken::default()
+        };
         let token = Client::new(&access)?.create_join_token(&request).await?;
         let request = JoinRequest {
             server: address.clone(),

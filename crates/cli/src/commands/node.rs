@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
 use bellwether_api::v1::annotation::Annotation;
-use bellwether_api::v1::node::{Cordon, Drain, LabelChange, NodeView};
+use bellwether_api::v1::node::{AllowedServices, Cordon, Drain, LabelChange, NodeView};
 use bellwether_api::v1::pause::Pause;
 
 use crate::confirm::confirm;
@@ -33,6 +33,7 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         }
         NodeVerb::Why { of } => return super::overview::why(context, &format!("node/{}", of.name)).await,
         NodeVerb::Label { of, changes } => label(context, &of.name, &changes).await?,
+        NodeVerb::AllowServices { of, services } => allow_services(context, &of.name, services).await?,
         NodeVerb::Params(verb) => return super::param::change(context, verb).await,
         NodeVerb::Pause { which, why } => {
             let pause = async |name: &str| client.pause_node(namespace, name, &why.reason).await;
@@ -185,6 +186,7 @@ pub(super) fn sheet(view: &NodeView) -> String {
         format!("name      {}", view.node.name),
         format!("state     {}", state(view)),
         format!("labels    {}", pairs(&view.node.labels, "=")),
+        format!("services  may register {}", allowed(&view.node.services)),
         format!("joined    {}", date(view.node.joined_at_ms)),
         format!("agent     {}", view.agent_version.as_deref().unwrap_or("not reported yet")),
         format!("assigned  {}", pairs(&view.assigned, "@")),
@@ -251,6 +253,28 @@ async fn label(context: &Context, name: &str, changes: &[String]) -> Result<(), 
     let after = client.node(namespace, name).await?.node.labels;
     let changes = differences(&json!(before), &json!(after)).unwrap_or_else(|| "labels unchanged".to_owned());
     context.show.changed(&format!("node {name}: {changes}"));
+    Ok(())
+}
+
+/// The services that a node may register, in a line.
+fn allowed(services: &[String]) -> String {
+    match services {
+        [] => "none".to_owned(),
+        [all] if all == "*" => "all".to_owned(),
+        some => some.join(", "),
+    }
+}
+
+/// Sets which services a node may register, and reports what changed.
+async fn allow_services(context: &Context, name: &str, services: Vec<String>) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, &context.namespace);
+    let before = client.node(namespace, name).await?.node.services;
+    client.allow_node_services(namespace, name, &AllowedServices { services: services.clone() }).await?;
+    let change = match before == services {
+        true => "services unchanged".to_owned(),
+        false => format!("may register {} → {}", allowed(&before), allowed(&services)),
+    };
+    context.show.changed(&format!("node {name}: {change}"));
     Ok(())
 }
 

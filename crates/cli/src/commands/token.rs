@@ -72,10 +72,11 @@ async fn delete(context: &Context, name: &str, force: bool, consent: Consent) ->
 
 pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResult {
     match verb {
-        JoinTokenVerb::Create { node, expires_in } => {
+        JoinTokenVerb::Create { node, expires_in, labels, services } => {
             let namespace = Some(context.namespace.clone());
             let expires_in = expires_in.map(|span| span.to_string());
-            let request = NewJoinToken { namespace, node, expires_in };
+            let services = if services.is_empty() { vec!["*".to_owned()] } else { services };
+            let request = NewJoinToken { namespace, node, expires_in, labels, services };
             let made = context.client.create_join_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
             context.show.changed("join token: created; it is shown only once and admits one node, once");
@@ -91,12 +92,14 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
                     vec![
                         token.id.clone(),
                         node,
+                        joined(&token.labels),
+                        joined(&token.services),
                         token.created_by.clone(),
                         expiry(token.expires_at_ms, now),
                         used,
                     ]
                 });
-                table(&["id", "node", "created by", "expires", "used by"], rows)
+                table(&["id", "node", "labels", "services", "created by", "expires", "used by"], rows)
             })?;
         }
         JoinTokenVerb::Delete { id, consent } => {
@@ -106,6 +109,14 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Patterns in a column.
+fn joined(patterns: &[String]) -> String {
+    match patterns {
+        [] => "none".to_owned(),
+        some => some.join(","),
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,6 @@ fn the_demo_ends_by_itself_with_every_expectation_held() {
     }
     for line in [
         "rollout 2 to v2 succeeded on 5 of 6 targets; v2 is last known good",
-        "rollout 3 to v3 was rolled back to v2: 1 of 6 failed, 0 tolerated; web-0",
         "\nWhat happened\n",
         "✓ only the first batch ever saw v3",
         "✓ every living service serves v2",
@@ -50,6 +49,12 @@ fn the_demo_ends_by_itself_with_every_expectation_held() {
     ] {
         assert!(said.contains(line), "{line} is not in:\n{said}");
     }
+    // Both targets of the batch may have failed by the time the leader looks.
+    let rolled_back = |failed: u32| {
+        let line = format!("rollout 3 to v3 was rolled back to v2: {failed} of 6 failed, 0 tolerated; web-0");
+        said.contains(&line)
+    };
+    assert!(rolled_back(1) || rolled_back(2), "{said}");
     assert!(
         !said.contains(" 0 waiting") && !said.contains(" 0 skipped"),
         "a count of none is shown:\n{said}"

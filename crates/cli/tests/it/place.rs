@@ -81,7 +81,7 @@ impl Setup {
     pub(crate) fn start_agent_on(&mut self, on: &[String], name: &str, sections: &str) {
         let home = self.dir.path().join(name);
         std::fs::create_dir_all(&home).unwrap();
-        let token = self.run(&["join-token", "create", "--node", name]);
+        let token = self.run(&["join-token", "create", "--node", name, "--label", "role=web"]);
         assert!(token.status.success(), "{}", text(&token.stderr));
         std::fs::write(home.join("join-token"), &token.stdout).unwrap();
         let data = home.join("data").display().to_string();
@@ -99,8 +99,6 @@ impl Setup {
             &token,
             "--name",
             name,
-            "--label",
-            "role=web",
             "--data-dir",
             &data,
         ];

@@ -27,10 +27,16 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
         return None;
     }
     let mut events = Vec::new();
+    let node = fleet.nodes.get(&new.node).map(|kept| &*kept.value);
+    let is_refused = |service: &ServiceName| node.is_some_and(|node| !node.may_register(service));
     for (key, registration) in &new.instances {
-        events.extend(event_draft(&new.node, key, before.get(key), registration));
+        if is_refused(&key.0) {
+            events.extend((!before.contains_key(key)).then(|| refusal(&new.node, key)));
+        } else {
+            events.extend(event_draft(&new.node, key, before.get(key), registration));
+        }
     }
-    let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key));
+    let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key) && !is_refused(&key.0));
     events.extend(gone.map(|(key, registration)| {
         let cause = "its node no longer registers it".to_string();
         let before = Some(registration.serving.as_str().to_string());
@@ -43,12 +49,18 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
         }
     }));
     let names: alloc::collections::BTreeSet<&ServiceName> =
-        new.instances.keys().map(|(name, _)| name).collect();
+        new.instances.keys().map(|(name, _)| name).filter(|name| !is_refused(name)).collect();
     let unheard = names.into_iter().filter(|name| !fleet.services.contains_key(name));
     let unheard = unheard.map(|name| KnownService { name: name.clone(), first_at: now, idle_since: None });
     let mut writes: Vec<Write> = unheard.map(|service| Write::put(Record::Service(service))).collect();
     writes.push(Write::put(Record::Registrations(new)));
     Some(Changeset { writes, events })
+}
+
+/// The event of a registration that its node may not make.
+fn refusal(node: &NodeName, key: &(ServiceName, InstanceName)) -> EventDraft {
+    let cause = format!("node {node} may not register service {}", key.0);
+    EventDraft { kind: "service.refused", subject: subject(node, key), before: None, after: None, cause }
 }
 
 fn event_draft(

@@ -3,11 +3,13 @@
 //! for the nodes of servers that are gone.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
+use crate::access::NamePattern;
 use crate::records::annotation::Annotation;
 use crate::words::counter::RescanNumber;
 use crate::words::label::Labels;
-use crate::words::name::{NodeName, ServerName};
+use crate::words::name::{NodeName, ServerName, ServiceName};
 use crate::words::percent::Amount;
 use crate::words::time::Timestamp;
 
@@ -32,6 +34,16 @@ pub struct Node {
     pub decommissioned: Option<Annotation>,
     /// Number of the last rescan of its facts that a person requested; zero if nobody did.
     pub rescan: RescanNumber,
+    /// The services that it may register; what it registers besides is not in the catalogue.
+    pub services: Vec<NamePattern>,
+}
+
+impl Node {
+    /// Whether it may register instances of a service.
+    #[must_use]
+    pub fn may_register(&self, service: &ServiceName) -> bool {
+        self.services.iter().any(|pattern| pattern.matches(service.as_str()))
+    }
 }
 
 /// A cordon by a person: the node is assigned no new versions.

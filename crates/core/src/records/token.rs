@@ -1,10 +1,12 @@
 //! Tokens: credentials of people, programs and joining machines. Written only by operations; the secret
 //! itself is never stored.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::access::NamePattern;
+use crate::words::label::{Label, Labels};
 use crate::words::name::{Actor, Namespace, NodeName, RoleName};
 use crate::words::time::Timestamp;
 
@@ -34,10 +36,33 @@ pub struct JoinToken {
     pub namespace: Namespace,
     /// The name the machine must join under; `None` for any free name.
     pub node: Option<NodeName>,
+    /// The labels of the node, as `KEY=VALUE`. Of those that end with `*` the machine chooses; it may choose no others.
+    pub labels: Vec<NamePattern>,
+    /// The services that the node may register.
+    pub services: Vec<NamePattern>,
     /// Token that created it.
     pub created_by: Actor,
     /// Time it expires; at most an hour after its creation.
     pub expires_at: Timestamp,
     /// The node that used it, and when; `None` while unused.
     pub used: Option<(NodeName, Timestamp)>,
+}
+
+impl JoinToken {
+    /// The labels that every node gets that joins with it: those that leave the machine no choice.
+    ///
+    /// # Errors
+    /// Why one is no label.
+    pub fn given_labels(&self) -> Result<Labels, String> {
+        let mut labels = Labels::default();
+        for pattern in &self.labels {
+            if let NamePattern::Exact(label) = pattern {
+                let (key, value) =
+                    label.split_once('=').ok_or_else(|| format!("{label:?} is not KEY=VALUE"))?;
+                let label = Label::new(key, value).map_err(|error| error.to_string())?;
+                labels.set(label).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(labels)
+    }
 }

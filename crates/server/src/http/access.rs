@@ -16,6 +16,7 @@ use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::expectation::member_pointer;
 use crate::ops::grant::Grantor;
 use crate::pki::IssuedCertificate;
 
@@ -81,6 +82,16 @@ pub(crate) async fn create_join_token(
 ) -> Result<JsonAnswer<Secret>, Failure> {
     let namespace = read("namespace", request.namespace.as_deref().unwrap_or("default"))?;
     caller.require(Right::update(ObjectKind::JoinToken), None, Some(&namespace))?;
+    let right = match request.node {
+        Some(_) => Right::update_field(ObjectKind::Node, "/labels"),
+        None => Right::update_field(ObjectKind::Node, "/labels").of_all(),
+    };
+    for label in &request.labels {
+        // Who lets a machine choose a label could set it: nobody gets around their own rights through a machine.
+        let field = label.split_once('=').map(|(key, _)| format!("/labels{}", member_pointer(key)));
+        let field = field.as_deref().unwrap_or("/labels");
+        caller.require_field(right, field, (request.node.as_deref(), Some(&namespace)))?;
+    }
     let secret =
         ops::token::create_join(&app.records.transactor, &app.identity.pki, &caller.actor(), &request)
             .await?;

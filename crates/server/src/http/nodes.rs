@@ -6,7 +6,7 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read_some;
 use bellwether_api::v1;
-use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason};
+use bellwether_api::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason};
 
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::nodes::NODES;
@@ -77,6 +77,18 @@ pub(crate) async fn label(
     let fields: Vec<String> = keys.map(|key| format!("/labels{}", member_pointer(key))).collect();
     caller.require_fields(right, &fields, (name.as_str(), &namespace))?;
     ops::node::label(&app.records.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn allow_services(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
+    Node(name): Node,
+    JsonBody(request): JsonBody<AllowedServices>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    let actor = caller.actor();
+    ops::node::allow_services(&app.records.transactor, scope(&namespace, &name, &actor), &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -9,7 +9,7 @@ use bellwether_core::records::key::{GlobalRecord, Key, Record};
 use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::label::Label;
+use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::{Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -45,6 +45,7 @@ pub async fn join(
                 return Ok((None, ()));
             }
             let token = usable(world, &hash, &namespace, &name, now)?;
+            let labels = labels_of(&token, &labels)?;
             let other = |node: &&Versioned<Node>| node.value.key_fingerprint != issued.key_fingerprint;
             if fleet.active_node(&name).filter(other).is_some() {
                 return Err(OpError::Exists {
@@ -54,7 +55,7 @@ pub async fn join(
             }
             let node = Node {
                 name: name.clone(),
-                labels: labels.clone(),
+                labels,
                 joined_at: now,
                 key_fingerprint: issued.key_fingerprint.clone(),
                 // An operator set the pause: joining again does not end it.
@@ -63,6 +64,7 @@ pub async fn join(
                 cordon: fleet.active_node(&name).and_then(|kept| kept.value.cordon.clone()),
                 decommissioned: None,
                 rescan: Default::default(),
+                services: token.services.clone(),
             };
             let used =
                 bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
@@ -107,6 +109,24 @@ fn usable(
         return Err(OpError::JoinToken("the join token is for another namespace"));
     }
     Ok(token.clone())
+}
+
+/// The labels of a node that joins: those that its token gives, and what the machine chose of those that it allows. A label decides
+/// what a machine is given, so that it may not choose freely.
+fn labels_of(token: &bellwether_core::records::token::JoinToken, chosen: &Labels) -> Result<Labels, OpError> {
+    let mut labels = token.given_labels().map_err(|reason| ShapeError::at("labels", reason))?;
+    for (key, value) in chosen.iter() {
+        let label = format!("{key}={value}");
+        if !token.labels.iter().any(|pattern| pattern.matches(&label)) {
+            return Err(OpError::Refused {
+                reason: format!("join with label {label}: the join token does not allow it"),
+                hint: Some(format!("create one that does: bellwether join-token create --label {label}")),
+            });
+        }
+        let at = |error| ShapeError::at("labels", error);
+        labels.set(Label::new(key, value).map_err(at)?).map_err(at)?;
+    }
+    Ok(labels)
 }
 
 /// Deletes the records of a decommissioned node of this name: they are not true of the node that joins now.
@@ -191,6 +211,40 @@ pub async fn label(
                 before: Some(text(&before)),
                 after: Some(text(&node.labels)),
                 cause: "labels changed".to_owned(),
+            };
+            Ok((Some(put(node, event)), ()))
+        })
+        .await
+}
+
+/// Sets which services a node may register. Those that it registers and may not leave the catalogue at once, and return when they
+/// are allowed.
+///
+/// # Errors
+/// [`OpError::NotFound`], [`OpError::Invalid`].
+pub async fn allow_services(
+    transactor: &Transactor,
+    scope: NodeScope<'_>,
+    request: &v1::node::AllowedServices,
+) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
+    let services = v1::access::patterns("services", &request.services)?;
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let mut node = active(fleet, name)?;
+            let before = std::mem::replace(&mut node.services, services.clone());
+            if before == services {
+                return Ok((None, ()));
+            }
+            let text = |patterns: &[bellwether_core::access::NamePattern]| {
+                patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+            };
+            let event = EventDraft {
+                kind: "node.changed",
+                subject: format!("node/{name}"),
+                before: Some(text(&before)),
+                after: Some(text(&services)),
+                cause: "the services that it may register changed".to_owned(),
             };
             Ok((Some(put(node, event)), ()))
         })

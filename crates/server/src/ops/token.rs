@@ -2,8 +2,9 @@
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
-use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in};
+use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in, patterns};
 use bellwether_api::v1::role::role_names;
+use bellwether_core::access::NamePattern;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::token::{JoinToken, Token};
@@ -100,6 +101,13 @@ pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Resul
         .await
 }
 
+/// What a join token gives, in one line.
+fn describe(token: &JoinToken) -> String {
+    let join =
+        |patterns: &[NamePattern]| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    format!("valid for one node, labels [{}], services [{}]", join(&token.labels), join(&token.services))
+}
+
 /// Creates a join token and returns its secret, which cannot be read again.
 ///
 /// # Errors
@@ -116,6 +124,7 @@ pub async fn create_join(
     if life > JOIN_TOKEN_LIFE || life == Span::ZERO {
         return Err(ShapeError::at("expires_in", "must be over 0s and at most 1h").into());
     }
+    let (labels, services) = (patterns("labels", &request.labels)?, patterns("services", &request.services)?);
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
@@ -127,12 +136,15 @@ pub async fn create_join(
                 secret_hash: secret_hash.clone(),
                 namespace: namespace.clone(),
                 node: node.clone(),
+                labels: labels.clone(),
+                services: services.clone(),
                 created_by: actor.clone(),
                 expires_at: now.plus(life),
                 used: None,
             };
+            token.given_labels().map_err(|reason| ShapeError::at("labels", reason))?;
             let id: String = secret_hash.chars().take(12).collect();
-            let event = event("token.created", format!("join-token/{id}"), "valid for one node");
+            let event = event("token.created", format!("join-token/{id}"), describe(&token));
             let writes = vec![Write::put(GlobalRecord::JoinToken(token))];
             Ok::<_, OpError>((Some(Changeset { writes, events: vec![event] }), ()))
         })

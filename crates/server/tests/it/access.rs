@@ -3,7 +3,7 @@
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::problem::Code;
-use bellwether_api::v1::access::{NewJoinToken, NewToken, Renew};
+use bellwether_api::v1::access::{Join, NewJoinToken, NewToken, Renew};
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::report::TargetHealth;
 
@@ -27,7 +27,11 @@ async fn a_join_token_lets_one_machine_in_once() {
 async fn an_expired_or_foreign_or_revoked_join_token_opens_nothing() {
     let installation = Installation::new().await;
     let (admin, nobody) = (installation.admin(), installation.client(Identity::Nobody));
-    let short = NewJoinToken { namespace: None, node: None, expires_in: Some("1ms".to_owned()) };
+    let short = NewJoinToken {
+        expires_in: Some("1ms".to_owned()),
+        labels: vec!["*".to_owned()],
+        ..NewJoinToken::default()
+    };
     let expired = admin.create_join_token(&short).await.unwrap().secret;
     let bound = installation.join_token(Some("db-1")).await;
     let revoked = installation.join_token(None).await;
@@ -223,10 +227,44 @@ async fn a_node_name_that_is_no_host_name_is_refused_with_the_one_to_use() {
         let (code, detail) = problem(nobody.join(&join_request(&token, name).1).await);
         assert_eq!(code, Code::Invalid, "{detail}");
         assert!(detail.contains(reason), "{detail}");
-        let for_node = NewJoinToken { namespace: None, node: Some(name.to_owned()), expires_in: None };
+        let for_node = NewJoinToken {
+            node: Some(name.to_owned()),
+            labels: vec!["*".to_owned()],
+            ..NewJoinToken::default()
+        };
         let (code, detail) = problem(installation.admin().create_join_token(&for_node).await);
         assert_eq!(code, Code::Invalid, "{detail}");
         assert!(detail.contains(reason), "{detail}");
     }
     nobody.join(&join_request(&token, "web-1").1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_has_the_labels_of_its_join_token_and_chooses_of_those_that_it_leaves_open() {
+    let installation = Installation::new().await;
+    let (admin, nobody) = (installation.admin(), installation.client(Identity::Nobody));
+    let token = async |labels: &[&str]| {
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        let new = NewJoinToken { labels, services: vec!["web-*".to_owned()], ..NewJoinToken::default() };
+        admin.create_join_token(&new).await.map(|made| made.secret)
+    };
+    let join = |token: &str, chosen: &[(&str, &str)]| {
+        let chosen = chosen.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Join { labels: chosen.collect(), ..join_request(token, "web-1").1 }
+    };
+    let none = token(&[]).await.unwrap();
+    let (code, detail) = problem(nobody.join(&join(&none, &[("role", "payments")])).await);
+    assert_eq!(code, Code::Refused, "{detail}");
+    assert!(detail.contains("label role=payments: the join token does not allow it"), "{detail}");
+    let some = token(&["role=web", "zone=*"]).await.unwrap();
+    for chosen in [&[("role", "payments")][..], &[("zonex", "a")], &[("zone", "a"), ("rack", "1")]] {
+        assert_eq!(problem(nobody.join(&join(&some, chosen)).await).0, Code::Refused, "{chosen:?}");
+    }
+    nobody.join(&join(&some, &[("zone", "a")])).await.unwrap();
+    let node = admin.node("default", "web-1").await.unwrap().node;
+    let labels = [("role", "web"), ("zone", "a")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert_eq!((node.labels, node.services), (labels.into(), vec!["web-*".to_owned()]));
+    for bad in [&["role"][..], &["=web"], &["role=a b"], &["Ro le=*"]] {
+        assert_eq!(problem(token(bad).await).0, Code::Invalid, "{bad:?}");
+    }
 }

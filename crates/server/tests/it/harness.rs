@@ -127,7 +127,11 @@ impl Installation {
     }
 
     pub(crate) async fn join_token(&self, node: Option<&str>) -> String {
-        let request = NewJoinToken { namespace: None, node: node.map(str::to_owned), expires_in: None };
+        let request = NewJoinToken {
+            node: node.map(str::to_owned),
+            labels: vec!["*".to_owned()],
+            ..NewJoinToken::default()
+        };
         self.admin().create_join_token(&request).await.unwrap().secret
     }
 

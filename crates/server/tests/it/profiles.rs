@@ -205,7 +205,8 @@ async fn a_node_of_another_namespace_sees_no_profile_of_this_one() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     admin.patch_profile("default", "web", &patch(&[("a", 1)])).await.unwrap();
-    let new = NewJoinToken { namespace: Some("staging".into()), node: None, expires_in: None };
+    let labels = vec!["*".to_owned()];
+    let new = NewJoinToken { namespace: Some("staging".into()), labels, ..NewJoinToken::default() };
     let token = admin.create_join_token(&new).await.unwrap().secret;
     let (key, mut request) = join_request(&token, "web-1");
     request.namespace = "staging".to_owned();

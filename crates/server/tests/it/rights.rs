@@ -6,7 +6,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Client, Identity};
 use bellwether_api::paths::encode;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::access::NewToken;
+use bellwether_api::v1::access::{NewJoinToken, NewToken};
 use bellwether_api::v1::node::LabelChange;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch};
@@ -364,4 +364,19 @@ async fn a_wait_is_for_what_matches_and_may_be_read() {
     let (page, ()) = tokio::join!(waiting, changing);
     let entries = page.unwrap().items;
     assert!(entries.len() == 1 && entries[0].actor == "web", "{entries:?}");
+}
+
+#[tokio::test]
+async fn who_may_not_set_a_label_may_not_let_a_machine_have_it() {
+    let installation = Installation::new().await;
+    let claims = ["update join-token in default", "update:/labels/zone node in default"];
+    let joiner = with(&installation, "joiner", &claims).await;
+    let asks = async |label: &str| {
+        let new = NewJoinToken { labels: vec![label.to_owned()], ..NewJoinToken::default() };
+        joiner.create_join_token(&new).await
+    };
+    asks("zone=*").await.unwrap();
+    for label in ["role=web", "role=*", "zo*", "*"] {
+        assert_eq!(problem(asks(label).await).0, Code::Forbidden, "{label}");
+    }
 }

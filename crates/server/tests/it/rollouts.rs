@@ -209,7 +209,11 @@ async fn a_join_token_for_a_node_that_is_up_is_refused() {
     let admin = installation.admin();
     let node = installation.node("web-1").await;
     node.client.sync("default", "web-1", (0, None), Duration::from_millis(50)).await.unwrap();
-    let token = |node: &str| NewJoinToken { namespace: None, node: Some(node.to_owned()), expires_in: None };
+    let token = |node: &str| NewJoinToken {
+        node: Some(node.to_owned()),
+        labels: vec!["*".to_owned()],
+        ..NewJoinToken::default()
+    };
     let up = async || admin.node("default", "web-1").await.unwrap().presence.state == "up";
     while !up().await {
         node.client.sync("default", "web-1", (0, None), Duration::from_millis(50)).await.unwrap();

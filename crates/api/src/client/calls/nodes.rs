@@ -10,7 +10,7 @@ use crate::paths::{self, encode, fill};
 use crate::v1::facts::{NodeFacts, RequestedRescan};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
-use crate::v1::node::{DrainRequest, LabelChange, NodeView, Reason, SilentNode};
+use crate::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason, SilentNode};
 use crate::v1::order::OrderPoll;
 use crate::v1::page::Page;
 use crate::v1::pause::Resumed;
@@ -86,6 +86,20 @@ impl Client {
     ) -> Result<(), CallError> {
         let path = fill(paths::NODE_LABELS, &[namespace, name]);
         self.send::<_, Nothing>(Method::PATCH, &path, change, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Sets which services a node may register.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn allow_node_services(
+        &self,
+        namespace: &str,
+        name: &str,
+        allowed: &AllowedServices,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_SERVICES, &[namespace, name]);
+        self.send::<_, Nothing>(Method::PUT, &path, allowed, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Pauses a node.

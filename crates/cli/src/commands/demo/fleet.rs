@@ -112,8 +112,12 @@ impl Fleet {
         std::fs::create_dir(&home).map_err(|error| {
             Failure::local(LocalFault::Output, format!("make {}: {error}", home.display()))
         })?;
-        let request =
-            NewJoinToken { namespace: None, node: Some(name.to_owned()), expires_in: Some("5m".to_owned()) };
+        let request = NewJoinToken {
+            node: Some(name.to_owned()),
+            expires_in: Some("5m".to_owned()),
+            labels: vec!["role=web".to_owned()],
+            ..NewJoinToken::default()
+        };
         let token = context.client.create_join_token(&request).await?;
         let token_file = home.join("join-token");
         write(&token_file, &token.secret)?;
@@ -130,8 +134,6 @@ impl Fleet {
             &text(&token_file),
             "--name",
             name,
-            "--label",
-            "role=web",
             "--data-dir",
             &text(&data),
         ])

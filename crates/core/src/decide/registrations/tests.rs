@@ -4,6 +4,7 @@ use alloc::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::access::NamePattern;
 use crate::catalogue::Catalogue;
 use crate::catalogue::instance::InstanceState;
 use crate::records::annotation::Annotation;
@@ -36,6 +37,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
         cordon: None,
         decommissioned: decommissioned.then_some(mark),
         rescan: Default::default(),
+        services: vec![NamePattern::Any],
     })
 }
 
@@ -208,4 +210,29 @@ fn a_copy_that_is_too_far_behind_is_told_so() {
     }
     assert!(log.after(Revision::new(10)).is_none());
     assert_eq!(log.after(Revision::new(11)).unwrap().count(), KEPT);
+}
+
+#[test]
+fn what_a_node_may_not_register_is_not_in_the_catalogue_until_it_may() {
+    let mut world = World::default();
+    let Record::Node(node) = node("a", false) else { panic!("a node") };
+    let services =
+        |patterns: &[&str]| patterns.iter().map(|text| NamePattern::parse(text).unwrap()).collect();
+    put(&mut world, Record::Node(Node { services: services(&["web-*"]), ..node.clone() }));
+    let both = [("mysql", CheckStatus::Passing), ("web-eu", CheckStatus::Passing)];
+    assert_eq!(
+        registration(&mut world, registrations("a", &both), 1),
+        ["service.refused", "service.registered"]
+    );
+    assert_eq!(level(&world, "mysql", "a"), None);
+    assert_eq!(level(&world, "web-eu", "a"), Some((InstanceState::Passing, 1)));
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    assert!(fleet.catalogue.service(&"mysql".parse().unwrap()).is_none());
+
+    put(&mut world, Record::Node(Node { services: services(&["mysql"]), ..node.clone() }));
+    assert_eq!(level(&world, "mysql", "a"), Some((InstanceState::Passing, 1)), "as soon as it may");
+    assert_eq!(level(&world, "web-eu", "a"), None, "as soon as it may not");
+    put(&mut world, Record::Node(Node { services: Vec::new(), ..node }));
+    assert_eq!(level(&world, "mysql", "a"), None);
+    assert_eq!(registration(&mut world, registrations("a", &[]), 2), Vec::<&str>::new());
 }

@@ -32,6 +32,8 @@ impl Fleet {
         let node = node.filter(|kept| !kept.value.cordon.as_ref().is_some_and(Cordon::is_drained));
         let registrations = node.and_then(|_| self.registrations.get(name));
         let instances = registrations.into_iter().flat_map(|kept| &kept.value.instances);
+        let instances = instances
+            .filter(move |((service, _), _)| node.is_some_and(|kept| kept.value.may_register(service)));
         instances.filter(|(_, registration)| registration.serving.is_failing())
     }
 
@@ -122,6 +124,7 @@ mod tests {
                 }),
                 decommissioned: is(2).then(mark),
                 rescan: Default::default(),
+                services: alloc::vec![crate::access::NamePattern::Any],
             })),
             1 if gone => (Key::Presence(name), None),
             1 => {

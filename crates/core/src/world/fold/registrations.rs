@@ -112,12 +112,13 @@ impl Fleet {
     ) -> Option<Instance> {
         let registrations = registrations?;
         let registration = registrations.instances.get(key)?;
+        let node = self.nodes.get(&registrations.node).filter(|kept| kept.value.may_register(&key.0))?;
         let presence = self.presences.get(&registrations.node).map(|kept| &*kept.value);
         let silent = presence.filter(|presence| match presence.contact {
             PresenceState::Up | PresenceState::Suspect => false,
             PresenceState::Unreachable | PresenceState::Never => true,
         });
-        let cordon = self.nodes.get(&registrations.node).and_then(|kept| kept.value.cordon.as_ref());
+        let cordon = node.value.cordon.as_ref();
         let drained = cordon.and_then(|cordon| match cordon.drain {
             Some(Drain::Drained(at)) => Some((cordon, at)),
             Some(Drain::Waiting(_)) | None => None,

@@ -88,6 +88,7 @@ fn bed() -> Bed {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            services: alloc::vec![crate::access::NamePattern::Any],
         }));
     }
     bed

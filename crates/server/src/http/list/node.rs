@@ -136,6 +136,7 @@ mod tests {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            services: vec![bellwether_core::access::NamePattern::Any],
         };
         let row = NodeRow { fleet: &fleet, node: &node, now: Timestamp::from_millis(5_000) };
         for spec in NODES.fields.iter().filter(|spec| !spec.is_keyed) {

@@ -5,7 +5,7 @@ use bellwether_api::v1::access::{Joined, Renew};
 use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::log::{NewLog, NodeLog};
-use bellwether_api::v1::node::{DrainRequest, LabelChange, NodeView, Reason, SilentNode};
+use bellwether_api::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason, SilentNode};
 use bellwether_api::v1::node_params::{ExplainedParam, NodeParams, NodeProfiles};
 use bellwether_api::v1::order::OrderPoll;
 use bellwether_api::v1::overview::Overview;
@@ -105,6 +105,10 @@ pub(super) fn nodes(routes: Routes) -> Routes {
         .add::<LabelChange, Empty, _, _>(
             route(Patch, paths::NODE_LABELS, RequiredAccess::Right(Right::update_field(ObjectKind::Node, "/labels").partial()), "Change labels"),
             nodes::label,
+        )
+        .add::<AllowedServices, Empty, _, _>(
+            route(Put, paths::NODE_SERVICES, RequiredAccess::update_field(ObjectKind::Node, "/services"), "Set which services a node may register"),
+            nodes::allow_services,
         )
         .add::<Reason, Empty, _, _>(
             route(Post, paths::NODE_PAUSE, RequiredAccess::update_field(ObjectKind::Node, "/pause"), "Pause a node").optional_body(),
