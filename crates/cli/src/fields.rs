@@ -7,7 +7,7 @@ mod files;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
-    EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
+    EntityDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument, ProfileDocument, SlotDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -26,10 +26,11 @@ const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// What has fields.
-const EXPLAINED: &str = "entity, policy, freeze, pause, profile, slot, status, server.toml, agent.toml";
+const EXPLAINED: &str =
+    "entity, policy, freeze, node, param, pause, profile, slot, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
-const WITHOUT_FIELDS: [&str; 7] = ["rollout", "node", "target", "service", "lock", "token", "event"];
+const WITHOUT_FIELDS: [&str; 6] = ["rollout", "target", "service", "lock", "token", "event"];
 
 /// The paths of all fields; none if the API's description cannot be read.
 pub(crate) fn paths() -> Vec<String> {
@@ -91,6 +92,8 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
         ("entity", EntityDocument::schema()),
         ("policy", Policy::schema()),
         ("freeze", FreezeDocument::schema()),
+        ("node", NodeDocument::schema()),
+        ("param", ParamDocument::schema()),
         ("pause", PauseDocument::schema()),
         ("profile", ProfileDocument::schema()),
         ("slot", SlotDocument::schema()),
@@ -168,9 +171,11 @@ mod tests {
             assert!(field.meaning.len() > 5, "{} has no meaning", field.field);
             let whole = fields.iter().any(|other| other.field.starts_with(&format!("{}.", field.field)));
             let of_file = field.field.contains(".toml.");
-            // A policy is explained by itself, and params are what a template reads.
-            let whole =
-                whole || of_file || ["entity.policy", "profile.params"].contains(&field.field.as_str());
+            // A policy is explained by itself, params are what a template reads, and a schema and a default are any value.
+            let whole = whole
+                || of_file
+                || ["entity.policy", "profile.params", "node.params", "param.schema", "param.default"]
+                    .contains(&field.field.as_str());
             assert!(whole || field.example.is_some(), "{}", field.field);
         }
         let limit = find(&fields, "status").unwrap().pop().unwrap().meaning;

@@ -1,6 +1,7 @@
 //! Requests and answers of `apply`.
 
 mod conversion;
+mod data;
 mod document;
 mod entity;
 mod ignored;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::data::{NodeDocument, ParamDocument};
 pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;

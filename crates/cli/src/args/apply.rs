@@ -40,6 +40,8 @@ pub(crate) struct Export {
 pub(crate) enum DocumentKind {
     Entity,
     Freeze,
+    Node,
+    Param,
     Pause,
     Profile,
     Slot,
@@ -51,6 +53,8 @@ impl DocumentKind {
         match self {
             Self::Entity => "entity",
             Self::Freeze => "freeze",
+            Self::Node => "node",
+            Self::Param => "param",
             Self::Pause => "pause",
             Self::Profile => "profile",
             Self::Slot => "slot",

@@ -46,7 +46,8 @@ fn write_files(directory: &Path, documents: &[Document]) -> Result<usize, Failur
     };
     std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
     for document in documents {
-        let path = directory.join(format!("{}-{}.yaml", document.kind(), document.name()));
+        let path =
+            directory.join(format!("{}-{}.yaml", document.kind(), document.name().replace('/', "%2F")));
         std::fs::write(&path, text(document, None)?).map_err(|error| failed(&path, error))?;
     }
     Ok(documents.len())

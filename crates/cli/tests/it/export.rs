@@ -22,7 +22,7 @@ async fn an_export_of_more_than_three_megabytes_is_read_by_diff_and_apply() {
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 59);
     assert_eq!(done(&place, &["diff", "-f", &directory]), "");
     assert_eq!(done(&place, &["export", "--kind", "slot,pause", "-o", "name"]), "slot/reboot\n");
-    assert_eq!(code(&place.run(&["export", "--kind", "node"])), 64);
+    assert_eq!(code(&place.run(&["export", "--kind", "rack"])), 64);
 
     let other = Setup::new().await;
     let applied = other.run(&["apply", "-f", &directory]);

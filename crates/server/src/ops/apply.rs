@@ -43,12 +43,9 @@ pub async fn apply(
             let what = format!("compare {object}");
             allowed(who, &what, Right::get(object.id.kind()), (&object.id, namespace))?;
         } else {
-            allowed(
-                who,
-                &format!("apply {object}"),
-                Right::update(object.id.kind()),
-                (&object.id, namespace),
-            )?;
+            for right in object.id.rights() {
+                allowed(who, &format!("apply {object}"), right, (&object.id, namespace))?;
+            }
             if object.document.has_version() {
                 let start = Right::update_field(ObjectKind::Rollout, "/start");
                 allowed(who, &format!("apply {object}"), start, (&object.id, namespace))?;
@@ -204,8 +201,9 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
             }
             Some(_) | None => {}
         }
-        let missing =
-            request.prune.iter().flatten().find(|(key, value)| document.labels().get(*key) != Some(*value));
+        let missing = document.labels().and_then(|labels| {
+            request.prune.iter().flatten().find(|(key, value)| labels.get(*key) != Some(*value))
+        });
         if let Some((key, value)) = missing {
             let reason = format!(
                 "missing {key}={value}, which --prune selects by; without it the object is never pruned"

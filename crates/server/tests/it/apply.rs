@@ -1,5 +1,6 @@
 //! Applying documents: all of them or none, in one transaction if it takes them, by the rights and rules of single operations.
 
+mod data;
 mod ended;
 mod round_trip;
 

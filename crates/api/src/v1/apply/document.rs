@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::data::{NodeDocument, ParamDocument};
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
 use super::schema;
@@ -21,6 +22,10 @@ pub enum Document {
     Entity(Box<EntityDocument>),
     /// A freeze.
     Freeze(FreezeDocument),
+    /// The params of a node, and the profiles that it reads.
+    Node(NodeDocument),
+    /// A declared param.
+    Param(ParamDocument),
     /// A pause of nodes.
     Pause(PauseDocument),
     /// A profile.
@@ -190,6 +195,8 @@ impl Document {
         match self {
             Self::Entity(_) => "entity",
             Self::Freeze(_) => "freeze",
+            Self::Node(_) => "node",
+            Self::Param(_) => "param",
             Self::Pause(_) => "pause",
             Self::Profile(_) => "profile",
             Self::Slot(_) => "slot",
@@ -202,6 +209,8 @@ impl Document {
         match self {
             Self::Entity(document) => &document.name,
             Self::Freeze(document) => &document.name,
+            Self::Node(document) => &document.name,
+            Self::Param(document) => &document.name,
             Self::Pause(document) => &document.name,
             Self::Profile(document) => &document.name,
             Self::Slot(document) => &document.name,
@@ -214,21 +223,24 @@ impl Document {
         match self {
             Self::Entity(document) => document.namespace.as_deref(),
             Self::Freeze(document) => document.namespace.as_deref(),
+            Self::Node(document) => document.namespace.as_deref(),
+            Self::Param(document) => document.namespace.as_deref(),
             Self::Pause(document) => document.namespace.as_deref(),
             Self::Profile(document) => document.namespace.as_deref(),
             Self::Slot(document) => document.namespace.as_deref(),
         }
     }
 
-    /// Labels of the object.
+    /// Labels of the object, which `apply --prune` selects by; `None` if its kind has none and is never pruned.
     #[must_use]
-    pub fn labels(&self) -> &BTreeMap<String, String> {
+    pub const fn labels(&self) -> Option<&BTreeMap<String, String>> {
         match self {
-            Self::Entity(document) => &document.labels,
-            Self::Freeze(document) => &document.labels,
-            Self::Pause(document) => &document.labels,
-            Self::Profile(document) => &document.labels,
-            Self::Slot(document) => &document.labels,
+            Self::Entity(document) => Some(&document.labels),
+            Self::Freeze(document) => Some(&document.labels),
+            Self::Node(_) | Self::Param(_) => None,
+            Self::Pause(document) => Some(&document.labels),
+            Self::Profile(document) => Some(&document.labels),
+            Self::Slot(document) => Some(&document.labels),
         }
     }
 
@@ -243,15 +255,22 @@ impl Document {
     pub const fn is_global(&self) -> bool {
         match self {
             Self::Freeze(document) => document.all_namespaces,
-            Self::Entity(_) | Self::Pause(_) | Self::Profile(_) | Self::Slot(_) => false,
+            Self::Entity(_)
+            | Self::Node(_)
+            | Self::Param(_)
+            | Self::Pause(_)
+            | Self::Profile(_)
+            | Self::Slot(_) => false,
         }
     }
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 7] = [
     ("entity", "EntityDocument"),
     ("freeze", "FreezeDocument"),
+    ("node", "NodeDocument"),
+    ("param", "ParamDocument"),
     ("pause", "PauseDocument"),
     ("profile", "ProfileDocument"),
     ("slot", "SlotDocument"),
@@ -275,11 +294,15 @@ impl ToSchema for Document {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         EntityDocument::schemas(schemas);
         FreezeDocument::schemas(schemas);
+        NodeDocument::schemas(schemas);
+        ParamDocument::schemas(schemas);
         PauseDocument::schemas(schemas);
         ProfileDocument::schemas(schemas);
         SlotDocument::schemas(schemas);
         schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
         schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));
+        schemas.push(("NodeDocument".to_owned(), NodeDocument::schema()));
+        schemas.push(("ParamDocument".to_owned(), ParamDocument::schema()));
         schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
         schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
         schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));

@@ -21,6 +21,14 @@ pub(super) fn freeze() -> Object {
     kind("freeze")
 }
 
+pub(super) fn node() -> Object {
+    kind("node")
+}
+
+pub(super) fn param() -> Object {
+    kind("param")
+}
+
 pub(super) fn pause() -> Object {
     kind("pause")
 }

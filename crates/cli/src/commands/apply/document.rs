@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
-    Document, EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
+    Document, EntityDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument, ProfileDocument,
+    SlotDocument,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +49,8 @@ struct Head {
 enum Kind {
     Entity,
     Freeze,
+    Node,
+    Param,
     Pause,
     Profile,
     Slot,
@@ -217,6 +220,8 @@ fn document(format: Format, text: &str) -> Result<Document, String> {
     Ok(match value::<Head>(format, text)?.kind {
         Kind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
         Kind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),
+        Kind::Node => Document::Node(value::<NodeDocument>(format, text)?),
+        Kind::Param => Document::Param(value::<ParamDocument>(format, text)?),
         Kind::Pause => Document::Pause(value::<PauseDocument>(format, text)?),
         Kind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
         Kind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),

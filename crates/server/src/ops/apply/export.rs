@@ -1,6 +1,7 @@
 //! What there is, as documents that change nothing when they are applied.
 
 use bellwether_api::v1::apply::Document;
+use bellwether_core::records::node_params::NodeParams;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::precedence::DEFAULTS_PROFILE;
 use bellwether_core::words::time::Timestamp;
@@ -17,6 +18,10 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let fleet = world.fleets.get(namespace).unwrap_or(&empty);
     let own = fleet.profiles.keys().filter(|name| name.as_str() != DEFAULTS_PROFILE);
     let profiles = own.cloned().map(ObjectId::Profile);
+    let params = fleet.params.keys().cloned().map(ObjectId::Param);
+    let has_data = |node: &&NodeParams| !node.profiles.is_empty() || node.params != "{}";
+    let nodes = fleet.node_params.values().map(|kept| &*kept.value).filter(has_data);
+    let nodes = nodes.map(|node| ObjectId::Node(node.node.clone()));
     let slots = fleet.slots.values().filter(|kept| !kept.value.is_idle());
     let slots = slots.map(|kept| ObjectId::Slot(kept.value.name.clone()));
     let entities = fleet.entities.keys().cloned().map(ObjectId::Entity);
@@ -25,6 +30,13 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let freezes = freezes.map(|kept| ObjectId::Freeze(kept.value.name.clone()));
     let global = world.freezes.values().filter(|kept| kept.value.is_in_force(now));
     let global = global.map(|kept| ObjectId::GlobalFreeze(kept.value.name.clone()));
-    let all = profiles.chain(slots).chain(entities).chain(pauses).chain(freezes).chain(global);
+    let all = params
+        .chain(profiles)
+        .chain(nodes)
+        .chain(slots)
+        .chain(entities)
+        .chain(pauses)
+        .chain(freezes)
+        .chain(global);
     all.filter_map(|id| id.current(world, fleet)).collect()
 }

@@ -4,16 +4,20 @@ use std::fmt;
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
-    Document, EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
+    Document, EntityDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument, ProfileDocument,
+    SlotDocument,
 };
-use bellwether_core::access::ObjectKind;
+use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
-use bellwether_core::words::name::{EntityName, FreezeName, PauseName, ProfileName, SlotName};
+use bellwether_core::words::name::{
+    EntityName, FreezeName, NodeName, ParamKey, PauseName, ProfileName, SlotName,
+};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::version;
+use crate::ops::{node_params, param};
 
 /// An object by kind and name. They are in the order in which they are deleted: what uses another one goes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +27,9 @@ pub(super) enum ObjectId {
     Pause(PauseName),
     Entity(EntityName),
     Slot(SlotName),
+    Node(NodeName),
     Profile(ProfileName),
+    Param(ParamKey),
 }
 
 /// An object and what it is to be.
@@ -38,6 +44,8 @@ impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Freeze(name) | Self::GlobalFreeze(name) => write!(f, "freeze/{name}"),
+            Self::Node(name) => write!(f, "node/{name}"),
+            Self::Param(name) => write!(f, "param/{name}"),
             Self::Pause(name) => write!(f, "pause/{name}"),
             Self::Entity(name) => write!(f, "entity/{name}"),
             Self::Slot(name) => write!(f, "slot/{name}"),
@@ -64,22 +72,27 @@ impl Object {
                 read("name", name).map(ObjectId::GlobalFreeze)
             }
             Document::Freeze(_) => read("name", name).map(ObjectId::Freeze),
+            Document::Node(_) => read("name", name).map(ObjectId::Node),
+            Document::Param(_) => read("name", name).map(ObjectId::Param),
             Document::Pause(_) => read("name", name).map(ObjectId::Pause),
             Document::Profile(_) => read("name", name).map(ObjectId::Profile),
             Document::Slot(_) => read("name", name).map(ObjectId::Slot),
         };
-        let labels = bellwether_api::v1::labels::labels_in(document.labels()).map_err(within)?;
+        let labels = document.labels().map(bellwether_api::v1::labels::labels_in).transpose();
+        let labels = labels.map_err(within)?.unwrap_or_default();
         Ok(Self { id: id.map_err(within)?, labels, document: document.clone() })
     }
 
-    /// When it is set: profiles before the entities that use them.
+    /// When it is set: what others use before them.
     pub(super) const fn rank(&self) -> u8 {
         match self.id {
-            ObjectId::Profile(_) => 0,
-            ObjectId::Slot(_) => 1,
-            ObjectId::Entity(_) => 2,
-            ObjectId::Pause(_) => 3,
-            ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 4,
+            ObjectId::Param(_) => 0,
+            ObjectId::Profile(_) => 1,
+            ObjectId::Node(_) => 2,
+            ObjectId::Slot(_) => 3,
+            ObjectId::Entity(_) => 4,
+            ObjectId::Pause(_) => 5,
+            ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 6,
         }
     }
 }
@@ -90,6 +103,8 @@ impl ObjectId {
         match self {
             Self::Freeze(_) => ObjectKind::Freeze,
             Self::GlobalFreeze(_) => ObjectKind::GlobalFreeze,
+            Self::Node(_) => ObjectKind::Node,
+            Self::Param(_) => ObjectKind::Param,
             Self::Pause(_) => ObjectKind::Pause,
             Self::Entity(_) => ObjectKind::Entity,
             Self::Slot(_) => ObjectKind::Slot,
@@ -97,10 +112,29 @@ impl ObjectId {
         }
     }
 
+    /// The rights to set it.
+    pub(super) fn rights(&self) -> Vec<Right> {
+        match self {
+            // Only these fields of a node are set.
+            Self::Node(_) => {
+                ["/params", "/profiles"].map(|field| Right::update_field(ObjectKind::Node, field)).to_vec()
+            }
+            Self::Freeze(_)
+            | Self::GlobalFreeze(_)
+            | Self::Pause(_)
+            | Self::Entity(_)
+            | Self::Slot(_)
+            | Self::Profile(_)
+            | Self::Param(_) => vec![Right::update(self.kind())],
+        }
+    }
+
     /// The name of the object.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Freeze(name) | Self::GlobalFreeze(name) => name.as_str(),
+            Self::Node(name) => name.as_str(),
+            Self::Param(name) => name.as_str(),
             Self::Pause(name) => name.as_str(),
             Self::Entity(name) => name.as_str(),
             Self::Slot(name) => name.as_str(),
@@ -113,6 +147,8 @@ impl ObjectId {
         match self {
             Self::Freeze(name) => Key::Freeze(name.clone()).into(),
             Self::GlobalFreeze(name) => GlobalKey::Freeze(name.clone()).into(),
+            Self::Node(name) => Key::NodeParams(name.clone()).into(),
+            Self::Param(name) => Key::Param(name.clone()).into(),
             Self::Pause(name) => Key::Pause(name.clone()).into(),
             Self::Entity(name) => Key::Entity(name.clone()).into(),
             Self::Slot(name) => Key::Slot(name.clone()).into(),
@@ -129,6 +165,11 @@ impl ObjectId {
             Self::GlobalFreeze(name) => {
                 Document::Freeze(FreezeDocument::of(&world.freezes.get(name)?.value, true))
             }
+            Self::Node(name) => {
+                let has = node_params::get(fleet, name).ok()?;
+                Document::Node(NodeDocument::of((&has).try_into().ok()?))
+            }
+            Self::Param(name) => Document::Param(ParamDocument::of(param::get(fleet, name).ok()??)),
             Self::Pause(name) => Document::Pause(PauseDocument::of(&fleet.pauses.get(name)?.value)),
             Self::Entity(name) => {
                 let entity = &fleet.entities.get(name)?.value;
@@ -157,6 +198,7 @@ impl ObjectId {
         match self {
             Self::Freeze(name) => with_labels!(fleet.freezes.get(name), Record::Freeze),
             Self::GlobalFreeze(name) => with_labels!(world.freezes.get(name), GlobalRecord::Freeze),
+            Self::Node(_) | Self::Param(_) => None,
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
@@ -171,10 +213,12 @@ impl ObjectId {
         }
     }
 
-    /// The event that tells of nothing but other labels.
+    /// The event that tells of nothing but other labels; of a kind without labels, none is ever made.
     pub(super) const fn labelled_event(&self) -> &'static str {
         match self {
             Self::Freeze(_) | Self::GlobalFreeze(_) => "freeze.labelled",
+            Self::Node(_) => "node.changed",
+            Self::Param(_) => "param.declared",
             Self::Pause(_) => "pause.labelled",
             Self::Entity(_) => "entity.labelled",
             Self::Slot(_) => "slot.labelled",

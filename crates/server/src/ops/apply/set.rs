@@ -21,8 +21,8 @@ use super::version;
 use crate::ops::field_change;
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::params::ParamsChange;
-use crate::ops::scope::{ProfileScope, SlotScope};
-use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
+use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
+use crate::ops::{OpError, entity, event, freeze, node_params, param, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
 /// One attempt of an apply.
@@ -92,7 +92,12 @@ impl Session {
         let old = match id {
             ObjectId::Freeze(name) => fleet.freezes.get(name),
             ObjectId::GlobalFreeze(name) => base.freezes.get(name),
-            ObjectId::Pause(_) | ObjectId::Entity(_) | ObjectId::Slot(_) | ObjectId::Profile(_) => None,
+            ObjectId::Pause(_)
+            | ObjectId::Entity(_)
+            | ObjectId::Slot(_)
+            | ObjectId::Node(_)
+            | ObjectId::Profile(_)
+            | ObjectId::Param(_) => None,
         };
         old.filter(|kept| !kept.value.is_in_force(self.transactor.now())).map(|_| FieldChange {
             field: "in force".to_owned(),
@@ -121,6 +126,15 @@ impl Session {
                 let spec = document.spec();
                 profile::change(transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
                 profile::set_live(transactor, scope, document.live, &spec.reason).await?;
+            }
+            (ObjectId::Node(name), Document::Node(document)) => {
+                let scope = NodeScope { namespace, node: name, actor };
+                let (spec, profiles) = (document.params_spec(), document.profiles_spec());
+                node_params::change(transactor, scope, None, ParamsChange::All(&spec), &spec.reason).await?;
+                node_params::read_profiles(transactor, scope, None, &profiles).await?;
+            }
+            (ObjectId::Param(key), Document::Param(document)) => {
+                param::declare(transactor, (namespace, actor), key, &document.spec()).await?;
             }
             (ObjectId::Slot(name), Document::Slot(document)) => {
                 let scope = SlotScope { namespace, slot: name, actor };
@@ -213,6 +227,9 @@ impl Session {
                 slot::delete(transactor, SlotScope { namespace, slot: name, actor }).await
             }
             ObjectId::Profile(name) => profile::delete(transactor, namespace, actor, name).await,
+            ObjectId::Param(key) => param::undeclare(transactor, (namespace, actor), key).await,
+            // A node has no labels to be found by.
+            ObjectId::Node(_) => Ok(()),
         }
     }
 }

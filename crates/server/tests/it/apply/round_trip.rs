@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use bellwether_api::v1::apply::{NodeDocument, ParamDocument};
+
 use super::*;
 
 fn some<S: Strategy>(values: S) -> impl Strategy<Value = Option<S::Value>> {
@@ -132,6 +134,8 @@ fn named(document: Document, name: String) -> Document {
     match document {
         Document::Entity(it) => Document::Entity(Box::new(EntityDocument { name, ..*it })),
         Document::Freeze(it) => Document::Freeze(FreezeDocument { name, ..it }),
+        Document::Node(it) => Document::Node(NodeDocument { name, ..it }),
+        Document::Param(it) => Document::Param(ParamDocument { name, ..it }),
         Document::Pause(it) => Document::Pause(PauseDocument { name, ..it }),
         Document::Profile(it) => Document::Profile(ProfileDocument { name, ..it }),
         Document::Slot(it) => Document::Slot(SlotDocument { name, ..it }),

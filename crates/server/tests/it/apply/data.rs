@@ -1,0 +1,85 @@
+//! Documents of shared data: declared params, and the params and profiles of nodes.
+
+use bellwether_api::v1::apply::{NodeDocument, ParamDocument};
+use serde_json::Value;
+
+use super::*;
+
+const PARAM: &str = "web/workers";
+
+fn param(schema: &Value, default: Option<Value>) -> Document {
+    let schema = schema.as_object().unwrap().clone();
+    Document::Param(ParamDocument { name: PARAM.to_owned(), schema, default, ..ParamDocument::default() })
+}
+
+fn node(name: &str, workers: Value) -> Document {
+    Document::Node(NodeDocument {
+        name: name.to_owned(),
+        params: Params::from([(PARAM.to_owned(), workers)]),
+        profiles: vec!["site-a".to_owned()],
+        ..NodeDocument::default()
+    })
+}
+
+fn data(workers: u64) -> Vec<Document> {
+    // What others use comes behind them.
+    vec![
+        node("web-1", json!(workers)),
+        Document::Profile(profile("site-a", 4)),
+        param(&json!({"type": "integer", "maximum": 64}), Some(json!(2))),
+    ]
+}
+
+#[tokio::test]
+async fn params_and_what_a_node_has_are_applied_and_exported() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("web-1").await;
+    let outcomes: Vec<ApplyOutcome> =
+        apply(&admin, data(8)).await.into_iter().map(|(_, outcome)| outcome).collect();
+    assert_eq!(outcomes, [ApplyOutcome::Changed, ApplyOutcome::Created, ApplyOutcome::Created]);
+    let explained = admin.explain_params("default", "web-1", Some(PARAM), None).await.unwrap().items;
+    assert_eq!(explained[0].value, Some(json!(8)), "{explained:#?}");
+
+    let before = newest_event(&admin).await;
+    let exported = admin.documents("default").await.unwrap().items;
+    assert_eq!(exported.len(), 3, "{exported:?}");
+    for documents in [data(8), exported] {
+        let again = apply(&admin, documents).await;
+        assert!(again.iter().all(|(_, outcome)| *outcome == ApplyOutcome::Unchanged), "{again:?}");
+    }
+    assert_eq!(newest_event(&admin).await, before, "nothing is written when nothing changes");
+
+    let dry = ApplyRequest { dry_run: true, ..request(data(9)) };
+    let dry = admin.apply("default", &dry).await.unwrap();
+    let field = &dry.objects[0].fields[0];
+    assert_eq!((field.old.as_deref(), field.new.as_deref()), (Some("8"), Some("9")), "{dry:?}");
+    // They have no labels to be pruned by, and stay.
+    let prune = Some(BTreeMap::from([("app".to_owned(), "shop".to_owned())]));
+    let mut labelled = data(9);
+    let labels = prune.clone().unwrap();
+    labelled[1] = Document::Profile(ProfileDocument { labels, ..profile("site-a", 4) });
+    admin.apply("default", &ApplyRequest { prune, ..request(labelled) }).await.unwrap();
+    assert_eq!(admin.documents("default").await.unwrap().items.len(), 3);
+}
+
+#[tokio::test]
+async fn data_that_does_not_fit_is_refused_and_nothing_changes() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("web-1").await;
+    let integers = json!({"type": "integer"});
+    for (documents, says) in [
+        (vec![node("web-9", json!(1))], "node/web-9"),
+        (vec![param(&json!({"type": "no such type"}), None)], "param/web/workers: schema"),
+        (vec![param(&integers, Some(json!("many")))], "param/web/workers: default"),
+        // The declaration comes first, whatever the order of the documents.
+        (vec![node("web-1", json!("many")), param(&integers, None)], "node/web-1"),
+        (vec![node("web-1", json!(1)), node("web-1", json!(2))], "two documents describe it"),
+    ] {
+        let (code, detail) = problem(admin.apply("default", &request(documents)).await);
+        assert!(matches!(code, Code::Invalid | Code::Refused), "{detail}");
+        assert!(detail.contains(says), "{detail} does not say {says}");
+        assert!(admin.documents("default").await.unwrap().items.is_empty(), "{detail}");
+    }
+}
