@@ -67,7 +67,10 @@ async fn the_default_is_the_last_level_and_is_read_by_nodes() {
     let (code, detail) = problem(admin.patch_profile("default", "defaults", &set("port", json!(1))).await);
     assert!(code == Code::Refused && detail.contains("defaults of declared params"), "{detail}");
     assert_eq!(problem(admin.delete_profile("default", "defaults").await).0, Code::Refused);
-    assert!(admin.documents("default").await.unwrap().items.is_empty());
+    let documents = admin.documents("default").await.unwrap().items;
+    let mut kinds: Vec<&str> = documents.iter().map(|document| document.kind()).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["node", "param"]);
     admin.undeclare_param("default", "port").await.unwrap();
     assert_eq!(problem(admin.param("default", "port").await).0, Code::NotFound);
     assert_eq!(explained().await, (json!(81), json!("defaults"), json!(false)), "values stay");
