@@ -11,6 +11,7 @@ use bellwether_server::config::Config;
 use bellwether_server::http;
 use bellwether_server::pki::Pki;
 use bellwether_server::run::{BuildContext, build};
+use bellwether_server::secrets::keyring::Keyring;
 use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultyStore;
 
@@ -93,6 +94,7 @@ impl Machine {
                     tasks: &outer,
                     inner_tasks: &inner,
                     clock: clock.clone(),
+                    keyring: Keyring::default(),
                     audit: AuditLog::off(),
                     pki,
                 };

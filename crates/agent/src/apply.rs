@@ -4,6 +4,7 @@ mod command_exit;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;
+pub(crate) mod hidden;
 pub(crate) mod leftover;
 pub(crate) mod log;
 pub(crate) mod log_store;

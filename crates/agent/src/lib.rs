@@ -29,5 +29,6 @@ mod provision;
 pub mod reload;
 mod report_board;
 pub mod run;
+mod secret_cache;
 mod service;
 pub mod status;

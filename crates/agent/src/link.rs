@@ -22,7 +22,6 @@ use std::sync::{Arc, OnceLock};
 
 use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::NodeName;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
@@ -44,7 +43,6 @@ use start_gate::StartGate;
 #[derive(Debug)]
 pub(crate) struct ServerLink {
     pub(crate) source: ParamSource,
-    pub(crate) node: NodeName,
     pub(crate) data_dir: std::path::PathBuf,
     pub(crate) ledger: Ledger,
     pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
@@ -74,7 +72,7 @@ pub(crate) struct ServerLink {
 impl ServerLink {
     /// Starts the tasks of the link on `tasks`.
     pub(crate) fn start(self, tasks: &Tasks) {
-        let (node, ParamSource { connection, namespace }) = (self.node, self.source);
+        let ParamSource { connection, namespace, node } = self.source;
         // Counts how many reports the server requested, and which of these requests were answered.
         let (report_requests, requested) = watch::channel(0_u64);
         let (delivered, deliveries) = watch::channel(0_u64);

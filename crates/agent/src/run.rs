@@ -35,6 +35,7 @@ use crate::param_cache::ParamCache;
 use crate::provision;
 use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
 use crate::report_board::ReportBoard;
+use crate::secret_cache::SecretCache;
 use crate::service::process_phase::EntityInstances;
 use crate::status;
 
@@ -266,7 +267,7 @@ impl Agent {
             seed,
             now: clock.now(),
         });
-        let source = ParamSource::new(connection, namespace);
+        let source = ParamSource::new(connection, namespace, identity.node.clone());
         let live_params = watch::Sender::new(Arc::new(live_params));
         let (acknowledgements, acknowledged) = watch::channel(None);
         let unsent_logs = watch::Sender::new(log_store::newest(&logs));
@@ -274,6 +275,7 @@ impl Agent {
             node: identity.node.clone(),
             namespace: identity.namespace,
             params: ParamCache::new(&config.data_dir, source.clone(), tasks.clone()),
+            secrets: SecretCache::new(&config.data_dir, source.clone(), tasks.clone()),
             ledger: ledger.clone(),
             check_store: check_store.clone(),
             logs,
@@ -299,7 +301,6 @@ impl Agent {
         let link = ServerLink {
             facts: facts.start(),
             source,
-            node: identity.node,
             data_dir: config.data_dir.clone(),
             ledger,
             orders,

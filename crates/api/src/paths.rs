@@ -196,6 +196,20 @@ pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
 pub const PARAMS: &str = "/v1/namespaces/{ns}/params";
 /// One declared param.
 pub const PARAM: &str = "/v1/namespaces/{ns}/params/{*param}";
+/// All secrets, without their values.
+pub const SECRETS: &str = "/v1/namespaces/{ns}/secrets";
+/// One secret, without its value.
+pub const SECRET: &str = "/v1/namespaces/{ns}/secrets/{*secret}";
+/// The value of a secret.
+pub const REVEALED_SECRET: &str = "/v1/namespaces/{ns}/revealed/secrets/{*secret}";
+/// The secret value of a param of a profile.
+pub const REVEALED_PROFILE_PARAM: &str = "/v1/namespaces/{ns}/revealed/profiles/{profile}/{*param}";
+/// The secret value of a param of a node's own.
+pub const REVEALED_NODE_PARAM: &str = "/v1/namespaces/{ns}/revealed/nodes/{node}/{*param}";
+/// The secrets that a node may read.
+pub const NODE_SECRETS: &str = "/v1/namespaces/{ns}/nodes/{node}/secrets";
+/// The keys that secrets are encrypted with.
+pub const SECRET_KEYS: &str = "/v1/secret-keys";
 /// All profiles.
 pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.

@@ -34,6 +34,8 @@ pub mod registrations;
 pub mod report;
 pub mod role;
 pub mod rollout;
+pub mod secret;
+pub mod secret_values;
 pub mod server;
 pub mod service;
 pub mod slot;

@@ -82,6 +82,8 @@ round_trip! {
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "token_limited": v1::access::StoredToken => bellwether_core::records::token::Token;
     "role": v1::role::StoredRole => bellwether_core::access::Role;
+    "stored_secret": v1::secret::StoredSecret => bellwether_core::records::secret::Secret;
+    "stored_secret_of_provider": v1::secret::StoredSecret => bellwether_core::records::secret::Secret;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
     "join_token_with_labels": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
 }
@@ -107,25 +109,30 @@ fn a_declared_param_survives_its_domain_type() {
 
 #[test]
 fn the_params_of_a_node_survive_their_domain_type() {
-    holds::<v1::node_params::NodeParams>("node_params", |shape| {
+    holds::<v1::node_params::StoredNodeParams>("node_params", |shape| {
         let domain =
             bellwether_core::records::node_params::NodeParams::try_from(shape).expect("the sample is valid");
-        v1::node_params::NodeParams::try_from(&domain).expect("what is kept is JSON")
+        v1::node_params::StoredNodeParams::try_from(&domain).expect("what is kept is JSON")
     });
 }
 
 #[test]
 fn a_profiles_revision_survives_its_domain_type() {
-    holds::<v1::profile::ProfileRevision>("profile_revision", |shape| {
+    holds::<v1::profile::StoredProfileRevision>("profile_revision", |shape| {
         let domain =
             bellwether_core::records::profile::ProfileRevision::try_from(shape).expect("the sample is valid");
-        v1::profile::ProfileRevision::try_from(&domain).expect("what is kept is JSON")
+        v1::profile::StoredProfileRevision::try_from(&domain).expect("what is kept is JSON")
     });
 }
 
 #[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
+    holds::<v1::secret::Secret>("secret", |shape| shape);
+    holds::<v1::secret::SecretSpec>("secret_spec", |shape| shape);
+    holds::<v1::secret::RevealedSecret>("revealed_secret", |shape| shape);
+    holds::<v1::secret::NodeSecrets>("node_secrets", |shape| shape);
+    holds::<v1::secret::SecretKeys>("secret_keys", |shape| shape);
     holds::<v1::facts::RequestedRescan>("requested_rescan", |shape| shape);
     holds::<v1::apply::ApplyRequest>("apply_request", |shape| shape);
     holds::<v1::apply::Applied>("applied", |shape| shape);

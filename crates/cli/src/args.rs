@@ -19,6 +19,7 @@ mod pause;
 mod policy;
 mod profile;
 mod rollout;
+mod secret;
 mod server;
 mod service;
 mod simulate;
@@ -50,6 +51,7 @@ pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, Expected, ProfileVerb};
 pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout, WaitFlags};
+pub(crate) use secret::{SecretVerb, SetSecret};
 pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
@@ -196,6 +198,9 @@ pub(crate) enum Command {
     /// Manage profiles: versioned parameter sets that nodes render files from
     #[command(subcommand)]
     Profile(ProfileVerb),
+    /// Manage secrets: values that params name, encrypted where they are stored
+    #[command(subcommand)]
+    Secret(SecretVerb),
     /// Show services and their health; register services of this node
     #[command(subcommand)]
     Service(ServiceVerb),

@@ -30,6 +30,7 @@ mod policy;
 mod profile;
 mod role;
 mod rollout;
+mod secret;
 mod selected_nodes;
 mod server;
 mod service;
@@ -66,6 +67,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Namespace(verb) => namespace::run(&Context::new(&global)?, verb).await,
         Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
         Command::Param(verb) => param::run(&Context::new(&global)?, verb).await,
+        Command::Secret(verb) => secret::run(&Context::new(&global)?, verb).await,
         Command::Profile(verb) => profile::run(&Context::new(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),
         Command::Service(verb) => service::run(&global, verb).await,

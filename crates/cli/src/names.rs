@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Token,
     /// Declared params.
     Param,
+    /// Secrets.
+    Secret,
     /// Roles.
     Role,
     /// Connection contexts; they are known without a server.
@@ -44,7 +46,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 12] = [
+const KINDS: [(&str, &str, Kind); 13] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -55,6 +57,7 @@ const KINDS: [(&str, &str, Kind); 12] = [
     ("LOCK", "lock", Kind::Slot),
     ("TOKEN", "token", Kind::Token),
     ("PARAM", "param", Kind::Param),
+    ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
     ("CONTEXT", "context", Kind::Context),
 ];
@@ -98,6 +101,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         Kind::Slot => client.slots(namespace, true).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Param => client.params(namespace).await?.items.into_iter().map(|each| each.key).collect(),
+        Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),
     })

@@ -107,6 +107,12 @@ impl Right {
         Self { verb: Verb::Delete, ..Self::get(kind) }
     }
 
+    /// Reading the secrets of an object.
+    #[must_use]
+    pub const fn reveal(kind: ObjectKind) -> Self {
+        Self { verb: Verb::Reveal, ..Self::get(kind) }
+    }
+
     /// The same right to all objects of the kind.
     #[must_use]
     pub const fn of_all(self) -> Self {

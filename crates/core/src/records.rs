@@ -21,6 +21,7 @@ pub mod progress;
 pub mod registrations;
 pub mod report;
 pub mod rollout;
+pub mod secret;
 pub mod server;
 pub mod slot;
 pub mod status;

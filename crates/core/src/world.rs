@@ -160,6 +160,7 @@ impl Fleet {
             self.freezes.size(),
             self.pauses.size(),
             self.params.size(),
+            self.secrets.size(),
             self.slots.size(),
             self.node_params.size(),
             self.facts.size(),
@@ -198,6 +199,7 @@ impl Fleet {
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Param(key) => revision_of(self.params.get(key)),
             Key::Pause(name) => revision_of(self.pauses.get(name)),
+            Key::Secret(name) => revision_of(self.secrets.get(name)),
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),
             Key::ProfileRevision(name, number) => {

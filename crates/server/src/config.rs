@@ -2,6 +2,7 @@
 
 pub mod deciders;
 pub mod etcd;
+mod provider;
 pub mod value;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::table::RetentionLimits;
-use bellwether_core::words::name::{Actor, ServerName};
+use bellwether_core::words::name::{Actor, ProviderName, ServerName};
 use bellwether_rt::config_error::ConfigError;
 use deciders::DeciderSettings;
 use etcd::Etcd;
@@ -20,6 +21,7 @@ use value::span;
 use crate::hooks::settings::HookSettings;
 use crate::http::limits::ConcurrencyLimits;
 use crate::names::{self, ServerDns};
+use crate::secrets::provider::ProviderSpec;
 use crate::store_rules::StoreRules;
 
 /// Address of the TLS listener, unless the configuration names one.
@@ -53,6 +55,8 @@ pub struct Config {
     pub rules: StoreRules,
     /// The etcd that several servers share; none for a store of this server's own, in its data directory.
     pub etcd: Option<Etcd>,
+    /// The programs that read secrets from elsewhere, by the names that secrets use.
+    pub secret_providers: BTreeMap<ProviderName, ProviderSpec>,
     /// Most requests of each class at the same time.
     pub classes: ConcurrencyLimits,
 }
@@ -75,6 +79,7 @@ struct File {
     address: Option<String>,
     reconnect_within: Option<String>,
     etcd: Option<etcd::Table>,
+    secret_providers: Option<BTreeMap<String, provider::Table>>,
 }
 
 /// The table `[hooks]`.
@@ -128,6 +133,7 @@ impl Config {
             address: file.address.map(address).transpose()?,
             rules: StoreRules::of(etcd.is_some()),
             etcd,
+            secret_providers: provider::all(file.secret_providers.unwrap_or_default())?,
             classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
@@ -220,6 +226,8 @@ mod tests {
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),
             ("[hook_tokens]\n\"a b\" = \"/x\"", "use hook_tokens"),
+            ("[secret_providers.vault]\ncommand = []", "use secret_providers: vault: command is empty"),
+            ("[secret_providers.vault]\ncommand = [\"a\"]\ntimeout = \"5\"", "is not a duration"),
             ("[hooks]\nca = \"/x\"", "unknown field `ca`"),
         ];
         for (text, reason) in cases {

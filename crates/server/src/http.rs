@@ -36,6 +36,7 @@ mod reports;
 mod roles;
 mod rollouts;
 mod routes;
+mod secrets;
 mod servers;
 mod services;
 mod slots;

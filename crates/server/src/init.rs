@@ -21,6 +21,7 @@ use crate::records::commit::{Committer, Fence};
 use crate::run::error::RunError;
 use crate::run::store::open_store;
 use crate::secret;
+use crate::secrets::keyring::{KEYRING_FILE, Keyring};
 use crate::sessions::Sessions;
 use crate::store_rules::StoreRules;
 use crate::transactor::{CommitContext, Transactor};
@@ -63,6 +64,10 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Initia
     let (dir, clock) = (config.data_dir.clone(), Clock::system());
     Installation::check_uninitialised(store).await?;
     let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
+    let keys = dir.join(KEYRING_FILE);
+    if Keyring::open(&keys)?.ids().is_empty() {
+        Keyring::add_key(&keys)?;
+    }
     // Tokens in a store without an installation are left by an interrupted `init`: nobody has seen their secrets.
     let world = world::load(store, &World::default()).await?;
     let token = secret::new_token()?;

@@ -21,6 +21,7 @@ pub mod records;
 mod rights;
 pub mod run;
 pub mod secret;
+pub mod secrets;
 pub mod sessions;
 mod sleep;
 pub mod store_rules;

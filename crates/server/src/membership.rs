@@ -16,11 +16,12 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::lease_key::LeaseKey;
 use crate::records::key_text;
+use crate::secrets::keyring::Keyring;
 
 /// Starts to hold this server's membership. The receiver has the revision at which it was acquired, while it is held.
 #[must_use]
 pub fn start(
-    config: &Config,
+    (config, keyring): (&Config, &Keyring),
     store: &Store,
     listens: SocketAddr,
     clock: &Clock,
@@ -30,6 +31,7 @@ pub fn start(
         name: config.name.clone(),
         address: config.address.clone().unwrap_or_else(|| format!("https://{listens}")),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        secret_keys: keyring.ids(),
         since: clock.now(),
     };
     let clock = clock.clone();

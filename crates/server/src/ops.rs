@@ -26,6 +26,7 @@ pub mod report;
 pub mod role;
 pub mod rollout;
 pub mod scope;
+pub mod secret;
 pub mod service;
 pub mod slot;
 pub mod token;
@@ -101,6 +102,9 @@ pub enum OpError {
     /// Keys or certificates failed.
     #[error("cannot {0}")]
     Pki(#[from] crate::pki::PkiError),
+    /// A secret cannot be encrypted or decrypted.
+    #[error("cannot {0}")]
+    Keyring(#[from] crate::secrets::keyring::KeyringError),
     /// The random source failed.
     #[error("cannot {0}")]
     Random(#[from] crate::secret::RandomError),

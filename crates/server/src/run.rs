@@ -34,6 +34,9 @@ use crate::pki::Pki;
 use crate::presences::Presences;
 use crate::reconcile::Reconciler;
 use crate::records::commit::{Committer, Fence};
+use crate::secrets::keyring::{KEYRING_FILE, Keyring};
+use crate::secrets::provider::Providers;
+use crate::secrets::reencrypt::Reencryption;
 use crate::sessions::Sessions;
 use crate::timing;
 use crate::transactor::Transactor;
@@ -93,6 +96,7 @@ pub fn check(config: &Config) -> Result<(), RunError> {
             return Err(if denied { RunError::NotAllowed { path, source } } else { absent });
         }
     }
+    Keyring::open(&dir.join(KEYRING_FILE))?;
     if config.etcd.is_none() {
         let path = dir.join("check");
         let written = std::fs::write(&path, "").and_then(|()| std::fs::remove_file(&path));
@@ -126,6 +130,7 @@ impl Server {
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
+        let keyring = Keyring::open(&config.data_dir.join(KEYRING_FILE))?;
         let path = config.data_dir.join("audit");
         let audit = AuditLog::start(&path, &inner_tasks).map_err(|source| RunError::File { path, source })?;
         let built = async {
@@ -140,6 +145,7 @@ impl Server {
                 clock,
                 audit,
                 pki,
+                keyring,
             })
             .await
         };
@@ -226,6 +232,8 @@ pub struct BuildContext<'a> {
     pub audit: AuditLog,
     /// The certificate authority.
     pub pki: Pki,
+    /// The keys that secrets are encrypted with.
+    pub keyring: Keyring,
 }
 
 /// Reads the world and starts every task of a server. Opens no listeners; [`http::router`] makes the routes of the result.
@@ -233,7 +241,7 @@ pub struct BuildContext<'a> {
 /// # Errors
 /// [`RunError`] when the store belongs to another installation, or cannot be read.
 pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
-    let BuildContext { config, store, listens, tasks, inner_tasks, clock, audit, pki } = context;
+    let BuildContext { config, store, listens, tasks, inner_tasks, clock, audit, pki, keyring } = context;
     let installation = installation(config, store, &pki).await?;
     let first = world::load(store, &World::default()).await?;
     let clock = timing::not_behind(&first, clock);
@@ -256,11 +264,12 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         names::start(names, published.follow(), &sessions, tasks).await?;
     }
     let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
+    let transactor = transactor.with_keys(keyring.clone());
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone() },
         cluster: ClusterContext {
-            membership: membership::start(config, store, listens, &clock, inner_tasks),
+            membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
             leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
             watches: watched,
         },
@@ -272,6 +281,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         },
         audit,
         hooks: Arc::new(config.hooks.clone()),
+        providers: Providers::new(config.secret_providers.clone()),
         clock,
         stop: tasks.token(),
     });
@@ -279,7 +289,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     Ok(app)
 }
 
-/// Starts the tasks that decide: presences, the reconcile loop, hooks.
+/// Starts the tasks that decide: presences, the reconcile loop, hooks, secrets.
 fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
     let presences = Presences {
         transactor: app.records.transactor.clone(),
@@ -308,6 +318,11 @@ fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>
         metrics: app.traffic.metrics.clone(),
     };
     tasks.spawn("hooks", hooks.run(tasks.token()));
+    let secrets = Reencryption {
+        transactor: app.records.transactor.clone(),
+        leadership: app.cluster.leadership.clone(),
+    };
+    tasks.spawn("secrets", secrets.run(tasks.token()));
 }
 
 /// The installation of the store. A store of one's own without one, from before installations were recorded, gets one.

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 pub use self::draft::Draft;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::records::key_text;
+use crate::secrets::keyring::Keyring;
 use crate::world_view::PublishedWorld;
 
 /// Attempts of an operation until it reports the conflict.
@@ -40,6 +41,7 @@ pub struct Transactor {
     committer: Committer,
     store: Store,
     clock: Clock,
+    keyring: Keyring,
     /// Where changes are collected instead of being committed; none in a transactor that commits.
     draft: Option<Draft>,
 }
@@ -98,7 +100,19 @@ impl Transactor {
     /// A transactor on the published worlds, a committer, and the store that both are of.
     #[must_use]
     pub fn new(published: PublishedWorld, committer: Committer, store: Store, clock: Clock) -> Self {
-        Self { published, committer, store, clock, draft: None }
+        Self { published, committer, store, clock, keyring: Keyring::default(), draft: None }
+    }
+
+    /// The same with these keys for secrets.
+    #[must_use]
+    pub fn with_keys(self, keyring: Keyring) -> Self {
+        Self { keyring, ..self }
+    }
+
+    /// The keys that secrets are encrypted with.
+    #[must_use]
+    pub const fn keyring(&self) -> &Keyring {
+        &self.keyring
     }
 
     /// The newest world.

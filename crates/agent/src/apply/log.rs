@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
+use super::hidden::hide_bytes;
 use super::output::{OutputTail, visible};
 
 /// A log is rotated at this size: with the older file, 16 MiB per entity at most.
@@ -89,8 +90,10 @@ impl EntityLog {
         &self.recent
     }
 
-    /// Adds bytes; rotates the log when it is full.
+    /// Adds bytes, without the secrets in them; rotates the log when it is full.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
+        let hidden = hide_bytes(bytes);
+        let bytes = hidden.as_deref().unwrap_or(bytes);
         self.recent.add(bytes);
         if self.bytes >= MAX_LOG_BYTES {
             self.turn_over();

@@ -2,6 +2,8 @@
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
+use super::hidden::hide;
+
 /// The last bytes of an output.
 #[derive(Debug, Default)]
 pub(crate) struct OutputTail(Vec<u8>);
@@ -22,10 +24,10 @@ impl OutputTail {
     }
 }
 
-/// Bytes as text; what is not UTF-8, and control characters, are made visible.
+/// Bytes as text, without secrets; what is not UTF-8, and control characters, are made visible.
 pub(crate) fn visible(bytes: &[u8]) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    String::from_utf8_lossy(bytes).chars().map(shown).collect()
+    hide(String::from_utf8_lossy(bytes).chars().map(shown).collect())
 }
 
 #[cfg(test)]

@@ -21,9 +21,11 @@ pub(crate) const MAX_TEXT_BYTES: usize = 4 << 20;
 const MAX_STEPS: u64 = 2_000_000;
 
 /// The variables of a template.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RenderContext {
     pub(crate) params: Params,
+    /// The params without secrets; `None` if none is one.
+    pub(crate) masked: Option<Params>,
     pub(crate) node: String,
     pub(crate) namespace: String,
     pub(crate) entity: String,

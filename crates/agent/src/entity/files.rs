@@ -1,26 +1,36 @@
 //! The files of an entity of a profile: all rendered and checked, then moved into place, then reloaded. The next agent
 //! completes an interrupted step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bellwether_api::v1::node_params::LiveParams;
+use bellwether_api::v1::profile::Params;
+use bellwether_api::v1::secret::SecretMark;
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::ProfileName;
+use bellwether_core::words::precedence::{ParamLayers, ParamLevel};
 use bellwether_core::words::version::Version;
+
+use serde_json::Value;
 
 use super::task::EntityTask;
 use crate::apply::CommandFacts;
 use crate::apply::files::{self, FileJournal, JournalPhase, StagedFile};
+use crate::apply::hidden::hide;
 use crate::apply::part::{PartContext, run_all};
 use crate::apply::render::{RenderContext, render};
 use crate::apply::template;
 use crate::config::recipe::{ManagedFile, Recipe, Runner};
 use crate::disk;
 use crate::link::source::MissingParams;
+use crate::secret_cache::ParamsRevision;
+
+/// Mode of a file with a secret in it, unless its configuration has another.
+const SECRET_MODE: u32 = 0o600;
 
 /// What the files of an entity are rendered from.
 #[derive(Debug, Clone, Copy)]
@@ -167,22 +177,58 @@ impl EntityTask {
         let needed = self.needed(&profile);
         let params = self.context.params.get(&profile, ProfileRevisionNumber::new(number), needed).await;
         let params = params.map_err(|missing| match missing {
-            MissingParams::NotYet(summary) => {
-                FilesStop::Ended(StepOutcome::NotYet(Evidence { summary, ..Evidence::default() }))
-            }
+            MissingParams::NotYet(summary) => not_yet(summary),
             MissingParams::Never(reason) => FilesStop::Failed(reason),
         })?;
         let layers = live.layers(&profile, &params).map_err(|error| FilesStop::Failed(error.to_string()))?;
-        let resolved = layers.resolved().into_iter();
-        let params = resolved.map(|(key, (_, value))| (key.to_owned(), value.clone())).collect();
+        let own = (profile.as_str(), number);
+        let (params, masked) = self.revealed(live, own, &layers).await.map_err(not_yet)?;
         Ok(RenderContext {
             params,
+            masked,
             node: self.context.node.to_string(),
             namespace: self.context.namespace.to_string(),
             entity: self.name.to_string(),
             version: version.to_string(),
             revision: number,
         })
+    }
+
+    /// The params that take effect, with the values of those that are secrets; and the same without these, if there are any.
+    async fn revealed(
+        &self,
+        live: &LiveParams,
+        (profile, number): (&str, u64),
+        layers: &ParamLayers<Value>,
+    ) -> Result<(Params, Option<Params>), String> {
+        let resolved = layers.resolved();
+        let plain = resolved.iter().map(|(key, (_, value))| ((*key).to_owned(), (*value).clone()));
+        let plain: Params = plain.collect();
+        let revision_of = |level: &ParamLevel| match level {
+            ParamLevel::Node => (None, live.revision),
+            ParamLevel::Profile(name) if name.as_str() == profile => (Some(name.to_string()), number),
+            ParamLevel::Profile(name) => {
+                let revision = live.live.get(name.as_str()).map_or(0, |read| read.revision);
+                (Some(name.to_string()), revision)
+            }
+        };
+        let marked = resolved.iter().filter(|(_, (_, value))| SecretMark::of(value).is_some());
+        let marked: Vec<(&str, ParamsRevision)> =
+            marked.map(|(key, (level, _))| (*key, revision_of(level))).collect();
+        if marked.is_empty() {
+            return Ok((plain, None));
+        }
+        let mut wanted: BTreeMap<ParamsRevision, BTreeSet<String>> = BTreeMap::new();
+        for (key, set) in &marked {
+            wanted.entry(set.clone()).or_default().insert((*key).to_owned());
+        }
+        let found = self.context.secrets.get(&wanted).await?;
+        let mut params = plain.clone();
+        for (key, set) in marked {
+            let value = found.get(&set).and_then(|values| values.get(key));
+            params.extend(value.map(|value| (key.to_owned(), value.clone())));
+        }
+        Ok((params, Some(plain)))
     }
 
     /// The revisions of a profile that this node's entities run, ran, or are assigned.
@@ -203,6 +249,10 @@ impl EntityTask {
     }
 }
 
+fn not_yet(summary: String) -> FilesStop {
+    FilesStop::Ended(StepOutcome::NotYet(Evidence { summary, ..Evidence::default() }))
+}
+
 fn failed(summary: String) -> StepOutcome {
     StepOutcome::Failed(Evidence { summary, ..Evidence::default() })
 }
@@ -218,12 +268,14 @@ fn with(
 fn stage_all(managed: &[ManagedFile], context: &RenderContext) -> Result<Vec<StagedFile>, String> {
     let mut texts = Vec::new();
     for file in managed {
-        let text = rendered(file, context).map_err(|reason| format!("{}: {reason}", file.path.display()))?;
-        texts.push((file, text));
+        let text = rendered(file, context);
+        let text = text.map_err(|reason| hide(format!("{}: {reason}", file.path.display())))?;
+        let mode = file.mode.or_else(|| has_secret(file, context, &text).then_some(SECRET_MODE));
+        texts.push((file, mode, text));
     }
     let mut staged = Vec::new();
-    for (file, text) in texts {
-        match files::stage(&file.path, file.mode, &text) {
+    for (file, mode, text) in texts {
+        match files::stage(&file.path, mode, &text) {
             Ok(one) => staged.extend(one),
             Err(reason) => {
                 files::unstage(&staged);
@@ -232,6 +284,13 @@ fn stage_all(managed: &[ManagedFile], context: &RenderContext) -> Result<Vec<Sta
         }
     }
     Ok(staged)
+}
+
+/// Whether a text has a secret in it: it would be another one without.
+fn has_secret(file: &ManagedFile, context: &RenderContext, text: &str) -> bool {
+    let Some(masked) = &context.masked else { return false };
+    let without = RenderContext { params: masked.clone(), ..context.clone() };
+    rendered(file, &without).map_or(true, |other| other != text)
 }
 
 fn rendered(file: &ManagedFile, context: &RenderContext) -> Result<String, String> {

@@ -37,6 +37,7 @@ use crate::config::recipe::{Recipe, RecipeKind};
 use crate::ledger::{EntityEntry, Ledger};
 use crate::param_cache::ParamCache;
 use crate::report_board::ReportBoard;
+use crate::secret_cache::SecretCache;
 use crate::service::process_phase::EntityInstances;
 
 /// What all entities of a node share.
@@ -45,6 +46,7 @@ pub(crate) struct EntityContext {
     pub(crate) node: NodeName,
     pub(crate) namespace: Namespace,
     pub(crate) params: ParamCache,
+    pub(crate) secrets: SecretCache,
     pub(crate) ledger: Ledger,
     pub(crate) check_store: CheckStore,
     pub(crate) logs: PathBuf,

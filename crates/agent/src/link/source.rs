@@ -3,8 +3,9 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::ProfileRevision;
+use bellwether_api::v1::secret::NodeSecrets;
 use bellwether_core::words::counter::ProfileRevisionNumber;
-use bellwether_core::words::name::{Namespace, ProfileName};
+use bellwether_core::words::name::{Namespace, NodeName, ProfileName};
 
 use super::connection::Connection;
 use super::retry::cannot;
@@ -14,6 +15,7 @@ use super::retry::cannot;
 pub(crate) struct ParamSource {
     pub(super) connection: Connection,
     pub(super) namespace: Namespace,
+    pub(super) node: NodeName,
 }
 
 /// Why params are missing, as a sentence.
@@ -26,8 +28,8 @@ pub(crate) enum MissingParams {
 }
 
 impl ParamSource {
-    pub(crate) fn new(connection: Connection, namespace: Namespace) -> Self {
-        Self { connection, namespace }
+    pub(crate) fn new(connection: Connection, namespace: Namespace, node: NodeName) -> Self {
+        Self { connection, namespace, node }
     }
 
     /// Fetches one revision of a profile.
@@ -44,6 +46,18 @@ impl ParamSource {
             }
             Err(error) => Err(later(&error)),
         }
+    }
+}
+
+impl ParamSource {
+    /// Fetches the secrets that this node may read.
+    ///
+    /// # Errors
+    /// Why they cannot be fetched now.
+    pub(crate) async fn secrets(&self) -> Result<NodeSecrets, String> {
+        let client = self.connection.client().map_err(|error| cannot(&error))?;
+        let fetched = client.node_secrets(self.namespace.as_str(), self.node.as_str()).await;
+        fetched.map_err(|error| format!("cannot read the secrets of this node: {}", cannot(&error)))
     }
 }
 

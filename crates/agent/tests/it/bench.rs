@@ -66,6 +66,7 @@ impl Bench {
             address: None,
             rules: bellwether_server::store_rules::StoreRules::of(false),
             etcd: None,
+            secret_providers: std::collections::BTreeMap::new(),
             classes: lanes,
         };
         let installed = init(&config).await.unwrap();

@@ -10,6 +10,7 @@ pub(super) mod nodes;
 mod pauses;
 pub mod profiles;
 mod rollouts;
+mod secrets;
 mod services;
 mod slots;
 

@@ -234,6 +234,20 @@ pub static PARAMS: FieldTable = FieldTable {
     slim: &["name", "default"],
 };
 
+/// The fields of secrets.
+pub static SECRETS: FieldTable = FieldTable {
+    plural: "secrets",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the secret").at("/name"),
+        FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),
+        FieldSpec::recorded("provider", FieldType::Text, "provider that has its value").at("/provider"),
+        FieldSpec::recorded("description", FieldType::Text, "what it is for").at("/description"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "revision"],
+};
+
 /// The fields of roles.
 pub static ROLES: FieldTable = FieldTable {
     plural: "roles",

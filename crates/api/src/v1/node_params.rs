@@ -12,7 +12,8 @@ use bellwether_core::world::live_params as world;
 use serde::{Deserialize, Serialize};
 
 use super::profile::{Params, canonical, params};
-use crate::shape::{ShapeError, read};
+use super::secret_values::{StoredSecretValues, values_in, values_out};
+use crate::shape::{ShapeError, is_zero, read};
 use crate::value::values;
 
 /// The params of a node, and the profiles that it reads.
@@ -42,6 +43,9 @@ pub struct NodeParams {
 pub struct LiveParams {
     /// Names this state in the next poll.
     pub tag: String,
+    /// Number of the last change of the node's own params and profiles; absent if there was none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub revision: u64,
     /// The node's own params.
     #[schema(value_type = Object)]
     pub params: Params,
@@ -165,6 +169,7 @@ impl LiveParams {
         });
         Ok(Self {
             tag: tag.to_string(),
+            revision: from.own.map_or(0, |own| own.revision.get()),
             params: own,
             profiles: listed.iter().map(ToString::to_string).collect(),
             live: live.collect::<Result<_, ShapeError>>()?,
@@ -211,10 +216,30 @@ impl TryFrom<&core::NodeParams> for NodeParams {
     }
 }
 
-impl TryFrom<NodeParams> for core::NodeParams {
+/// Stored record of the params of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredNodeParams {
+    /// The params as everybody may see them, with marks in place of secrets.
+    #[serde(flatten)]
+    pub params: NodeParams,
+    /// The values of the secrets, encrypted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: StoredSecretValues,
+}
+
+impl TryFrom<&core::NodeParams> for StoredNodeParams {
     type Error = ShapeError;
-    fn try_from(from: NodeParams) -> Result<Self, ShapeError> {
+    fn try_from(from: &core::NodeParams) -> Result<Self, ShapeError> {
+        Ok(Self { params: from.try_into()?, secrets: values_out(&from.secrets) })
+    }
+}
+
+impl TryFrom<StoredNodeParams> for core::NodeParams {
+    type Error = ShapeError;
+    fn try_from(from: StoredNodeParams) -> Result<Self, ShapeError> {
+        let StoredNodeParams { params: from, secrets } = from;
         Ok(Self {
+            secrets: values_in(secrets)?,
             node: read("node", &from.node)?,
             revision: NodeParamsRevision::new(from.revision),
             params: canonical(&from.params)?,

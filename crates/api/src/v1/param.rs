@@ -23,6 +23,9 @@ pub struct ParamSpec {
     /// What the param is for, at most 1,024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Whether its values are secrets: encrypted where they are stored, and shown to nobody who may not reveal them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
 }
 
 /// A declared param.
@@ -40,6 +43,9 @@ pub struct Param {
     /// What the param is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Whether its values are secrets: encrypted where they are stored, and shown to nobody who may not reveal them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// Name of the token that declared it last.
     pub by: String,
     /// Time of that, in milliseconds since the Unix epoch, by the server's clock.
@@ -56,6 +62,9 @@ pub struct StoredParam {
     /// What the param is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Whether its values are secrets: encrypted where they are stored, and shown to nobody who may not reveal them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// Name of the token that declared it last.
     pub by: String,
     /// Time of that, in milliseconds since the Unix epoch, by the server's clock.
@@ -69,6 +78,7 @@ impl TryFrom<&core::ParamDeclaration> for StoredParam {
             key: from.key.to_string(),
             schema: serde_json::from_str(&from.schema).map_err(|error| ShapeError::at("schema", error))?,
             description: from.description.clone(),
+            secret: from.secret,
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
         })
@@ -82,6 +92,7 @@ impl TryFrom<StoredParam> for core::ParamDeclaration {
             key: read("key", &from.key)?,
             schema: from.schema.to_string(),
             description: from.description,
+            secret: from.secret,
             annotation: Annotation::of(read("by", &from.by)?, Timestamp::from_millis(from.at_ms)),
         })
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::labels::{labels_in, labels_out};
+use super::secret_values::{StoredSecretValues, values_in, values_out};
 use crate::shape::{ShapeError, read};
 
 /// Deepest nesting of a param's value. Stored and sent forms nest it further and must remain readable for
@@ -206,10 +207,30 @@ impl TryFrom<&core::ProfileRevision> for ProfileRevision {
     }
 }
 
-impl TryFrom<ProfileRevision> for core::ProfileRevision {
+/// Stored record of a revision of a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredProfileRevision {
+    /// The revision as everybody may see it, with marks in place of secrets.
+    #[serde(flatten)]
+    pub revision: ProfileRevision,
+    /// The values of the secrets, encrypted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: StoredSecretValues,
+}
+
+impl TryFrom<&core::ProfileRevision> for StoredProfileRevision {
     type Error = ShapeError;
-    fn try_from(from: ProfileRevision) -> Result<Self, ShapeError> {
+    fn try_from(from: &core::ProfileRevision) -> Result<Self, ShapeError> {
+        Ok(Self { revision: from.try_into()?, secrets: values_out(&from.secrets) })
+    }
+}
+
+impl TryFrom<StoredProfileRevision> for core::ProfileRevision {
+    type Error = ShapeError;
+    fn try_from(from: StoredProfileRevision) -> Result<Self, ShapeError> {
+        let StoredProfileRevision { revision: from, secrets } = from;
         Ok(Self {
+            secrets: values_in(secrets)?,
             profile: read("profile", &from.profile)?,
             number: ProfileRevisionNumber::new(from.revision),
             params: canonical(&from.params)?,

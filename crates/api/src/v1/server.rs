@@ -41,6 +41,9 @@ pub struct Server {
     pub address: String,
     /// Version that it runs.
     pub version: String,
+    /// Ids of the keys for secrets that it has, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_keys: Vec<String>,
     /// Time since which it is live, by its own clock, in milliseconds since the Unix epoch.
     pub since_ms: u64,
 }
@@ -142,6 +145,7 @@ impl From<&core::Server> for Server {
             name: from.name.to_string(),
             address: from.address.clone(),
             version: from.version.clone(),
+            secret_keys: from.secret_keys.iter().map(ToString::to_string).collect(),
             since_ms: from.since.as_millis(),
         }
     }
@@ -154,6 +158,11 @@ impl TryFrom<Server> for core::Server {
             name: read("name", &from.name)?,
             address: from.address,
             version: from.version,
+            secret_keys: from
+                .secret_keys
+                .iter()
+                .map(|id| read("secret_keys", id))
+                .collect::<Result<_, ShapeError>>()?,
             since: Timestamp::from_millis(from.since_ms),
         })
     }

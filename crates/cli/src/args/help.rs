@@ -11,7 +11,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
         "Change",
         &["entity", "rollout", "profile", "action", "apply", "diff", "export", "freeze", "stop-everything"],
     ),
-    ("Data and services", &["param", "service", "wait", "slot", "lock"]),
+    ("Data and services", &["param", "secret", "service", "wait", "slot", "lock"]),
     ("Access and shell", &["token", "role", "auth", "audit", "namespace", "completions", "man"]),
     (
         "Fleet verbs",

@@ -30,6 +30,9 @@ pub(crate) enum ParamVerb {
         /// Description of the param: what it is for
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         description: String,
+        /// Keep its values encrypted, and show them to nobody who may not reveal them
+        #[arg(long, conflicts_with = "default")]
+        secret: bool,
     },
     /// List declared params
     List(ListFlags),

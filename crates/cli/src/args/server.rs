@@ -41,6 +41,15 @@ pub(crate) enum ServerVerb {
         /// Backup file
         file: PathBuf,
     },
+    /// Add a key to the keys that secrets are encrypted with, in pki/secrets.key of the data directory
+    ///
+    /// Copy the file to the other servers, then restart all of them, one after the other. Once every server has the key, secrets are
+    /// encrypted with it, and those that are stored are encrypted again: `bellwether secret keys` shows how far that is. Then the old key
+    /// may be taken out of the file, unless backups need it.
+    SecretKey {
+        #[command(flatten)]
+        config: ServerConfig,
+    },
     /// Run a server
     Run {
         #[command(flatten)]

@@ -21,7 +21,7 @@ use serde_json::json;
 pub(super) async fn run(context: &Context, verb: ParamVerb) -> CommandResult {
     let namespace = &context.namespace;
     match verb {
-        ParamVerb::Declare { key, kind, schema, default, description } => {
+        ParamVerb::Declare { key, kind, schema, default, description, secret } => {
             let schema = match (kind, schema) {
                 (Some(kind), _) => json!({ "type": kind }),
                 (None, Some(file)) => document(&file, SCHEMA_EXAMPLE)?,
@@ -31,7 +31,7 @@ pub(super) async fn run(context: &Context, verb: ParamVerb) -> CommandResult {
                 return Err(Failure::usage("cannot read the schema: expected a JSON object".to_owned()));
             };
             let default = default.as_deref().map(parameter_value);
-            let spec = ParamSpec { schema, default, description };
+            let spec = ParamSpec { schema, default, description, secret };
             context.client.declare_param(namespace, &key, &spec).await?;
             context.show.changed(&format!("param {key}: declared"));
             Ok(Exit::Yes)
@@ -68,20 +68,25 @@ fn declared(context: &Context, page: &Page<Param>) -> Result<(), Failure> {
             return "no declared params; every value of every param is allowed".to_owned();
         }
         let rows = page.items.iter().map(|param| {
-            let default = param.default.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+            let default = if param.secret { "secret".to_owned() } else { default_of(param) };
             vec![param.key.clone(), param.schema.to_string(), default, param.description.clone()]
         });
         table(&["key", "schema", "default", "description"], rows)
     })
 }
 
+fn default_of(param: &Param) -> String {
+    param.default.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string)
+}
+
 /// A declared param with all its fields, one a line.
 fn sheet(param: &Param) -> String {
-    let default = param.default.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+    let default = default_of(param);
+    let secret = if param.secret { "yes" } else { "no" };
     let description = if param.description.is_empty() { "-" } else { &param.description };
     let Param { key, schema, by, at_ms, .. } = param;
     format!(
-        "key          {key}\nschema       {schema}\ndefault      {default}\ndescription  {description}\ndeclared     by {by}, {}",
+        "key          {key}\nschema       {schema}\ndefault      {default}\nsecret       {secret}\ndescription  {description}\ndeclared     by {by}, {}",
         date(*at_ms)
     )
 }

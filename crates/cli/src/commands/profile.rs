@@ -339,6 +339,12 @@ pub(super) fn parameter_value(text: &str) -> Value {
 /// The JSON of a file or of stdin.
 pub(super) fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Result<T, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
+    serde_json::from_str(&text_of(path)?).map_err(|error| failed(&error).hint(example))
+}
+
+/// The text of a file; `-` reads stdin.
+pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
     let mut text = String::new();
     let source: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin())
@@ -346,7 +352,7 @@ pub(super) fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Resul
         Box::new(std::fs::File::open(path).map_err(|error| failed(&error))?)
     };
     source.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
-    serde_json::from_str(&text).map_err(|error| failed(&error).hint(example))
+    Ok(text)
 }
 
 fn from_file(path: &Path) -> Result<Params, Failure> {

@@ -9,6 +9,7 @@ use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::Config;
 use bellwether_server::run::{RunError, Server, check, init};
+use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
 use super::overview::store_line;
 use super::transfer;
@@ -34,6 +35,7 @@ impl From<RunError> for Failure {
             | RunError::NotAllowed { .. }
             | RunError::NoAuthority { .. }
             | RunError::Pki(_)
+            | RunError::Keyring(_)
             | RunError::Installation(_) => LocalFault::DataDirectory.exit(),
             RunError::Plain { .. } => Exit::Refused,
             RunError::File { .. } => LocalFault::Output.exit(),
@@ -64,6 +66,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Restore { config, file } => {
             transfer::restore(global, &load(&config)?, config.config.as_deref(), &file).await
         }
+        ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
             check(&config)?;
@@ -88,6 +91,17 @@ fn load(from: &ServerConfig) -> Result<Config, Failure> {
         Some(address) => config.listening_on(address),
         None => config,
     })
+}
+
+fn add_key(global: &Global, config: &Config) -> CommandResult {
+    let file = config.data_dir.join(KEYRING_FILE);
+    let id = Keyring::add_key(&file).map_err(RunError::from)?;
+    let show = Show::new(global);
+    let data = serde_json::json!({ "key": id.as_str(), "file": &file });
+    show.data(&data, || vec![id.to_string()], |_| format!("added key {id} to {}", file.display()))?;
+    show.note("copy the file to the other servers, then restart all of them, one after the other");
+    show.note("how far the encryption under the new key is: bellwether secret keys");
+    Ok(Exit::Yes)
 }
 
 async fn make(global: &Global, config: &Config, file: Option<&Path>) -> CommandResult {
@@ -201,6 +215,7 @@ mod tests {
             name: name.to_owned(),
             address: "https://10.0.0.1:7420".to_owned(),
             version: version.to_owned(),
+            secret_keys: Vec::new(),
             since_ms: 0,
         };
         assert_eq!(mixed(&[]), None);

@@ -6,7 +6,7 @@ use crate::args::{self, Args};
 use crate::exit::Exit;
 
 /// Commands that need no server: they work offline, ask this machine's agent, or run something themselves.
-const OFFLINE: [&str; 28] = [
+const OFFLINE: [&str; 29] = [
     "demo",
     "dev",
     "server init",
@@ -14,6 +14,7 @@ const OFFLINE: [&str; 28] = [
     "server backup",
     "server inspect",
     "server restore",
+    "server secret-key",
     "server run",
     "agent join",
     "agent run",
@@ -49,7 +50,9 @@ const OWN_CODES: [&str; 7] = [
 ];
 
 /// Commands that read a file before they connect.
-const READS_A_FILE: [&str; 5] = ["apply", "diff", "node patch", "profile patch", "profile replace"];
+// A secret without a file is to be changed in nothing.
+const READS_A_FILE: [&str; 6] =
+    ["apply", "diff", "node patch", "profile patch", "profile replace", "secret set"];
 
 /// Every command that does something, as words with a value for each required argument.
 fn all() -> Vec<(String, Vec<String>)> {

@@ -165,6 +165,18 @@ fn the_page_on_discovery_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_secrets_works_as_it_stands() {
+    let script = blocks("docs/guide/secrets.md", None);
+    let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
+    assert!(said.contains("requirepass correct horse") && said.contains("-rw-------"), "{said}");
+    assert!(said.contains("***") && said.contains("used by      profile/redis/db"), "{said}");
+    assert!(said.lines().any(|line| line == "battery staple 2"), "{said}");
+    assert!(said.contains("active"), "{said}");
+}
+
+#[test]
 fn the_page_on_slots_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/slots.md", None)).stdout);
     let refused = "\"value\":\"cannot give slot reboot to machine-2: 1 of 1 held, by machine-1\"}status 409";

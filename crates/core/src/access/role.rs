@@ -27,20 +27,23 @@ pub struct BuiltInRole {
 }
 
 /// Kinds that every built-in role reads.
-const VIEWED: &str =
-    "get entity,freeze,global-freeze,namespace,node,param,pause,profile,role,rollout,server,service,slot";
+const VIEWED: &str = "get entity,freeze,global-freeze,namespace,node,param,pause,profile,role,rollout,secret,server,service,slot";
 
 /// The built-in roles, weakest first; each includes the rights of the ones before it.
 pub const BUILT_IN: [BuiltInRole; 3] = [
-    BuiltInRole { name: "viewer", claims: &[VIEWED], description: "read everything but tokens and secrets" },
+    BuiltInRole {
+        name: "viewer",
+        claims: &[VIEWED],
+        description: "read everything but tokens and the values of secrets",
+    },
     BuiltInRole {
         name: "operator",
         claims: &[
             VIEWED,
-            "update entity,freeze,node,param,pause,profile,rollout,service,slot",
-            "delete freeze,param,pause,service,slot",
+            "update entity,freeze,node,param,pause,profile,rollout,secret,service,slot",
+            "delete freeze,param,pause,secret,service,slot",
         ],
-        description: "also change entities, nodes, profiles, rollouts, freezes, pauses, services and slots",
+        description: "also change entities, nodes, profiles, rollouts, freezes, pauses, secrets, services and slots, without reading secrets",
     },
     BuiltInRole { name: "admin", claims: &["* *"], description: "everything" },
 ];

@@ -61,6 +61,8 @@ words! {
         Role = "role",
         /// Rollouts, by the name of their entity.
         Rollout = "rollout",
+        /// Secrets, without their values.
+        Secret = "secret",
         /// The servers and their metrics.
         Server = "server",
         /// Services and their instances.
@@ -81,6 +83,8 @@ words! {
         Update = "update",
         /// Delete it.
         Delete = "delete",
+        /// Read the values of its secrets.
+        Reveal = "reveal",
     }
 }
 

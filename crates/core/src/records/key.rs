@@ -20,6 +20,7 @@ use super::progress::Progress;
 use super::registrations::{KnownService, ServiceRegistrations};
 use super::report::Report;
 use super::rollout::Rollout;
+use super::secret::Secret;
 use super::server::{Leader, Server};
 use super::slot::Slot;
 use super::target::TargetState;
@@ -30,7 +31,7 @@ use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
     Category, EntityName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName, RoleName,
-    ServerName, ServiceName, SlotName, TargetName,
+    SecretName, ServerName, ServiceName, SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -78,6 +79,8 @@ pub enum Key {
     Param(ParamKey),
     /// A pause of several nodes, by name.
     Pause(PauseName),
+    /// A secret, by name.
+    Secret(SecretName),
     /// A slot, by name.
     Slot(SlotName),
     /// A profile, by name.
@@ -171,6 +174,8 @@ pub enum Record {
     Param(ParamDeclaration),
     /// A pause of several nodes.
     Pause(NodePause),
+    /// A secret.
+    Secret(Secret),
     /// A slot.
     Slot(Slot),
     /// A profile.
@@ -207,6 +212,7 @@ impl Record {
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
+            Self::Secret(secret) => Key::Secret(secret.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),
             Self::ProfileRevision(profile_revision) => {

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::annotation::Annotation;
+use crate::records::secret::SecretValues;
 use crate::words::counter::NodeParamsRevision;
 use crate::words::name::{NodeName, ProfileName};
 use crate::words::node_data::ParamValues;
@@ -21,6 +22,8 @@ pub struct NodeParams {
     /// The node's own params: a JSON object as text, keys sorted, without spaces. At most
     /// [`MAX_PARAMS_BYTES`](super::profile::MAX_PARAMS_BYTES).
     pub params: String,
+    /// The values of those that are secrets; `params` has a mark in their place.
+    pub secrets: SecretValues,
     /// The same params as values, which filters compare.
     pub values: ParamValues,
     /// The profiles that it reads, the one that takes precedence first. A profile need not exist.

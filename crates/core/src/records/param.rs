@@ -17,6 +17,8 @@ pub struct ParamDeclaration {
     pub schema: String,
     /// What the param is for; may be empty.
     pub description: String,
+    /// Whether its values are secrets: encrypted where they are stored, and shown to nobody who may not reveal them.
+    pub secret: bool,
     /// Who declared it last, and when.
     pub annotation: Annotation,
 }

@@ -1,9 +1,10 @@
 //! A profile: a named set of parameters, versioned by revision. Written only by operations, with
-//! compare-and-set; a revision never changes.
+//! compare-and-set; a revision never changes, but for the key that its secrets are encrypted with.
 
 use alloc::string::String;
 
 use crate::records::annotation::Annotation;
+use crate::records::secret::SecretValues;
 use crate::words::counter::ProfileRevisionNumber;
 use crate::words::label::Labels;
 use crate::words::name::ProfileName;
@@ -40,6 +41,8 @@ pub struct ProfileRevision {
     pub number: ProfileRevisionNumber,
     /// The parameters: a JSON object as text, keys sorted, without spaces. At most [`MAX_PARAMS_BYTES`].
     pub params: String,
+    /// The values of those that are secrets; `params` has a mark in their place.
+    pub secrets: SecretValues,
     /// Who wrote it, when and why.
     pub annotation: Annotation,
 }

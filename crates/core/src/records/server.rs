@@ -2,8 +2,9 @@
 //! bound to its own lease, and the leader the record of its leadership: they expire with the process.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use crate::words::name::ServerName;
+use crate::words::name::{SecretKeyId, ServerName};
 use crate::words::time::Timestamp;
 
 /// A live process of the control plane.
@@ -15,6 +16,8 @@ pub struct Server {
     pub address: String,
     /// The release it runs.
     pub version: String,
+    /// The keys for secrets that it has, the newest last.
+    pub secret_keys: Vec<SecretKeyId>,
     /// Time it registered, by its own clock.
     pub since: Timestamp,
 }

@@ -56,6 +56,8 @@ counters! {
     ProfileRevisionNumber;
     /// Number of the last change of a node's params, from 1.
     NodeParamsRevision;
+    /// Counts the changes of a secret, from 1.
+    SecretRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
     /// Fencing number of a slot: each acquisition gets a larger one than all before.

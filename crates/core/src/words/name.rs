@@ -101,6 +101,12 @@ names! {
     RoleName: "role name", label;
     /// The key of a param. 1 to 128 letters, digits and `_ - . /`.
     ParamKey: "param key", param_key;
+    /// A secret of a namespace. 1 to 128 letters, digits and `_ - . /`.
+    SecretName: "secret name", param_key;
+    /// A program that reads secrets from elsewhere, by its name in the servers' configuration. A DNS label.
+    ProviderName: "provider name", label;
+    /// A key that secrets are encrypted with, by the first half of its fingerprint in hex. A DNS label.
+    SecretKeyId: "secret key id", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

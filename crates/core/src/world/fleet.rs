@@ -27,6 +27,7 @@ use crate::records::progress::Progress;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
+use crate::records::secret::Secret;
 use crate::records::slot::Slot;
 use crate::records::versioned::Versioned;
 use crate::records::wait_cycle::WaitCycles;
@@ -35,8 +36,8 @@ use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequ
 use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
-    TargetName,
+    Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, SecretName, ServerName, ServiceName,
+    SlotName, TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -101,6 +102,8 @@ pub struct Fleet {
     pub pauses: Map<PauseName, Versioned<NodePause>>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
+    /// Secrets.
+    pub secrets: Map<SecretName, Versioned<Secret>>,
     /// Slots that are configured, held, or have been.
     pub slots: Map<SlotName, Versioned<Slot>>,
     /// Every stored rollout.

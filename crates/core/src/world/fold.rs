@@ -54,6 +54,7 @@ impl Fleet {
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
             }
+            Record::Secret(secret) => self.secrets.insert_mut(secret.name.clone(), kept(secret, revision)),
             Record::Slot(slot) => self.slots.insert_mut(slot.name.clone(), kept(slot, revision)),
             Record::Profile(profile) => {
                 self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
@@ -91,6 +92,9 @@ impl Fleet {
                 self.params.remove_mut(key);
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
+            Key::Secret(name) => {
+                self.secrets.remove_mut(name);
+            }
             Key::Slot(name) => {
                 self.slots.remove_mut(name);
             }

@@ -29,13 +29,15 @@ pub(super) struct AuditedRoute<'a> {
 }
 
 impl AuditedRoute<'_> {
-    /// Whether it may change something on behalf of a person, a program or a machine that joins. What nodes report of themselves, many
+    /// Whether it reads the values of secrets, or may change something on behalf of a person, a program or a machine that joins. What nodes report of themselves, many
     /// times a minute, is none of this.
     fn changes(&self, method: &Method, identity: &Identity) -> bool {
         let is_read = *method == Method::GET || self.path == paths::ACCESS_REVIEW;
         let reads = self.need.right().is_some_and(|right| right.verb == Verb::Get);
         let is_own = matches!(identity, Identity::Node(_));
-        !is_read && !reads && (!is_own || self.path == paths::RENEW)
+        let reveals = self.need.right().is_some_and(|right| right.verb == Verb::Reveal);
+        let changes = !is_read && !reads && (!is_own || self.path == paths::RENEW);
+        changes || reveals || self.path == paths::NODE_SECRETS
     }
 
     fn entry(&self, app: &AppState, request: &Request, identity: &Identity) -> AuditEntry {

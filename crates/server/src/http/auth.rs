@@ -170,6 +170,7 @@ fn object(
         ObjectKind::Pause => "pause",
         ObjectKind::Profile => "profile",
         ObjectKind::Role => "role",
+        ObjectKind::Secret => "secret",
         ObjectKind::Server => "server",
         ObjectKind::Service => "service",
         ObjectKind::Slot => "slot",

@@ -11,7 +11,7 @@ use bellwether_api::v1::apply::{ApplyRequest, MAX_APPLY_BYTES};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{
     Category, EntityName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName, RoleName,
-    ServiceName, SlotName,
+    SecretName, ServiceName, SlotName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -164,6 +164,7 @@ params! {
     CategoryName(Category) = "category";
     RoleText(RoleName) = "role";
     DeclaredParam(ParamKey) = "param";
+    NamedSecret(SecretName) = "secret";
     TokenText(String) = "token";
     Subject(String) = "subject";
 }

@@ -164,6 +164,10 @@ impl From<OpError> for Failure {
                 Self::new(Code::JoinToken, detail).hint("create a new one: bellwether join-token create")
             }
             OpError::Pki(_) | OpError::Random(_) => Self::new(Code::Internal, detail),
+            OpError::Keyring(error) => {
+                let failure = Self::new(Code::Refused, detail);
+                error.hint().into_iter().fold(failure, Self::hint)
+            }
             OpError::Interrupted { error, .. } => {
                 let mut failure = Self::from(*error);
                 failure.0.detail = detail;

@@ -19,6 +19,7 @@ use crate::installation::Installation;
 use crate::leadership::Leadership;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
+use crate::secrets::provider::Providers;
 use crate::sessions::Sessions;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
@@ -42,6 +43,8 @@ pub struct AppContext {
     pub clock: Clock,
     /// The audit log of this server.
     pub audit: AuditLog,
+    /// The programs that read secrets from elsewhere.
+    pub providers: Providers,
     /// Settings of hooks.
     pub hooks: Arc<HookSettings>,
     /// Cancelled when the server stops: blocking requests return at once.

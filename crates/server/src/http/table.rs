@@ -6,6 +6,7 @@ mod freezes;
 mod nodes;
 mod profiles;
 mod rollouts;
+mod secrets;
 mod server;
 mod services;
 mod slots;
@@ -21,7 +22,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 23] = [
+const PARTS: [fn(Routes) -> Routes; 25] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
@@ -42,6 +43,8 @@ const PARTS: [fn(Routes) -> Routes; 23] = [
     profiles::profiles,
     profiles::revisions,
     profiles::params,
+    secrets::secrets,
+    secrets::revealed,
     access::access,
     access::roles,
     server::server,

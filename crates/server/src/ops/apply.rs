@@ -5,6 +5,7 @@
 mod export;
 mod object;
 mod prune;
+mod secrets;
 mod set;
 mod split;
 mod version;

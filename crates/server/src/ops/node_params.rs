@@ -9,6 +9,7 @@ use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{AnyKey, Key, Record};
 use bellwether_core::records::node_params::NodeParams;
+use bellwether_core::records::secret::SecretValues;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::NodeParamsRevision;
 use bellwether_core::words::name::{Actor, NodeName};
@@ -16,6 +17,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
 use super::expectation::ChangeError;
+use super::params::secrets::{ParamsOwner, Sealing};
 use super::params::{ParamsChange, schema};
 use super::scope::NodeScope;
 use super::{OpError, cause};
@@ -37,12 +39,12 @@ pub async fn change(
     change.validate()?;
     let why = reason(why)?;
     transactor
-        .compare(scope.namespace, scope.actor, &record(scope.node), |_, fleet, now| {
+        .compare(scope.namespace, scope.actor, &record(scope.node), |world, fleet, now| {
             let before = get(fleet, scope.node)?;
             at_revision(&before, only_at)?;
             let whose = format!("node {}", scope.node);
             let params_before = params(&before.params)?;
-            let changed = change.applied_to(&params_before, &whose).map_err(|error| match error {
+            let mut changed = change.applied_to(&params_before, &whose).map_err(|error| match error {
                 ChangeError::Other(error) => error,
                 ChangeError::Differs(mismatch) => {
                     let what = format!("change the params of {whose}");
@@ -50,8 +52,12 @@ pub async fn change(
                 }
             })?;
             schema::check(fleet, &params_before, &changed)?;
-            let after =
-                NodeParams { params: canonical(&changed)?, values: values(&changed), ..before.clone() };
+            let NodeScope { namespace, node, .. } = scope;
+            let (keyring, owner) = (transactor.keyring(), ParamsOwner::Node(node));
+            let secrets =
+                Sealing { keyring, world, fleet, namespace, owner }.seal(&before.secrets, &mut changed)?;
+            let (params, values) = (canonical(&changed)?, values(&changed));
+            let after = NodeParams { params, values, secrets, ..before.clone() };
             Ok(written(&before, after, Annotation { by: scope.actor.clone(), reason: why.clone(), at: now }))
         })
         .await
@@ -100,6 +106,7 @@ fn none(node: &NodeName) -> NodeParams {
         node: node.clone(),
         revision: NodeParamsRevision::ZERO,
         params: "{}".to_owned(),
+        secrets: SecretValues::new(),
         values: Default::default(),
         profiles: Vec::new(),
         annotation: Annotation::of(nobody, Timestamp::EPOCH),
@@ -130,7 +137,8 @@ fn written(
     if after == *before {
         return (None, after);
     }
-    let kind = if after.params == before.params { "node.profiles_changed" } else { "node.params_changed" };
+    let same = after.params == before.params && after.secrets == before.secrets;
+    let kind = if same { "node.profiles_changed" } else { "node.params_changed" };
     let after = NodeParams { revision: before.revision.next(), annotation, ..after };
     let event = EventDraft {
         kind,

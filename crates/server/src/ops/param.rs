@@ -3,6 +3,7 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::param::{Param, ParamSpec};
 use bellwether_api::v1::profile::{Params, params};
+use bellwether_api::v1::secret::SecretMark;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::param::{MAX_SCHEMA_BYTES, ParamDeclaration};
@@ -39,23 +40,34 @@ pub async fn declare(
         return Err(ShapeError::at("schema", reason).into());
     }
     let schema = ParamSchema::read(&text)?;
+    if spec.secret && spec.default.is_some() {
+        let reason = "a secret param has no default; set it in the profile global, which every node reads";
+        return Err(ShapeError::at("default", reason).into());
+    }
     if let Some(default) = &spec.default {
         schema.check(default).map_err(|reason| ShapeError::at("default", reason))?;
     }
     transactor
-        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |_, fleet, now| {
+        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |world, fleet, now| {
             fits(fleet, key, &schema)?;
+            if spec.secret {
+                has_no_plain_value(fleet, key)?;
+            }
             let before = fleet.params.get(key).map(|kept| &*kept.value);
             let annotation = Annotation::of(actor.clone(), now);
             let after = ParamDeclaration {
                 key: key.clone(),
                 schema: text.clone(),
                 description: spec.description.clone(),
+                secret: spec.secret,
                 annotation,
             };
-            let same = before
-                .filter(|before| before.schema == after.schema && before.description == after.description);
-            let mut changeset = set_default(fleet, (namespace, actor), (key, spec.default.as_ref()), now)?;
+            let said =
+                |param: &ParamDeclaration| (param.schema.clone(), param.description.clone(), param.secret);
+            let same = before.filter(|before| said(before) == said(&after));
+            let (keyring, default) = (transactor.keyring(), spec.default.as_ref());
+            let by = (namespace, actor);
+            let mut changeset = set_default((world, fleet), keyring, by, (key, default), now)?;
             if same.is_none() {
                 changeset.writes.push(Write::put(Record::Param(after.clone())));
                 changeset.events.push(event("param.declared", format!("param/{key}"), &*spec.description));
@@ -77,11 +89,12 @@ pub async fn undeclare(
     key: &ParamKey,
 ) -> Result<(), OpError> {
     transactor
-        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |_, fleet, now| {
+        .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |world, fleet, now| {
             if fleet.params.get(key).is_none() {
                 return Err(OpError::NotFound(format!("declared param {key}")));
             }
-            let mut changeset = set_default(fleet, (namespace, actor), (key, None), now)?;
+            let mut changeset =
+                set_default((world, fleet), transactor.keyring(), (namespace, actor), (key, None), now)?;
             changeset.writes.push(Write::delete(Key::Param(key.clone())));
             changeset.events.push(event(
                 "param.undeclared",
@@ -118,9 +131,37 @@ fn shape(from: &ParamDeclaration, default: Option<Value>) -> Result<Param, Shape
         schema: schema::json(&from.schema)?,
         default,
         description: from.description.clone(),
+        secret: from.secret,
         by: from.annotation.by.to_string(),
         at_ms: from.annotation.at.as_millis(),
     })
+}
+
+/// Refuses to make a secret of a param that has a value in plain text: it would stay where it is stored, in old revisions and in backups.
+fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
+    let is_plain = |text: &str| -> Result<bool, ShapeError> {
+        if !text.contains(key.as_str()) {
+            return Ok(false);
+        }
+        Ok(params(text)?.get(key.as_str()).is_some_and(|value| SecretMark::of(value).is_none()))
+    };
+    let refused = |whose: String| {
+        let reason = format!("make a secret of param {key}: {whose} has a value of it in plain text");
+        let hint =
+            "declare a new key for the secret, set it, and remove the old one where it is used".to_owned();
+        OpError::Refused { reason, hint: Some(hint) }
+    };
+    for (name, kept) in fleet.node_params.iter() {
+        if is_plain(&kept.value.params)? {
+            return Err(refused(format!("node {name}")));
+        }
+    }
+    for ((name, number), kept) in fleet.profile_revisions.iter() {
+        if is_plain(&kept.value.params)? {
+            return Err(refused(format!("revision {number} of profile {name}")));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a schema that a value does not fit: of a node, or of the newest revision of a profile.
@@ -131,7 +172,8 @@ fn fits(fleet: &Fleet, key: &ParamKey, schema: &ParamSchema) -> Result<(), OpErr
     };
     let check = |text: &str, whose: &dyn Fn() -> String| {
         let found: Params = params(text)?;
-        let wrong = found.get(key.as_str()).and_then(|value| schema.check(value).err());
+        let plain = found.get(key.as_str()).filter(|value| SecretMark::of(value).is_none());
+        let wrong = plain.and_then(|value| schema.check(value).err());
         wrong.map_or(Ok(()), |reason| Err(refused(whose(), reason)))
     };
     // Most nodes have no params, and most that do lack this one: text that does not name it is not read.

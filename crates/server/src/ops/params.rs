@@ -1,6 +1,7 @@
 //! Changes of params, of a profile or of a node.
 
 pub mod schema;
+pub(crate) mod secrets;
 
 use std::collections::BTreeSet;
 

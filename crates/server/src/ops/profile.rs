@@ -7,6 +7,7 @@ use bellwether_api::v1::profile::{Params, canonical, params};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
+use bellwether_core::records::secret::SecretValues;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::label::Labels;
@@ -14,14 +15,17 @@ use bellwether_core::words::name::ParamKey;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::precedence::DEFAULTS_PROFILE;
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution::MAX_EDITIONS;
 use serde_json::Value;
 
 use super::expectation::ChangeError;
+use super::params::secrets::{ParamsOwner, Sealing};
 use super::params::{ParamsChange, schema};
 use super::scope::ProfileScope;
 use super::{OpError, cause, event};
+use crate::secrets::keyring::Keyring;
 use crate::transactor::Transactor;
 
 /// Changes the params of a profile; a new profile is made of what is set. Answers the newest revision, which is a new one only
@@ -133,7 +137,9 @@ impl ProfileChange<'_> {
         let ProfileScope { namespace, actor, .. } = self.scope;
         let record = Key::Profile(self.scope.profile.clone()).into();
         transactor
-            .compare(namespace, actor, &record, |_, fleet, now| self.write(fleet, now, &mut change))
+            .compare(namespace, actor, &record, |world, fleet, now| {
+                self.write((world, fleet), transactor.keyring(), now, &mut change)
+            })
             .await
     }
 
@@ -141,11 +147,12 @@ impl ProfileChange<'_> {
     /// are the same.
     fn write(
         &self,
-        fleet: &Fleet,
+        (world, fleet): (&World, &Fleet),
+        keyring: &Keyring,
         now: Timestamp,
         change: impl FnOnce(&Params) -> Result<Params, ChangeError>,
     ) -> Result<(Option<Changeset>, ProfileRevision), OpError> {
-        let ProfileScope { profile: name, actor, only_at, .. } = self.scope;
+        let ProfileScope { namespace, profile: name, actor, only_at } = self.scope;
         let head = fleet.profile(name);
         let newest = head.map_or(ProfileRevisionNumber::ZERO, |head| head.newest);
         if let Some(wanted) = only_at.filter(|wanted| *wanted != newest.get()) {
@@ -160,10 +167,13 @@ impl ProfileChange<'_> {
                 mismatch.refusing(&format!("change profile {name}"), newest.get(), hint)
             }
         });
-        let changed = changed?;
+        let mut changed = changed?;
         schema::check(fleet, &params_before, &changed)?;
+        let none = SecretValues::new();
+        let sealing = Sealing { keyring, world, fleet, namespace, owner: ParamsOwner::Profile(name) };
+        let secrets = sealing.seal(before.map_or(&none, |before| &before.secrets), &mut changed)?;
         let text = canonical(&changed)?;
-        if let Some(same) = before.filter(|before| before.params == text) {
+        if let Some(same) = before.filter(|before| before.params == text && before.secrets == secrets) {
             return Ok((None, same.clone()));
         }
         // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
@@ -171,7 +181,7 @@ impl ProfileChange<'_> {
         let annotation = Annotation { by: actor.clone(), reason: self.reason.clone(), at: now };
         let (profile, number) = (name.clone(), last.next());
         let profile_revision =
-            ProfileRevision { profile, number, params: text, annotation: annotation.clone() };
+            ProfileRevision { profile, number, params: text, secrets, annotation: annotation.clone() };
         let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
         let live = head.is_some_and(|head| head.live) || *name == defaults_profile();
         let head = Profile { name: name.clone(), newest: number, deleted: false, live, annotation, labels };
@@ -205,7 +215,8 @@ pub(super) fn defaults(fleet: &Fleet) -> Result<Params, ShapeError> {
 
 /// What sets the default of a param, or removes it; nothing if it is so already.
 pub(super) fn set_default(
-    fleet: &Fleet,
+    (world, fleet): (&World, &Fleet),
+    keyring: &Keyring,
     (namespace, actor): (&Namespace, &Actor),
     (key, default): (&ParamKey, Option<&Value>),
     now: Timestamp,
@@ -221,7 +232,7 @@ pub(super) fn set_default(
     }
     let scope = ProfileScope { namespace, profile, actor, only_at: None };
     let change = ProfileChange { scope, reason: format!("param {key}") };
-    let (changeset, _) = change.write(fleet, now, |_| Ok(wanted))?;
+    let (changeset, _) = change.write((world, fleet), keyring, now, |_| Ok(wanted))?;
     Ok(changeset.unwrap_or_default())
 }
 

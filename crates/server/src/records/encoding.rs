@@ -43,7 +43,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     let schema = schema(&record.key());
     match record {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
-        Record::NodeParams(params) => put(schema, v1::node_params::NodeParams::try_from(params)?),
+        Record::NodeParams(params) => put(schema, v1::node_params::StoredNodeParams::try_from(params)?),
         Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Expected(_, by) => put(schema, bellwether_api::v1::annotation::Annotation::from(by)),
@@ -63,12 +63,13 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Controllers(_, controllers) => put(schema, v1::external::Controllers::from(controllers)),
         Record::Profile(profile) => put(schema, v1::profile::Profile::from(profile)),
         Record::ProfileRevision(profile_revision) => {
-            put(schema, v1::profile::ProfileRevision::try_from(profile_revision)?)
+            put(schema, v1::profile::StoredProfileRevision::try_from(profile_revision)?)
         }
         Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
+        Record::Secret(secret) => put(schema, v1::secret::StoredSecret::from(secret)),
         Record::Slot(slot) => put(schema, v1::slot::Slot::from(slot)),
         Record::Event(event) => put(schema, v1::event::Event::from(event)),
     }
@@ -136,11 +137,11 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             Record::Controllers(entity.clone(), controllers)
         }
         Key::NodeParams(_) => {
-            Record::NodeParams(get::<v1::node_params::NodeParams>(schema, bytes)?.try_into()?)
+            Record::NodeParams(get::<v1::node_params::StoredNodeParams>(schema, bytes)?.try_into()?)
         }
         Key::Profile(_) => Record::Profile(get::<v1::profile::Profile>(schema, bytes)?.try_into()?),
         Key::ProfileRevision(_, _) => {
-            Record::ProfileRevision(get::<v1::profile::ProfileRevision>(schema, bytes)?.try_into()?)
+            Record::ProfileRevision(get::<v1::profile::StoredProfileRevision>(schema, bytes)?.try_into()?)
         }
         Key::HookAnswers(name) => Record::HookAnswers(
             name.clone(),
@@ -149,6 +150,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
+        Key::Secret(_) => Record::Secret(get::<v1::secret::StoredSecret>(schema, bytes)?.try_into()?),
         Key::Slot(_) => Record::Slot(get::<v1::slot::Slot>(schema, bytes)?.try_into()?),
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
     })
@@ -210,6 +212,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Freeze(_) => "freeze.v1",
         Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",
+        Key::Secret(_) => "secret.v1",
         Key::Slot(_) => "slot.v1",
         Key::Event(_) => "event.v1",
     }

@@ -96,6 +96,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Freeze(name) => ns("freeze", name.as_str()),
         Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
+        Key::Secret(name) => ns("secret", name.as_str()),
         Key::Slot(name) => ns("slot", name.as_str()),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
     };
@@ -214,6 +215,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "freeze" => Key::Freeze(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
+        "secret" => Key::Secret(name.parse().ok()?),
         "slot" => Key::Slot(name.parse().ok()?),
         "event" => Key::Event(Sequence::new(name.parse().ok()?)),
         "profile" => Key::Profile(name.parse().ok()?),
@@ -274,6 +276,7 @@ mod tests {
             Key::Freeze("holidays".parse().unwrap()),
             Key::Param("cluster/leader-count".parse().unwrap()),
             Key::Pause("disks".parse().unwrap()),
+            Key::Secret("db/password".parse().unwrap()),
             Key::Slot("reboot".parse().unwrap()),
             Key::Event(Sequence::new(42)),
         ];

@@ -23,6 +23,9 @@ pub enum RunError {
     /// Keys or certificates failed.
     #[error("{0}")]
     Pki(#[from] PkiError),
+    /// The keys for secrets cannot be read.
+    #[error("{0}")]
+    Keyring(#[from] crate::secrets::keyring::KeyringError),
     /// The random source failed.
     #[error("{0}")]
     Random(#[from] secret::RandomError),

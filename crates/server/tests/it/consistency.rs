@@ -9,6 +9,7 @@ use bellwether_server::config::Config;
 use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
 use bellwether_server::run::{BuildContext, build, init};
+use bellwether_server::secrets::keyring::Keyring;
 use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Op, Range, Store, Txn};
 use http::{Request, StatusCode};
@@ -46,6 +47,7 @@ impl Seen {
             tasks: outer,
             inner_tasks: inner,
             clock,
+            keyring: Keyring::default(),
             audit: AuditLog::off(),
             pki,
         };

@@ -37,6 +37,7 @@ mod profiles;
 mod rights;
 mod rollouts;
 mod routes;
+mod secrets;
 mod services;
 mod several;
 mod statuses;

@@ -10,7 +10,7 @@ use crate::harness::{Installation, SOON, problem};
 
 fn spec(schema: Value, default: Option<Value>) -> ParamSpec {
     let Value::Object(schema) = schema else { panic!("a schema is an object") };
-    ParamSpec { schema, default, description: "a port".to_owned() }
+    ParamSpec { schema, default, description: "a port".to_owned(), secret: false }
 }
 
 fn set(key: &str, value: Value) -> ParamsPatch {

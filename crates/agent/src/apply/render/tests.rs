@@ -4,6 +4,7 @@ use super::*;
 
 fn context() -> RenderContext {
     RenderContext {
+        masked: None,
         params: serde_json::from_value(json!({"port": 8080, "db": {"host": "a"}, "up/stream": ["x", "y"]}))
             .unwrap(),
         node: "web-1".into(),

@@ -36,6 +36,10 @@ pub struct ParamDocument {
     #[schema(example = "worker processes of the web server")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Whether its values are secrets: encrypted where they are stored, and shown to nobody who may not reveal them.
+    #[schema(example = false)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// Ignored.
     #[serde(default, skip_serializing_if = "Ignored::always")]
     #[schema(schema_with = schema::status)]
@@ -79,14 +83,14 @@ impl ParamDocument {
     /// The document of a declared param.
     #[must_use]
     pub fn of(param: Param) -> Self {
-        let Param { key: name, schema, default, description, .. } = param;
+        let Param { key: name, schema, default, description, secret, .. } = param;
         let schema = match schema {
             Value::Object(schema) => schema,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 Map::new()
             }
         };
-        Self { name, schema, default, description, ..Self::default() }
+        Self { name, schema, default, description, secret, ..Self::default() }
     }
 
     /// The declaration that the document sets.
@@ -96,6 +100,7 @@ impl ParamDocument {
             schema: self.schema.clone(),
             default: self.default.clone(),
             description: self.description.clone(),
+            secret: self.secret,
         }
     }
 }

@@ -75,8 +75,13 @@ impl Setup {
     }
 
     fn begins(&mut self, name: &str) {
-        let record =
-            Server { name: server(name), address: String::new(), version: String::new(), since: at(0) };
+        let record = Server {
+            name: server(name),
+            address: String::new(),
+            version: String::new(),
+            secret_keys: Default::default(),
+            since: at(0),
+        };
         self.world.put_global(GlobalRecord::Server(record), Revision::new(1));
     }
 

@@ -31,6 +31,7 @@ impl Bed {
     fn profile(&mut self, profile: &str, newest: u64, live: bool) {
         let (profile, newest): (ProfileName, _) = (name(profile), ProfileRevisionNumber::new(newest));
         self.put(Record::ProfileRevision(ProfileRevision {
+            secrets: Default::default(),
             profile: profile.clone(),
             number: newest,
             params: "{}".into(),
@@ -49,6 +50,7 @@ impl Bed {
 
     fn reads(&mut self, node: &str, revision: u64, profiles: &[&str]) {
         self.put(Record::NodeParams(NodeParams {
+            secrets: Default::default(),
             node: name(node),
             revision: NodeParamsRevision::new(revision),
             params: "{}".into(),

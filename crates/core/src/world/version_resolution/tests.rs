@@ -37,7 +37,13 @@ fn world(first: u64, last: u64) -> World {
     }));
     for number in (first..=last).map(ProfileRevisionNumber::new) {
         let (profile, annotation) = (profile.clone(), annotation.clone());
-        put(Record::ProfileRevision(ProfileRevision { profile, number, params: "{}".into(), annotation }));
+        put(Record::ProfileRevision(ProfileRevision {
+            profile,
+            number,
+            params: "{}".into(),
+            secrets: Default::default(),
+            annotation,
+        }));
     }
     put(Record::Entity(entity(EntityKind::Profile(profile))));
     world

@@ -17,7 +17,7 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution;
 
 use super::object::{Object, ObjectId};
-use super::version;
+use super::{secrets, version};
 use crate::ops::field_change;
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::params::ParamsChange;
@@ -69,6 +69,7 @@ impl Session {
         let after = id.current(&self.draft.world(), &self.fleet());
         let mut fields = field_change::between(before.as_ref(), after.as_ref());
         fields.extend(self.in_force_again(id, &fleet));
+        fields.extend(secrets::changes(&secrets::of(id, &fleet), &secrets::of(id, &self.fleet())));
         let outcome = match (&before, &after) {
             (None, Some(_)) => ApplyOutcome::Created,
             _ if fields.is_empty() => ApplyOutcome::Unchanged,
@@ -254,6 +255,7 @@ fn in_object(object: &Object, error: OpError) -> OpError {
         | OpError::Forbidden { .. }
         | OpError::Ungrantable { .. }
         | OpError::JoinToken(_)
+        | OpError::Keyring(_)
         | OpError::Pki(_)
         | OpError::Random(_)
         | OpError::Interrupted { .. }

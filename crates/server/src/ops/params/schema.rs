@@ -2,6 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::Params;
+use bellwether_api::v1::secret::SecretMark;
 use bellwether_core::words::name::ParamKey;
 use bellwether_core::world::fleet::Fleet;
 use jsonschema::{Draft, PatternOptions, Validator};
@@ -12,6 +13,9 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Longest reason of an error, in characters: it names the value.
 const MAX_REASON: usize = 300;
+
+/// Why a secret value does not fit its schema, without the value.
+pub(super) const HIDDEN: &str = "the value does not fit the schema of this param, which is a secret";
 
 /// A schema that values are checked by.
 #[derive(Debug)]
@@ -54,11 +58,13 @@ pub(in crate::ops) fn check(fleet: &Fleet, before: &Params, after: &Params) -> R
     if fleet.params.is_empty() {
         return Ok(());
     }
-    for (key, value) in after.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
+    let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(*value));
+    for (key, value) in changed.filter(|(_, value)| SecretMark::of(value).is_none()) {
         let declared = ParamKey::parse(key).ok().and_then(|key| fleet.params.get(&key));
         if let Some(declared) = declared {
             let schema = ParamSchema::read(&declared.value.schema)?;
-            schema.check(value).map_err(|reason| ShapeError::at(&format!("params/{key}"), reason))?;
+            let shown = |reason: String| if declared.value.secret { HIDDEN.to_owned() } else { reason };
+            schema.check(value).map_err(|reason| ShapeError::at(&format!("params/{key}"), shown(reason)))?;
         }
     }
     Ok(())

@@ -83,3 +83,28 @@ async fn data_that_does_not_fit_is_refused_and_nothing_changes() {
         assert!(admin.documents("default").await.unwrap().items.is_empty(), "{detail}");
     }
 }
+
+#[tokio::test]
+async fn a_changed_secret_is_a_change_and_its_mark_is_none() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let declared = ParamDocument { name: "password".to_owned(), secret: true, ..ParamDocument::default() };
+    let with = |value: Value| {
+        let profile = ProfileDocument {
+            name: "db".to_owned(),
+            params: Params::from([("password".to_owned(), value)]),
+            ..ProfileDocument::default()
+        };
+        vec![Document::Profile(profile), Document::Param(declared.clone())]
+    };
+    let outcome = async |value: Value| apply(&admin, with(value)).await[0].1;
+    assert_eq!(outcome(json!("hunter2")).await, ApplyOutcome::Created);
+    assert_eq!(outcome(json!("hunter2")).await, ApplyOutcome::Unchanged);
+    assert_eq!(outcome(json!({"$secret": "***"})).await, ApplyOutcome::Unchanged);
+    let dry = ApplyRequest { dry_run: true, ..request(with(json!("hunter3"))) };
+    let dry = admin.apply("default", &dry).await.unwrap();
+    let field = &dry.objects[0].fields[0];
+    assert_eq!((field.field.as_str(), field.new.as_deref()), ("params.password", Some("***")), "{dry:?}");
+    assert_eq!(outcome(json!("hunter3")).await, ApplyOutcome::Changed);
+    assert_eq!(admin.reveal_of_profile("default", "db", "password").await.unwrap().value, "hunter3");
+}

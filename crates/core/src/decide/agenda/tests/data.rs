@@ -27,6 +27,7 @@ impl Play {
     pub(super) fn params(&mut self, which: usize, role: Option<&str>, profiles: &[&str]) {
         let values = role.map(|role| ("role".into(), Value::Text(role.into())));
         self.put(Record::NodeParams(NodeParams {
+            secrets: Default::default(),
             node: NODES[which].parse().unwrap(),
             revision: NodeParamsRevision::ZERO.next(),
             params: role.map_or_else(|| "{}".into(), |role| format!("{{\"role\":\"{role}\"}}")),

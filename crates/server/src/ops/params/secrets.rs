@@ -1,0 +1,217 @@
+//! Secret values of params: encrypted before they are written, with a mark in their place, and decrypted for those who may read them.
+
+use std::fmt;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::profile::Params;
+use bellwether_api::v1::secret::{SecretMark, has_mark};
+use bellwether_core::records::secret::{
+    Ciphertext, MAX_SECRET_BYTES, Secret, SecretSource, SecretValue, SecretValues,
+};
+use bellwether_core::words::name::{Namespace, NodeName, ParamKey, ProfileName, SecretName};
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+use serde_json::Value;
+
+use super::schema::{HIDDEN, ParamSchema};
+use crate::ops::OpError;
+use crate::secrets::keyring::{Keyring, KeyringError};
+
+/// Whose params they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ParamsOwner<'a> {
+    /// A profile.
+    Profile(&'a ProfileName),
+    /// A node.
+    Node(&'a NodeName),
+}
+
+impl fmt::Display for ParamsOwner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile(name) => write!(f, "profile/{name}"),
+            Self::Node(name) => write!(f, "node/{name}"),
+        }
+    }
+}
+
+/// The place of a param's secret value: its ciphertext is valid nowhere else.
+pub(crate) fn place(namespace: &Namespace, owner: ParamsOwner<'_>, key: &ParamKey) -> String {
+    format!("{namespace}/{owner}/{key}")
+}
+
+/// The place of a secret's own value.
+pub(crate) fn secret_place(namespace: &Namespace, name: &SecretName) -> String {
+    format!("{namespace}/secret/{name}")
+}
+
+/// What encrypts the secret values of params.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Sealing<'a> {
+    pub(in crate::ops) keyring: &'a Keyring,
+    pub(in crate::ops) world: &'a World,
+    pub(in crate::ops) fleet: &'a Fleet,
+    pub(in crate::ops) namespace: &'a Namespace,
+    pub(in crate::ops) owner: ParamsOwner<'a>,
+}
+
+impl Sealing<'_> {
+    /// Encrypts the secret values of `after`, leaves marks in their place, and answers them. What does not change keeps its text.
+    pub(in crate::ops) fn seal(
+        &self,
+        before: &SecretValues,
+        after: &mut Params,
+    ) -> Result<SecretValues, OpError> {
+        let mut sealed = SecretValues::new();
+        for (key, value) in after {
+            let at = |reason: String| ShapeError::at(&format!("params/{key}"), reason);
+            let mark = SecretMark::of(value);
+            if mark.is_none() && has_mark(value) {
+                let reason =
+                    "\"$secret\" stands for the whole value of a param: write {\"$secret\": \"NAME\"}";
+                return Err(at(reason.to_owned()).into());
+            }
+            // A key that is not valid is refused with all others.
+            let Ok(param) = ParamKey::parse(key) else { continue };
+            let declared = self.fleet.params.get(&param).map(|kept| &*kept.value);
+            let is_secret = declared.is_some_and(|declared| declared.secret);
+            let kept = before.get(&param);
+            let own = match mark {
+                Some(SecretMark::Own) => match kept {
+                    Some(SecretValue::Own(text)) => SecretValue::Own(text.clone()),
+                    Some(SecretValue::Copy { .. }) | None => {
+                        let reason = "*** stands for a secret value that is there already, and there is none; write the value";
+                        return Err(at(reason.to_owned()).into());
+                    }
+                },
+                Some(SecretMark::Named(name)) => {
+                    let name: SecretName = name.parse().map_err(|error| at(format!("$secret: {error}")))?;
+                    let schema = declared.map(|declared| declared.schema.as_str());
+                    self.copied(&param, &name, (kept, schema))?
+                }
+                None if is_secret => SecretValue::Own(self.own(&param, value, kept)?),
+                None => continue,
+            };
+            *value = match &own {
+                SecretValue::Own(_) => SecretMark::Own.to_value(),
+                SecretValue::Copy { secret, .. } => SecretMark::Named(secret.as_str()).to_value(),
+            };
+            sealed.insert(param, own);
+        }
+        Ok(sealed)
+    }
+
+    /// A value of the param's own; the present text if it says the same.
+    fn own(&self, key: &ParamKey, value: &Value, kept: Option<&SecretValue>) -> Result<Ciphertext, OpError> {
+        let place = place(self.namespace, self.owner, key);
+        if let Some(SecretValue::Own(text)) = kept
+            && self.keyring.unseal(&place, text).is_ok_and(|before| before == *value)
+        {
+            return Ok(text.clone());
+        }
+        within_limit(value).map_err(|reason| ShapeError::at(&format!("params/{key}"), reason))?;
+        Ok(self.keyring.seal(&self.keyring.active(self.world)?, &place, value)?)
+    }
+
+    /// A copy of a secret; the present one if the secret did not change since.
+    fn copied(
+        &self,
+        key: &ParamKey,
+        name: &SecretName,
+        (kept, schema): (Option<&SecretValue>, Option<&str>),
+    ) -> Result<SecretValue, OpError> {
+        let found = self.fleet.secrets.get(name).map(|kept| &*kept.value);
+        let secret =
+            found.ok_or_else(|| OpError::NotFound(format!("secret {name}, which param {key} names")))?;
+        if let Some(SecretValue::Copy { secret: of, revision, .. }) = kept
+            && (of, revision) == (name, &secret.revision)
+        {
+            return Ok(kept.cloned().unwrap_or_else(|| unreachable!("it was just compared")));
+        }
+        let reader = self.owner.to_string();
+        if !secret.readers.iter().any(|pattern| pattern.matches(&reader)) {
+            let reason = format!("name secret {name} in {reader}: it is not among the readers of the secret");
+            let all: Vec<String> = secret.readers.iter().map(|known| format!("--reader {known}")).collect();
+            let hint = format!("bellwether secret set {name} {} --reader {reader}", all.join(" "));
+            return Err(OpError::Refused { reason, hint: Some(hint) });
+        }
+        let text = match &secret.source {
+            SecretSource::Provided { .. } => None,
+            SecretSource::Stored(text) => {
+                let value = self.keyring.unseal(&secret_place(self.namespace, name), text)?;
+                if let Some(schema) = schema {
+                    fits(schema, &value)
+                        .map_err(|reason| ShapeError::at(&format!("params/{key}"), reason))?;
+                }
+                let place = place(self.namespace, self.owner, key);
+                Some(self.keyring.seal(&self.keyring.active(self.world)?, &place, &value)?)
+            }
+        };
+        Ok(SecretValue::Copy { secret: name.clone(), revision: secret.revision, text })
+    }
+}
+
+/// Whether a secret value fits a schema; the reason does not say the value.
+fn fits(schema: &str, value: &Value) -> Result<(), String> {
+    let schema = ParamSchema::read(schema).map_err(|error| error.to_string())?;
+    schema.check(value).map_err(|_| HIDDEN.to_owned())
+}
+
+/// Refuses a value that is too long for a secret.
+pub(in crate::ops) fn within_limit(value: &Value) -> Result<(), String> {
+    let long = value.to_string().len();
+    if long <= MAX_SECRET_BYTES {
+        return Ok(());
+    }
+    Err(format!("{long} bytes as JSON; a secret has at most {MAX_SECRET_BYTES}"))
+}
+
+/// A secret value, as far as it is stored.
+#[derive(Debug)]
+pub(crate) enum OpenedValue<'a> {
+    /// The value.
+    Here(Value),
+    /// A provider has it, by the record of its secret.
+    Elsewhere(&'a Secret),
+}
+
+/// Decrypts the secret value of a param.
+///
+/// # Errors
+/// [`OpError::NotFound`] if it is that of a provider and the secret was deleted; [`OpError::Keyring`].
+pub(crate) fn unseal<'a>(
+    (keyring, fleet): (&Keyring, &'a Fleet),
+    namespace: &Namespace,
+    owner: ParamsOwner<'_>,
+    (key, value): (&ParamKey, &SecretValue),
+) -> Result<OpenedValue<'a>, OpError> {
+    match value {
+        SecretValue::Own(text) | SecretValue::Copy { text: Some(text), .. } => {
+            Ok(OpenedValue::Here(keyring.unseal(&place(namespace, owner, key), text)?))
+        }
+        SecretValue::Copy { secret, text: None, .. } => {
+            let found = fleet.secrets.get(secret);
+            let found = found.ok_or_else(|| OpError::NotFound(format!("secret {secret}")))?;
+            open(keyring, namespace, &found.value)
+        }
+    }
+}
+
+/// Decrypts a secret's own value.
+///
+/// # Errors
+/// [`OpError::Keyring`].
+pub(crate) fn open<'a>(
+    keyring: &Keyring,
+    namespace: &Namespace,
+    secret: &'a Secret,
+) -> Result<OpenedValue<'a>, OpError> {
+    match &secret.source {
+        SecretSource::Provided { .. } => Ok(OpenedValue::Elsewhere(secret)),
+        SecretSource::Stored(text) => {
+            let value: Result<Value, KeyringError> =
+                keyring.unseal(&secret_place(namespace, &secret.name), text);
+            Ok(OpenedValue::Here(value?))
+        }
+    }
+}

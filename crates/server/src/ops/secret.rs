@@ -1,0 +1,229 @@
+//! Secrets of a namespace: setting and deleting, and what names them. Values are written encrypted; who reads them is decided by routes.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::shape::{ShapeError, read, reason};
+use bellwether_api::v1::access::patterns;
+use bellwether_api::v1::secret::SecretSpec;
+use bellwether_core::access::NamePattern;
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::secret::{Secret, SecretSource, SecretValue, SecretValues};
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::SecretRevision;
+use bellwether_core::words::name::{Actor, Namespace, ProviderName, SecretName};
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+use super::params::secrets::{ParamsOwner, secret_place, within_limit};
+use super::{OpError, cause, event};
+use crate::secrets::provider::Providers;
+use crate::transactor::Transactor;
+
+/// Longest description or reference, in bytes.
+const MAX_TEXT_BYTES: usize = 1_024;
+
+/// A secret, for a change.
+#[derive(Debug, Clone, Copy)]
+pub struct SecretScope<'a> {
+    /// Its namespace.
+    pub namespace: &'a Namespace,
+    /// The secret.
+    pub name: &'a SecretName,
+    /// Who requested the change; events name them.
+    pub actor: &'a Actor,
+    /// The revision that it must have, 0 if it must not exist; `None` for any.
+    pub only_at: Option<u64>,
+}
+
+/// Creates a secret, or changes one; answers it, and whether it is new. The same again changes nothing.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field; [`OpError::Moved`] when it is not at the revision that was named; [`OpError::Keyring`].
+pub async fn set(
+    transactor: &Transactor,
+    scope: SecretScope<'_>,
+    spec: &SecretSpec,
+    providers: &Providers,
+) -> Result<(Secret, bool), OpError> {
+    let SecretScope { namespace, name, actor, only_at } = scope;
+    let (why, provider) = (reason(&spec.reason)?, provider(spec, providers)?);
+    let readers = spec.readers.as_ref().map(|readers| self::readers(readers)).transpose()?;
+    if let Some(description) = spec.description.as_ref().filter(|text| text.len() > MAX_TEXT_BYTES) {
+        let reason = format!("{} bytes; at most {MAX_TEXT_BYTES} are allowed", description.len());
+        return Err(ShapeError::at("description", reason).into());
+    }
+    if let Some(value) = &spec.value {
+        within_limit(value).map_err(|reason| ShapeError::at("value", reason))?;
+    }
+    transactor
+        .compare(namespace, actor, &Key::Secret(name.clone()).into(), |world, fleet, now| {
+            let before = fleet.secrets.get(name).map(|kept| &*kept.value);
+            at_revision(name, before, only_at)?;
+            let source = source(transactor, world, (namespace, name), (before, spec, provider.clone()))?;
+            let revision = before.map_or(SecretRevision::ZERO, |before| before.revision);
+            let after = Secret {
+                name: name.clone(),
+                revision,
+                source,
+                readers: match (&readers, before) {
+                    (Some(readers), _) => readers.clone(),
+                    (None, Some(before)) => before.readers.clone(),
+                    (None, None) => vec![NamePattern::Any],
+                },
+                description: match (&spec.description, before) {
+                    (Some(description), _) => description.clone(),
+                    (None, before) => before.map(|before| before.description.clone()).unwrap_or_default(),
+                },
+                annotation: before
+                    .map_or_else(|| Annotation::of(actor.clone(), now), |it| it.annotation.clone()),
+            };
+            if before == Some(&after) {
+                return Ok((None, (after, false)));
+            }
+            let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
+            let after = Secret { revision: revision.next(), annotation, ..after };
+            let mut event = event("secret.changed", format!("secret/{name}"), cause(&why));
+            event.before = before.map(|before| before.revision.to_string());
+            event.after = Some(after.revision.to_string());
+            let writes = vec![Write::put(Record::Secret(after.clone()))];
+            Ok((Some(Changeset { writes, events: vec![event] }), (after, before.is_none())))
+        })
+        .await
+}
+
+/// Deletes a secret. Params that have its value keep it.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] while params name it whose provider has the value.
+pub async fn delete(
+    transactor: &Transactor,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &SecretName,
+) -> Result<(), OpError> {
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let before = fleet.secrets.get(name).map(|kept| &*kept.value);
+            let before = before.ok_or_else(|| OpError::NotFound(format!("secret {name}")))?;
+            let uses = uses(fleet, name);
+            if let (SecretSource::Provided { .. }, Some(user)) = (&before.source, uses.keys().next()) {
+                let reason = format!("delete secret {name}: a provider has its value, and {user} needs it");
+                let hint = Some(format!("bellwether secret get {name} lists what names it"));
+                return Err(OpError::Refused { reason, hint });
+            }
+            let kept = if uses.is_empty() { "" } else { "params that have its value keep it" };
+            let writes = vec![Write::delete(Key::Secret(name.clone()))];
+            let mut event = event("secret.deleted", format!("secret/{name}"), kept);
+            event.before = Some(before.revision.to_string());
+            Ok((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await
+}
+
+/// The newest params that have the value of a secret, as `profile/NAME/KEY` and `node/NAME/KEY`, with its revision that they have.
+#[must_use]
+pub fn uses(fleet: &Fleet, name: &SecretName) -> BTreeMap<String, u64> {
+    let mut uses = BTreeMap::new();
+    let mut add = |owner: ParamsOwner<'_>, values: &SecretValues| {
+        for (key, value) in values {
+            if let SecretValue::Copy { secret, revision, .. } = value
+                && secret == name
+            {
+                uses.insert(format!("{owner}/{key}"), revision.get());
+            }
+        }
+    };
+    for kept in fleet.node_params.values() {
+        add(ParamsOwner::Node(&kept.value.node), &kept.value.secrets);
+    }
+    for (profile, head) in fleet.profiles.iter().filter(|(_, head)| !head.value.deleted) {
+        let newest = fleet.profile_revisions.get(&(profile.clone(), head.value.newest));
+        if let Some(newest) = newest {
+            add(ParamsOwner::Profile(profile), &newest.value.secrets);
+        }
+    }
+    uses
+}
+
+/// Where the value is after a change: the same record if that says the same.
+fn source(
+    transactor: &Transactor,
+    world: &World,
+    (namespace, name): (&Namespace, &SecretName),
+    (before, spec, provided): (Option<&Secret>, &SecretSpec, Option<SecretSource>),
+) -> Result<SecretSource, OpError> {
+    let (keyring, place) = (transactor.keyring(), secret_place(namespace, name));
+    match (provided, &spec.value, before.map(|before| &before.source)) {
+        (Some(provided), _, _) => Ok(provided),
+        (None, Some(value), before) => {
+            if let Some(SecretSource::Stored(text)) = before
+                && keyring.unseal(&place, text).is_ok_and(|present| present == *value)
+            {
+                return Ok(SecretSource::Stored(text.clone()));
+            }
+            Ok(SecretSource::Stored(keyring.seal(&keyring.active(world)?, &place, value)?))
+        }
+        (None, None, Some(before)) => Ok(before.clone()),
+        (None, None, None) => {
+            let reason = "a new secret needs a value, or a provider and a reference";
+            Err(ShapeError::at("value", reason).into())
+        }
+    }
+}
+
+/// The source of a secret that a provider has; `None` if the spec names none.
+fn provider(spec: &SecretSpec, providers: &Providers) -> Result<Option<SecretSource>, OpError> {
+    let (name, reference) = match (&spec.provider, &spec.reference) {
+        (None, None) => return Ok(None),
+        (Some(name), Some(reference)) => (name, reference),
+        (Some(_), None) => {
+            return Err(ShapeError::at("reference", "missing; what is the provider asked for?").into());
+        }
+        (None, Some(_)) => {
+            return Err(ShapeError::at("provider", "missing; a reference is for a provider").into());
+        }
+    };
+    if spec.value.is_some() {
+        return Err(ShapeError::at("value", "a secret has a value or a provider, not both").into());
+    }
+    if reference.is_empty() || reference.len() > MAX_TEXT_BYTES || reference.starts_with('-') {
+        let reason = format!("write 1 to {MAX_TEXT_BYTES} bytes that do not begin with '-'");
+        return Err(ShapeError::at("reference", reason).into());
+    }
+    let name: ProviderName = read("provider", name)?;
+    if !providers.names().any(|known| *known == name) {
+        let known: Vec<&str> = providers.names().map(ProviderName::as_str).collect();
+        let known =
+            if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+        let reason = format!("{name} is not in secret_providers of this server's configuration; {known}");
+        return Err(ShapeError::at("provider", reason).into());
+    }
+    Ok(Some(SecretSource::Provided { provider: name, reference: reference.clone() }))
+}
+
+fn readers(texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
+    for text in texts {
+        let known = ["profile/", "node/"].iter().any(|kind| text.starts_with(kind));
+        if !known && text != "*" {
+            let reason = format!("{text:?} is not profile/NAME, node/NAME or *");
+            return Err(ShapeError::at("readers", reason));
+        }
+    }
+    patterns("readers", texts)
+}
+
+fn at_revision(name: &SecretName, before: Option<&Secret>, only_at: Option<u64>) -> Result<(), OpError> {
+    let present = before.map_or(0, |before| before.revision.get());
+    match only_at.filter(|wanted| *wanted != present) {
+        None => Ok(()),
+        Some(wanted) => {
+            let found = match before {
+                None => "there is no such secret".to_owned(),
+                Some(before) => format!("it is at revision {present}, by {}", before.annotation.by),
+            };
+            let reason = format!("change secret {name} at revision {wanted}: {found}; nothing was changed");
+            Err(OpError::Moved { reason, hint: format!("bellwether secret get {name}") })
+        }
+    }
+}
