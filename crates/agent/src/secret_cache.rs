@@ -39,7 +39,14 @@ struct CachedSecrets {
 impl SecretCache {
     /// The secrets of a data directory; what it lacks is fetched from `source`.
     pub(crate) fn new(data_dir: &Path, source: ParamSource, tasks: Tasks) -> Self {
-        Self { dir: data_dir.join("secrets"), source, tasks }
+        let dir = data_dir.join("secrets");
+        // A process may print what the agent read in a former life.
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            if let Some(form) = read(&entry.path()) {
+                hidden::remember(form.secrets.values.values());
+            }
+        }
+        Self { dir, source, tasks }
     }
 
     /// The secrets of these keys of sets of params, from disk or else from the control plane.
@@ -103,10 +110,13 @@ fn file_name(profile: Option<&str>, revision: u64) -> String {
 
 /// The secrets of one set on disk; `None` if there are none, or none that can be read.
 fn kept(dir: &Path, (profile, revision): ParamsRevision) -> Option<(ParamsRevision, Params)> {
-    let text = disk::read(&dir.join(file_name(profile.as_deref(), revision))).ok()??;
-    let form: CachedSecrets =
-        serde_json::from_str(&text).ok().filter(|form: &CachedSecrets| form.schema == SCHEMA)?;
+    let form = read(&dir.join(file_name(profile.as_deref(), revision)))?;
     Some(((profile, revision), form.secrets.values))
+}
+
+fn read(path: &Path) -> Option<CachedSecrets> {
+    let text = disk::read(path).ok()??;
+    serde_json::from_str(&text).ok().filter(|form: &CachedSecrets| form.schema == SCHEMA)
 }
 
 /// Keeps what the control plane answered, and nothing else.

@@ -288,8 +288,9 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 16] = [
+pub static ALL: [&FieldTable; 17] = [
     &PARAMS,
+    &SECRETS,
     &AUDIT,
     &ROLES,
     &ENTITIES,

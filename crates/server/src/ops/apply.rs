@@ -123,7 +123,11 @@ impl Committed {
 impl Apply<'_> {
     /// Decides everything on the newest world and commits it. After a conflict, the next attempt continues.
     async fn attempt(&mut self) -> Result<Applied, OpError> {
-        let session = Session::new(self.transactor, self.namespace, self.who.actor());
+        // Whoever may only compare must not learn whether a secret is what they guess.
+        let keyring = self.transactor.keyring();
+        let keyring = if self.request.dry_run { keyring.blind() } else { keyring.clone() };
+        let transactor = self.transactor.clone().with_keys(keyring);
+        let session = Session::new(&transactor, self.namespace, self.who.actor());
         let steps = self.decide(&session).await?;
         let parts = split(&steps, &session.unchanged())?;
         let (planned, is_dry) = (parts.len(), self.request.dry_run);

@@ -158,7 +158,7 @@ fn source(
         (Some(provided), _, _) => Ok(provided),
         (None, Some(value), before) => {
             if let Some(SecretSource::Stored(text)) = before
-                && keyring.unseal(&place, text).is_ok_and(|present| present == *value)
+                && keyring.is_of(&place, text, value)
             {
                 return Ok(SecretSource::Stored(text.clone()));
             }

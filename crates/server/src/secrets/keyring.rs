@@ -35,7 +35,11 @@ const HEADER: &str = "\
 
 /// The keys of a server. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Keyring(Arc<KeyFile>);
+pub struct Keyring {
+    file: Arc<KeyFile>,
+    /// Whether it does not tell if a value is the one that is encrypted.
+    is_blind: bool,
+}
 
 #[derive(Default)]
 struct KeyFile {
@@ -129,7 +133,7 @@ impl Keyring {
             key(line).ok_or_else(|| KeyringError::Damaged { path: path.to_owned(), line: index + 1 })
         };
         let keys = lines.map(read).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(KeyFile { path: path.to_owned(), keys })))
+        Ok(Self { file: Arc::new(KeyFile { path: path.to_owned(), keys }), is_blind: false })
     }
 
     /// Adds a new key to a file, or makes the file; answers the key's id.
@@ -163,7 +167,7 @@ impl Keyring {
     /// The ids of the keys, the newest last.
     #[must_use]
     pub fn ids(&self) -> Vec<SecretKeyId> {
-        self.0.keys.iter().map(|key| key.id.clone()).collect()
+        self.file.keys.iter().map(|key| key.id.clone()).collect()
     }
 
     /// The key that secrets are encrypted with now: the newest that all live servers have which have any.
@@ -174,8 +178,8 @@ impl Keyring {
         let lists = world.servers.values().map(|kept| &kept.value.secret_keys).filter(|ids| !ids.is_empty());
         let lists: Vec<BTreeSet<&SecretKeyId>> = lists.map(|ids| ids.iter().collect()).collect();
         let shared = |key: &&SecretKey| lists.iter().all(|ids| ids.contains(&key.id));
-        let newest = self.0.keys.iter().rev().find(shared).or_else(|| self.0.keys.last());
-        newest.map(|key| key.id.clone()).ok_or_else(|| KeyringError::NoKey { path: self.0.path.clone() })
+        let newest = self.file.keys.iter().rev().find(shared).or_else(|| self.file.keys.last());
+        newest.map(|key| key.id.clone()).ok_or_else(|| KeyringError::NoKey { path: self.file.path.clone() })
     }
 
     /// Encrypts a value for its place.
@@ -209,9 +213,22 @@ impl Keyring {
         serde_json::from_slice(plain).map_err(|_| KeyringError::Altered)
     }
 
+    /// The same keys, for what is tried and not done: without them telling whether a value is the one that is encrypted, anybody who
+    /// may try could guess.
+    #[must_use]
+    pub fn blind(&self) -> Self {
+        Self { is_blind: true, ..self.clone() }
+    }
+
+    /// Whether a text of a place is this value encrypted; never, if the keys are [blind](Self::blind).
+    #[must_use]
+    pub fn is_of(&self, place: &str, from: &Ciphertext, value: &Value) -> bool {
+        !self.is_blind && self.unseal(place, from).is_ok_and(|present| present == *value)
+    }
+
     fn key(&self, id: &SecretKeyId) -> Result<&LessSafeKey, KeyringError> {
-        let found = self.0.keys.iter().find(|key| key.id == *id).map(|key| &key.key);
-        found.ok_or_else(|| KeyringError::Lost { id: id.clone(), path: self.0.path.clone() })
+        let found = self.file.keys.iter().find(|key| key.id == *id).map(|key| &key.key);
+        found.ok_or_else(|| KeyringError::Lost { id: id.clone(), path: self.file.path.clone() })
     }
 }
 

@@ -127,6 +127,10 @@ async fn a_secret_is_copied_when_it_is_named_and_only_by_its_readers() {
     );
     let lost = problem(admin.only_at(1).set_secret("default", "db/login", &value(json!("x"))).await);
     assert!(lost.0 == Code::Conflict && lost.1.contains("it is at revision 2, by admin"), "{}", lost.1);
+    // No schema tells whoever declares it what a secret says.
+    let schema = json!({"pattern": "^a"}).as_object().unwrap().clone();
+    admin.declare_param("default", "guess", &ParamSpec { schema, ..ParamSpec::default() }).await.unwrap();
+    admin.patch_profile("default", "web", &set("guess", named.clone())).await.unwrap();
     admin.delete_secret("default", "db/login").await.unwrap();
     assert_eq!(problem(admin.reveal_secret("default", "db/login").await).0, Code::NotFound);
     assert_eq!(admin.reveal_of_profile("default", "web", "login").await.unwrap().value, "second");

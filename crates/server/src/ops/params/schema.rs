@@ -15,7 +15,7 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const MAX_REASON: usize = 300;
 
 /// Why a secret value does not fit its schema, without the value.
-pub(super) const HIDDEN: &str = "the value does not fit the schema of this param, which is a secret";
+const HIDDEN: &str = "the value does not fit the schema of this param, which is a secret";
 
 /// A schema that values are checked by.
 #[derive(Debug)]

@@ -13,7 +13,6 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
-use super::schema::{HIDDEN, ParamSchema};
 use crate::ops::OpError;
 use crate::secrets::keyring::{Keyring, KeyringError};
 
@@ -86,8 +85,7 @@ impl Sealing<'_> {
                 },
                 Some(SecretMark::Named(name)) => {
                     let name: SecretName = name.parse().map_err(|error| at(format!("$secret: {error}")))?;
-                    let schema = declared.map(|declared| declared.schema.as_str());
-                    self.copied(&param, &name, (kept, schema))?
+                    self.copied(&param, &name, kept)?
                 }
                 None if is_secret => SecretValue::Own(self.own(&param, value, kept)?),
                 None => continue,
@@ -105,7 +103,7 @@ impl Sealing<'_> {
     fn own(&self, key: &ParamKey, value: &Value, kept: Option<&SecretValue>) -> Result<Ciphertext, OpError> {
         let place = place(self.namespace, self.owner, key);
         if let Some(SecretValue::Own(text)) = kept
-            && self.keyring.unseal(&place, text).is_ok_and(|before| before == *value)
+            && self.keyring.is_of(&place, text, value)
         {
             return Ok(text.clone());
         }
@@ -113,12 +111,13 @@ impl Sealing<'_> {
         Ok(self.keyring.seal(&self.keyring.active(self.world)?, &place, value)?)
     }
 
-    /// A copy of a secret; the present one if the secret did not change since.
+    /// A copy of a secret; the present one if the secret did not change since. It is not checked by a schema: whoever may declare
+    /// params and name the secret would learn from the answers what it says.
     fn copied(
         &self,
         key: &ParamKey,
         name: &SecretName,
-        (kept, schema): (Option<&SecretValue>, Option<&str>),
+        kept: Option<&SecretValue>,
     ) -> Result<SecretValue, OpError> {
         let found = self.fleet.secrets.get(name).map(|kept| &*kept.value);
         let secret =
@@ -139,22 +138,12 @@ impl Sealing<'_> {
             SecretSource::Provided { .. } => None,
             SecretSource::Stored(text) => {
                 let value = self.keyring.unseal(&secret_place(self.namespace, name), text)?;
-                if let Some(schema) = schema {
-                    fits(schema, &value)
-                        .map_err(|reason| ShapeError::at(&format!("params/{key}"), reason))?;
-                }
                 let place = place(self.namespace, self.owner, key);
                 Some(self.keyring.seal(&self.keyring.active(self.world)?, &place, &value)?)
             }
         };
         Ok(SecretValue::Copy { secret: name.clone(), revision: secret.revision, text })
     }
-}
-
-/// Whether a secret value fits a schema; the reason does not say the value.
-fn fits(schema: &str, value: &Value) -> Result<(), String> {
-    let schema = ParamSchema::read(schema).map_err(|error| error.to_string())?;
-    schema.check(value).map_err(|_| HIDDEN.to_owned())
 }
 
 /// Refuses a value that is too long for a secret.

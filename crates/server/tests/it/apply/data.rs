@@ -101,10 +101,13 @@ async fn a_changed_secret_is_a_change_and_its_mark_is_none() {
     assert_eq!(outcome(json!("hunter2")).await, ApplyOutcome::Created);
     assert_eq!(outcome(json!("hunter2")).await, ApplyOutcome::Unchanged);
     assert_eq!(outcome(json!({"$secret": "***"})).await, ApplyOutcome::Unchanged);
-    let dry = ApplyRequest { dry_run: true, ..request(with(json!("hunter3"))) };
-    let dry = admin.apply("default", &dry).await.unwrap();
-    let field = &dry.objects[0].fields[0];
-    assert_eq!((field.field.as_str(), field.new.as_deref()), ("params.password", Some("***")), "{dry:?}");
+    // A dry run does not tell whether a guess is right.
+    for guess in ["hunter2", "hunter3"] {
+        let dry = ApplyRequest { dry_run: true, ..request(with(json!(guess))) };
+        let dry = admin.apply("default", &dry).await.unwrap();
+        let field = &dry.objects[0].fields[0];
+        assert_eq!((field.field.as_str(), field.new.as_deref()), ("params.password", Some("***")), "{dry:?}");
+    }
     assert_eq!(outcome(json!("hunter3")).await, ApplyOutcome::Changed);
     assert_eq!(admin.reveal_of_profile("default", "db", "password").await.unwrap().value, "hunter3");
 }
