@@ -148,7 +148,7 @@ pub(super) fn text(
     serde_json::to_string(&file).map_err(|error| error.to_string())
 }
 
-/// Reads a file; `None` if it is of another boot.
+/// Reads a file; of another boot, only a failure in the soak, or `None` without one.
 pub(super) fn read(
     text: &str,
     boot_id: &str,
@@ -157,9 +157,6 @@ pub(super) fn read(
     let file: ChecksFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if file.schema != SCHEMA {
         return Err(format!("schema {} is not {SCHEMA}", file.schema));
-    }
-    if file.boot_id != boot_id {
-        return Ok(None);
     }
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let owner = match file.owner {
@@ -171,6 +168,14 @@ pub(super) fn read(
             CheckOwner::Entity(EntityName::parse(&entity).map_err(|error| said(&error))?)
         }
     };
+    let soak_failure = file
+        .soak_failure
+        .map(|SoakFailureShape { assignment, reason }| (AssignmentNumber::new(assignment), reason));
+    if file.boot_id != boot_id {
+        // Its times are of another clock.
+        let failed = StoredChecks { soak_failure, ..StoredChecks::default() };
+        return Ok(failed.soak_failure.is_some().then_some((owner, failed)));
+    }
     let name = |name: &str| CheckName::parse(name).map_err(|error| error.to_string());
     let checks = file.checks.into_iter().map(|(key, check)| Ok((name(&key)?, stored_check(check, moment))));
     let ttl_updates = file.ttl_updates.into_iter().map(|(key, TtlShape { at_ms, state, note })| {
@@ -191,9 +196,7 @@ pub(super) fn read(
         soak: file.soak.map(|SoakShape { assignment, observed_ms }| {
             (AssignmentNumber::new(assignment), Span::from_millis(observed_ms))
         }),
-        soak_failure: file
-            .soak_failure
-            .map(|SoakFailureShape { assignment, reason }| (AssignmentNumber::new(assignment), reason)),
+        soak_failure,
         checks: checks.collect::<Result<_, String>>()?,
         ttl_updates: ttl_updates.collect::<Result<_, String>>()?,
     };

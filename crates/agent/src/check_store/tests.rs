@@ -47,7 +47,10 @@ fn stored_states_keep_their_ages_whatever_the_wall_clock_does() {
     assert_eq!((state, note.as_str()), (&TtlUpdate::Warning, "slow"));
     let same = Moment { now: at(10_000), since_boot: Span::from_secs(100) };
     assert_eq!(read(&written, "boot-1", same), Ok(Some((owner(), stored()))));
-    assert_eq!(read(&written, "boot-2", same), Ok(None), "nothing is believed after a reboot");
+    let failed = StoredChecks { soak_failure: stored().soak_failure, ..StoredChecks::default() };
+    assert_eq!(read(&written, "boot-2", same), Ok(Some((owner(), failed))), "it failed, whatever came then");
+    let without = text(&owner(), &StoredChecks { soak_failure: None, ..stored() }, "boot-1", before).unwrap();
+    assert_eq!(read(&without, "boot-2", same), Ok(None), "nothing else is believed after a reboot");
     assert!(read("", "boot-1", same).is_err() && read("{}", "boot-1", same).is_err());
 }
 

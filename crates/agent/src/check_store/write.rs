@@ -92,7 +92,7 @@ fn write(dir: &Path, before: &States, now: &States, clock: &Clock) -> io::Result
     Ok(())
 }
 
-/// Everything that was stored on this boot. Files of another boot are removed.
+/// Everything that was stored on this boot, and failures in the soak of any. Other files of another boot are removed.
 pub(super) fn read(dir: &Path, clock: &Clock) -> States {
     let mut states = States::new();
     let gap = match gap(dir, clock) {

@@ -46,6 +46,9 @@ impl EntityTask {
         if is_supervised && self.process.is_none() {
             self.context.instances.down(&self.name, "its process is not running");
         }
+        // Also of a version that is being repaired: its failure in the soak is known to this machine alone.
+        let stored = self.context.check_store.get(&self.check_owner());
+        self.soak = Soak::restored(None, stored.soak_failure.clone());
         if let Some(version) = self.entry.memory.settled().cloned() {
             self.resume_checks(&version);
         }
@@ -135,10 +138,12 @@ impl EntityTask {
         CheckOwner::Entity(self.name.clone())
     }
 
-    /// Stores the states of the checks for the next agent; of a version that is not validated, nothing.
+    /// Stores the states of the checks for the next agent; of a version that is not validated, only that it failed in its soak.
     fn store_checks(&self, settled: Option<&Version>) {
         let (Some(recipe), Some(version)) = (&self.recipe, settled) else {
-            return self.context.check_store.put(&self.check_owner(), StoredChecks::default());
+            let failed =
+                StoredChecks { soak_failure: self.soak.failure().cloned(), ..StoredChecks::default() };
+            return self.context.check_store.put(&self.check_owner(), failed);
         };
         let stored = StoredChecks {
             version: Some(version.clone()),

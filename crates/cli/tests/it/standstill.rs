@@ -231,8 +231,8 @@ async fn an_agent_that_is_killed_again_and_again_goes_on_with_its_soak() {
     assert_eq!(node.lines("started"), 1, "the service ran all the time");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_check_that_fails_in_the_soak_while_no_server_is_there_fails_the_version() {
+/// A version that soaks while there is no server, and whose check has just begun to fail.
+async fn failing_unseen() -> Node {
     let mut node = Node::start("").await;
     for allowed in ["apply", "ready", "end"] {
         node.allow(allowed);
@@ -248,8 +248,11 @@ async fn a_check_that_fails_in_the_soak_while_no_server_is_there_fails_the_versi
     node.0.kill_server();
     fs::remove_file(node.path("ready")).unwrap();
     wait_for("the check fails", async || node.line().contains("check ready is failing")).await;
-    node.allow("ready");
-    wait_for("the check passes", async || node.line() == "runs v2, assigned v2").await;
+    node
+}
+
+/// The server is back, and learns of the failure.
+async fn is_known_bad(node: &mut Node) {
     node.0.start_server().await;
     let rolled_back = |view: &RolloutView| !view.progress.bad.is_empty();
     let view = node.0.until("the version is known bad", rolled_back).await;
@@ -258,4 +261,28 @@ async fn a_check_that_fails_in_the_soak_while_no_server_is_there_fails_the_versi
         failure.is_some_and(|failure| failure.evidence.summary.starts_with("in its soak: check ready")),
         "{view:#?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_fails_in_the_soak_while_no_server_is_there_fails_the_version() {
+    let mut node = failing_unseen().await;
+    node.allow("ready");
+    wait_for("the check passes", async || node.line() == "runs v2, assigned v2").await;
+    is_known_bad(&mut node).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_failed_in_the_soak_is_remembered_by_the_agents_next_life() {
+    let mut node = failing_unseen().await;
+    let stored = node.path("data/ledger/checks");
+    let has_failure =
+        |file: fs::DirEntry| fs::read_to_string(file.path()).is_ok_and(|text| text.contains("soak_failure"));
+    wait_for("the failure is stored", async || fs::read_dir(&stored).unwrap().flatten().any(has_failure))
+        .await;
+    node.0.kill_agent(NODE);
+    // It recovers while nobody looks.
+    node.allow("ready");
+    node.0.resume_agent(NODE);
+    wait_for("the check passes", async || node.line() == "runs v2, assigned v2").await;
+    is_known_bad(&mut node).await;
 }

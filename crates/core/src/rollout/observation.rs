@@ -208,15 +208,22 @@ pub(crate) fn is_functional(observation: &Observation, in_flight: Option<&Target
     !is_broken(observation) && !observation.drained && in_flight.is_none_or(proved)
 }
 
-/// Whether it runs the version and nothing is known against it, and its agent, which started again meanwhile, may have seen too
-/// little of it.
+/// Whether nothing is known against the version, and its agent, which started again meanwhile, may have seen too little of it, or
+/// begun to apply it anew.
 pub(crate) fn is_half_seen(observation: &Observation, state: &TargetState) -> bool {
-    observation.agent_restarted
+    let may_be_good = match &observation.activity {
+        TargetActivity::Nothing => {
+            observation.running.as_ref() == Some(&state.version)
+                && !matches!(observation.health, TargetHealth::Failing { .. })
+        }
+        // A check that has not passed yet is something against it.
+        TargetActivity::Applying { waiting_for, .. } => waiting_for.is_none(),
+        TargetActivity::Waiting { .. } | TargetActivity::Failed { .. } => false,
+    };
+    may_be_good
+        && observation.agent_restarted
         && observation.answering == state.assignment
-        && observation.activity == TargetActivity::Nothing
-        && observation.running.as_ref() == Some(&state.version)
         && observation.soak_failure.is_none()
-        && !matches!(observation.health, TargetHealth::Failing { .. })
 }
 
 /// Whether it has been healthy for its soak by the server's clock, and no report says that it was.

@@ -99,6 +99,7 @@ plays! {
     abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
     an_agent_that_keeps_starting_condemns_nothing
+    an_agent_that_keeps_starting_while_it_applies_condemns_nothing
     an_approval_is_for_one_rollout
     an_outage_is_no_lack_of_progress
     an_outage_of_the_servers_uses_up_no_deadline

@@ -117,10 +117,17 @@ pub(super) fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetS
         let cause = format!("healthy for {}, which no report confirmed within {deadline}", state.soak);
         give_up(pass, member, state, cause);
     } else if is_half_seen(observation, state) {
-        let cause = format!(
-            "its agent started again, and saw it healthy for less than {} within {deadline}",
-            state.soak
-        );
+        let cause = match observation.activity {
+            TargetActivity::Nothing => format!(
+                "its agent started again, and saw it healthy for less than {} within {deadline}",
+                state.soak
+            ),
+            TargetActivity::Applying { .. }
+            | TargetActivity::Waiting { .. }
+            | TargetActivity::Failed { .. } => {
+                format!("its agent started again, and had not applied {} within {deadline}", state.version)
+            }
+        };
         give_up(pass, member, state, cause);
     } else {
         let summary = overdue(observation, state, deadline);
