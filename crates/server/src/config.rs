@@ -226,7 +226,7 @@ mod tests {
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),
             ("[hook_tokens]\n\"a b\" = \"/x\"", "use hook_tokens"),
-            ("[secret_providers.vault]\ncommand = []", "use secret_providers: vault: command is empty"),
+            ("[secret_providers.vault]\ncommand = []", ": vault: command is empty"),
             ("[secret_providers.vault]\ncommand = [\"a\"]\ntimeout = \"5\"", "is not a duration"),
             ("[hooks]\nca = \"/x\"", "unknown field `ca`"),
         ];

@@ -5,22 +5,22 @@
 #[command(next_help_heading = "Policy options")]
 pub(crate) struct PolicyFlags {
     /// Most targets in flight at once: a share like 5%, or a count; 0 stops
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) batch: Option<String>,
     /// Caps of the stages: 1,5%,"25% approve",100%
     #[arg(long, value_delimiter = ',', value_name = "STAGE")]
     pub(crate) stages: Option<Vec<String>>,
     /// Most targets in flight, broken or unreachable together, per fleet and per domain
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) max_unavailable: Option<String>,
     /// Share of targets that must succeed
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) success: Option<String>,
     /// Failures tolerated; one more and the version is bad
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) failures: Option<String>,
     /// Unreachable targets tolerated before the rollout pauses
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) unreachable: Option<String>,
     /// Healthy time before a target counts as succeeded
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -35,7 +35,7 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "BOOL")]
     pub(crate) fail_fast: Option<String>,
     /// Further attempts before a target is failed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) retries: Option<String>,
     /// Label whose values are updated one after the other: zone, or zone:b,a to name the first ones
     #[arg(long, value_name = "LABEL")]
@@ -53,7 +53,7 @@ pub(crate) struct PolicyFlags {
     #[arg(long, value_name = "REACTION")]
     pub(crate) on_failure: Option<String>,
     /// Most targets in flight during a rollback
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) rollback: Option<String>,
     /// Effect of a new version on a rollout under way: replace, finish or refuse
     #[arg(long, value_name = "EFFECT")]

@@ -32,6 +32,12 @@ pub enum AmountError {
         /// The text that was given.
         text: String,
     },
+    /// Not a percentage.
+    #[error("{text:?} is not a share; write a percentage like 95%")]
+    NotAShare {
+        /// The text that was given.
+        text: String,
+    },
 }
 
 impl Percent {
@@ -98,7 +104,7 @@ impl FromStr for Percent {
     type Err = AmountError;
     /// Reads `5%`.
     fn from_str(text: &str) -> Result<Self, AmountError> {
-        let refuse = || AmountError::NotAnAmount { text: text.into() };
+        let refuse = || AmountError::NotAShare { text: text.into() };
         let digits = text.strip_suffix('%').ok_or_else(refuse)?;
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(refuse());
@@ -113,7 +119,10 @@ impl FromStr for Amount {
     /// Reads `3` or `5%`.
     fn from_str(text: &str) -> Result<Self, AmountError> {
         if text.ends_with('%') {
-            return text.parse().map(Self::Share);
+            return text.parse().map(Self::Share).map_err(|error| match error {
+                AmountError::NotAShare { text } => AmountError::NotAnAmount { text },
+                over @ (AmountError::OverHundred { .. } | AmountError::NotAnAmount { .. }) => over,
+            });
         }
         let refuse = || AmountError::NotAnAmount { text: text.into() };
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -157,6 +166,9 @@ mod tests {
         assert!(matches!("101%".parse::<Amount>(), Err(AmountError::OverHundred { .. })));
         for bad in ["", "%", "-1", "5 %", "five", "1.5%", "99999999999", "+3"] {
             assert!(matches!(bad.parse::<Amount>(), Err(AmountError::NotAnAmount { .. })), "{bad:?}");
+        }
+        for bad in ["3", "", "95 %"] {
+            assert!(matches!(bad.parse::<Percent>(), Err(AmountError::NotAShare { .. })), "{bad:?}");
         }
     }
 }
