@@ -225,7 +225,9 @@ fn why_clock(
             "its deadline is paused until it accepts orders".into()
         }
         DeadlineClock::Silent { .. } => {
-            let since = observation.map_or(now, |observation| observation.contact_since);
+            let lost = observation.and_then(|observation| contact_lost(board, observation, state, now));
+            let since =
+                lost.or_else(|| observation.map(|observation| observation.contact_since)).unwrap_or(now);
             format!("its deadline is paused: not in contact for {}", now.since(since).brief())
         }
         DeadlineClock::Overdue { until: Some(until), .. } => {

@@ -79,7 +79,7 @@ fn quiet<'a>(
 ) -> PresenceFinding<'a> {
     let quiet = now.since(since);
     let silent = |contact| {
-        let cause = alloc::format!("no report for {}", Span::from_secs(quiet.as_millis() / 1_000));
+        let cause = alloc::format!("no contact for at least {}", Span::from_secs(quiet.as_millis() / 1_000));
         PresenceFinding::Changes(PresenceChange { contact, server, cause })
     };
     if quiet >= limits.unreachable {

@@ -162,13 +162,17 @@ pub(super) fn relapse(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetS
 }
 
 fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> String {
-    let running = match &observation.running {
-        Some(version) => format!("runs {version}"),
-        None => "runs no known version".into(),
+    let version = &state.version;
+    let missed = match &observation.running {
+        Some(running) if running == version => {
+            format!("not healthy on {version} within its deadline of {deadline}")
+        }
+        Some(running) => format!("not on {version} within its deadline of {deadline}: runs {running}"),
+        None => format!("not on {version} within its deadline of {deadline}: runs no known version"),
     };
     let activity = match &observation.activity {
         _ if observation.answering != state.assignment => "has not answered".into(),
-        TargetActivity::Nothing => "has not been healthy for long enough".into(),
+        TargetActivity::Nothing => format!("has not been healthy for {}", state.soak),
         TargetActivity::Applying { attempt, waiting_for: None } => {
             format!("is still applying, attempt {attempt}")
         }
@@ -180,5 +184,5 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
             format!("failed {}: {}", Plural(u64::from(*attempts), "attempt"), evidence.summary)
         }
     };
-    format!("not on {} within its deadline of {deadline}: {running}, {activity}", state.version)
+    format!("{missed}, {activity}")
 }
