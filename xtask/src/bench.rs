@@ -25,6 +25,8 @@ pub(crate) enum Bench {
     Agent,
     /// What telling ten thousand machines something costs at the least
     Order,
+    /// Shared data: a list of ten thousand nodes with a filter, and writes of one live profile by many
+    Data,
     /// A control plane under ten thousand agents: at rest, told something, restarted, its leader gone
     Fleet,
 }
@@ -39,9 +41,10 @@ pub(crate) fn run(root: &Path, bench: Bench, arguments: &[String]) -> Result<()>
         Bench::Dns => ("bellwether-dns", "bench_dns"),
         Bench::Agent => ("bellwether", "bench_agent"),
         Bench::Order => ("bellwether-server", "bench_order"),
+        Bench::Data => ("bellwether-server", "bench_data"),
         Bench::Fleet => ("bellwether", "bench_fleet"),
     };
-    if matches!(bench, Bench::Agent | Bench::Fleet) {
+    if matches!(bench, Bench::Agent | Bench::Data | Bench::Fleet) {
         // It measures the program itself, as a user would build it.
         shell::run(root, "cargo", &["build", "--release", "--package", "bellwether", "--quiet", "--locked"])?;
     }
