@@ -1,6 +1,7 @@
 //! Optimistic transactions: read the world, decide, commit, retry on conflict.
 
 mod draft;
+mod queues;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use bellwether_store::Store;
 use tokio::sync::watch;
 
 pub use self::draft::Draft;
+use self::queues::RecordQueues;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::records::key_text;
 use crate::secrets::keyring::Keyring;
@@ -42,6 +44,7 @@ pub struct Transactor {
     store: Store,
     clock: Clock,
     keyring: Keyring,
+    queues: RecordQueues,
     /// Where changes are collected instead of being committed; none in a transactor that commits.
     draft: Option<Draft>,
 }
@@ -100,7 +103,15 @@ impl Transactor {
     /// A transactor on the published worlds, a committer, and the store that both are of.
     #[must_use]
     pub fn new(published: PublishedWorld, committer: Committer, store: Store, clock: Clock) -> Self {
-        Self { published, committer, store, clock, keyring: Keyring::default(), draft: None }
+        Self {
+            published,
+            committer,
+            store,
+            clock,
+            keyring: Keyring::default(),
+            queues: RecordQueues::default(),
+            draft: None,
+        }
     }
 
     /// The same with these keys for secrets.
@@ -245,6 +256,13 @@ impl Transactor {
         mut decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<C>, T), E>,
     ) -> Result<T, E> {
         let empty = Fleet::default();
+        // Of many writers of one record, each decides on what the one before wrote.
+        let queued =
+            compared.filter(|_| self.draft.is_none()).map(|record| key_text::of_any(namespace, record));
+        let _turn = match &queued {
+            Some(key) => self.queues.turn(key).await,
+            None => None,
+        };
         let mut tries = 0;
         loop {
             let world = self.world();

@@ -33,6 +33,7 @@ mod params;
 mod pauses;
 mod plans;
 mod policies;
+mod profile_writers;
 mod profiles;
 mod rights;
 mod rollouts;
