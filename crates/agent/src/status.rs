@@ -235,7 +235,7 @@ impl StatusSources {
             let entity = EntityStatus {
                 running: account.running.as_ref().map(ToString::to_string),
                 assigned: account.wanted.as_ref().map(ToString::to_string),
-                health: word(&health).to_owned(),
+                health: if is_failed(account) { "failing" } else { word(&health) }.to_owned(),
                 problem: problem(account),
                 healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
                 line: account.line.clone(),
@@ -299,6 +299,12 @@ fn problem(account: &EntityAccount) -> Option<String> {
     let (what, found) = all.find(|(_, standing)| bad(standing.state))?;
     let reason = if found.reason.is_empty() { (*what).to_owned() } else { found.reason.clone() };
     Some(format!("{}: {reason}", found.state.as_str()))
+}
+
+/// Whether the validation of what runs failed, also while it is tried again.
+fn is_failed(account: &EntityAccount) -> bool {
+    let failed = account.validate.as_ref().is_some_and(|standing| standing.state == StatusState::Failed);
+    failed && account.running == account.wanted
 }
 
 fn word(health: &bellwether_api::v1::report::TargetHealth) -> &'static str {

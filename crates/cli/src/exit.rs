@@ -225,6 +225,7 @@ impl From<CallError> for Failure {
         match error {
             CallError::Setup { .. } => Self::usage(what),
             CallError::Unreachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
+                UnreachableCause::Clock => "check the clock of this machine: date -u",
                 UnreachableCause::Certificate => {
                     "check --ca, BELLWETHER_CA or the context: it must be pki/ca.pem of this control plane, and the server's certificate must name the address"
                 }

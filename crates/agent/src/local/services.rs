@@ -10,7 +10,7 @@ use bellwether_api::v1::service::definition::{
 };
 use bellwether_core::local::ttl::TtlUpdate;
 use bellwether_core::records::registrations::MAX_WORD_BYTES;
-use bellwether_core::words::name::{CheckName, InstanceName};
+use bellwether_core::words::name::{CheckName, InstanceName, ServiceName};
 
 use super::api::{Empty, LocalApi};
 use super::listen::Peer;
@@ -23,9 +23,12 @@ use crate::service::request::{CheckUpdate, RegistryRefusal};
 pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService>> {
     let (shown, board) = (local.services.borrow().clone(), local.board.borrow().clone());
     let known = local.registry.known.borrow().clone();
+    let order = local.sources.orders.borrow().clone();
     let all = known.into_iter().map(|(key, KnownDefinition { definition, source })| {
         let shown = shown.get(&key);
+        let refusal = order.as_ref().and_then(|order| order.content.refuses(&key.0));
         let (status, reason) = match shown {
+            _ if refusal.is_some() => (LocalServiceStatus::Refused, refusal.unwrap_or_default()),
             Some(shown) if !is_registered(shown, &board) => {
                 (LocalServiceStatus::Held, "the static part of its entity is not done yet".to_owned())
             }
@@ -44,6 +47,12 @@ pub(super) async fn register(
     request: Request,
 ) -> Result<Json<Empty>, LocalFailure> {
     let definition: ServiceDefinition = body(request).await?;
+    let order = local.sources.orders.borrow().clone();
+    let name: ServiceName = read("name", &definition.name)?;
+    if let Some(refusal) = order.as_ref().and_then(|order| order.content.refuses(&name)) {
+        let next = "an administrator allows it with 'bellwether node allow-services'";
+        return Err(LocalFailure::new(Code::Forbidden, format!("cannot register: {refusal}; {next}")));
+    }
     local.registry.register(definition, pid).await.map_err(refused)?;
     Ok(Json(Empty {}))
 }

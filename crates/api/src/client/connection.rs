@@ -1,5 +1,7 @@
 //! The client: its connections, deadlines and parsing of answers. It makes no decisions.
 
+mod failure;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::access::{Access, Identity};
-use super::error::{CallError, UnreachableCause};
+use super::error::CallError;
 use super::list_options::ListOptions;
 use super::tls;
 use crate::media;
@@ -311,8 +313,8 @@ impl Client {
     async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
         let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
             server: self.base.clone(),
-            cause: cause(error),
-            reason: chain(error),
+            cause: failure::cause(error),
+            reason: failure::chain(error),
         };
         let answer = self.http.request(request).await.map_err(|error| unreachable(&error))?;
         let status = answer.status();
@@ -336,63 +338,4 @@ impl Client {
 fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// What to check first, by the kinds of an error and its causes.
-fn cause(error: &(dyn std::error::Error + 'static)) -> UnreachableCause {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        // An I/O error skips the error inside it in `source`.
-        if let Some(inner) = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
-            next = Some(inner);
-            continue;
-        }
-        match error.downcast_ref() {
-            Some(rustls::Error::InvalidCertificate(_)) => return UnreachableCause::Certificate,
-            Some(rustls::Error::InvalidMessage(_)) => return UnreachableCause::Scheme,
-            Some(_) | None => {}
-        }
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            return UnreachableCause::Scheme;
-        }
-        next = error.source();
-    }
-    UnreachableCause::Connection
-}
-
-/// Why a connection failed, by the kinds of the I/O errors among the causes.
-fn io_reason(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    use std::io::ErrorKind;
-    let mut next = Some(error);
-    while let Some(error) = next {
-        match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
-            Some(ErrorKind::ConnectionRefused) => return Some("connection refused"),
-            Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
-                return Some("the server closed the connection");
-            }
-            Some(ErrorKind::TimedOut) => return Some("the connection timed out"),
-            Some(ErrorKind::HostUnreachable) => return Some("the host is unreachable"),
-            Some(ErrorKind::NetworkUnreachable) => return Some("the network is unreachable"),
-            Some(_) | None => {}
-        }
-        next = error.source();
-    }
-    None
-}
-
-/// An error with all its causes in one line, each cause once; of a connection that failed, its plain reason alone.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    if let Some(reason) = io_reason(error) {
-        return reason.to_owned();
-    }
-    let mut parts = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if parts.last().is_none_or(|last| !last.contains(&text)) {
-            parts.push(text);
-        }
-        next = cause.source();
-    }
-    parts.join(": ")
 }

@@ -11,6 +11,8 @@ use crate::problem::Problem;
 pub enum UnreachableCause {
     /// The server's certificate is not valid under the given CA, or not for this address.
     Certificate,
+    /// The server's certificate is not valid yet, or not any more, by the clock of this machine.
+    Clock,
     /// The server answers, but with TLS where the address says `http`, or without where it says `https`.
     Scheme,
     /// Any other reason: nothing listens there, the network, or the server closed the connection.

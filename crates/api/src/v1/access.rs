@@ -2,6 +2,7 @@
 
 use bellwether_core::access::NamePattern;
 use bellwether_core::records::token as core;
+use bellwether_core::words::name::ServiceName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -230,7 +231,26 @@ pub fn patterns(field: &str, texts: &[String]) -> Result<Vec<NamePattern>, Shape
     texts.iter().map(read).collect()
 }
 
-fn texts(patterns: &[NamePattern]) -> Vec<String> {
+/// Reads patterns of names of services.
+///
+/// # Errors
+/// [`ShapeError`] at the field if there are more than 64, or one is no pattern, or matches no name that a service can have.
+pub fn service_patterns(field: &str, texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
+    let all = patterns(field, texts)?;
+    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let fits = |pattern: &NamePattern| match pattern {
+        NamePattern::Any => Ok(()),
+        NamePattern::Exact(name) => ServiceName::parse(name).map(drop).map_err(|error| error.to_string()),
+        NamePattern::Prefix(stem) if stem.starts_with('-') || !stem.chars().all(is_letter) => Err(format!(
+            "{pattern} matches no name of a service; names have lower-case letters, digits and hyphens, like web-*"
+        )),
+        NamePattern::Prefix(_) => Ok(()),
+    };
+    all.iter().try_for_each(|pattern| fits(pattern).map_err(|reason| ShapeError::at(field, reason)))?;
+    Ok(all)
+}
+
+pub(crate) fn texts(patterns: &[NamePattern]) -> Vec<String> {
     patterns.iter().map(ToString::to_string).collect()
 }
 

@@ -7,6 +7,7 @@ use bellwether_core::words::counter::{AssignmentNumber, Generation, RescanNumber
 use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
+use super::access::{patterns, texts};
 use super::node_params::LiveParams;
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
@@ -81,6 +82,9 @@ pub struct Order {
     /// Number of the last requested rescan of the node's facts; absent if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rescan: u64,
+    /// The services that the node may register, as names or beginnings of names followed by `*`; absent if it may register all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub services: Option<Vec<String>>,
 }
 
 /// A version that a node is assigned.
@@ -140,6 +144,7 @@ impl From<&core::Order> for Order {
             entities: map_from(entities.map(|(name, assignment)| (name.to_string(), assignment.into()))),
             paused: from.content.paused.clone(),
             rescan: from.content.rescan.get(),
+            services: from.content.services.as_deref().map(texts),
         }
     }
 }
@@ -159,6 +164,7 @@ impl TryFrom<Order> for core::Order {
                 entities,
                 paused: from.paused,
                 rescan: RescanNumber::new(from.rescan),
+                services: from.services.as_deref().map(|all| patterns("services", all)).transpose()?,
             },
         })
     }

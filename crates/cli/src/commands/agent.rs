@@ -31,6 +31,20 @@ const POLL: Duration = Duration::from_millis(50);
 /// Longest time for the agent's tasks to stop; a service's own stop timeout is shorter.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// Says that a join changed nothing, and what of it was ignored.
+fn joined_before(show: &Show, node: &str, dir: &Path, has_labels: bool) {
+    show.changed(&format!("node {node}: joined before, nothing changed"));
+    show.note(&format!(
+        "the identity in {} was kept, and the token was not used; --force joins anew",
+        dir.display()
+    ));
+    if has_labels {
+        show.note(&format!(
+            "--label was ignored; change labels with: bellwether node label {node} KEY=VALUE"
+        ));
+    }
+}
+
 pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
     match verb {
         AgentVerb::Join { token_file, name, label, data_dir, force } => {
@@ -47,11 +61,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
                 show.note(&format!("the node name is {node}: node names are in lower case"));
             }
             if joined.already {
-                show.changed(&format!("node {node}: joined before, nothing changed"));
-                show.note(&format!(
-                    "the identity in {} was kept, and the token was not used; --force joins anew",
-                    dir.display()
-                ));
+                joined_before(&show, node, &dir, !label.is_empty());
                 return Ok(Exit::Yes);
             }
             show.changed(&format!("node {node}: joined"));

@@ -1,5 +1,7 @@
 //! A rollout as a tree: batches as branches, targets as leaves with glyph, state, age and reason, thresholds on top.
 
+mod wrap;
+
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::entity::RequestKind;
@@ -14,9 +16,6 @@ use super::time::{ago, clock, date};
 /// Most leaves shown under one branch; failed targets come first.
 const LEAVES: usize = 12;
 
-/// Columns of a wrapped line: 80 without the stem.
-const COLUMNS: usize = 78;
-
 /// Rank of a target that this rollout is done with.
 const FINISHED: u8 = 4;
 
@@ -24,7 +23,7 @@ const FINISHED: u8 = 4;
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
     lines.extend(thresholds(view, targets, paint));
-    lines.extend(wrapped(&view.reason).into_iter().map(|line| format!("│ {line}")));
+    lines.extend(wrap::wrapped(&view.reason).into_iter().map(|line| format!("│ {line}")));
     let Some(rollout) = &view.rollout else { return lines };
     lines.extend(stage(view, rollout).map(|text| format!("│ {text}")));
     let rest: Vec<TargetView>;
@@ -50,21 +49,6 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
     let count = branches.len();
     for (index, each) in branches.iter().enumerate() {
         branch(&mut lines, each, view.now_ms, index + 1 == count, paint);
-    }
-    lines
-}
-
-/// A text in lines that fit 80 columns beside the stem.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut().filter(|line| line.chars().count() + 1 + word.chars().count() <= COLUMNS) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
     }
     lines
 }
@@ -203,6 +187,7 @@ fn thresholds(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<S
         (counts.held, "paused"),
         (counts.rolled_back, "rolled back"),
         (counts.rollback_failed, "failed in rollback"),
+        (counts.rollback_unreachable, "unreachable in rollback"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {word}"));

@@ -24,9 +24,12 @@ fn blocks(document: &str, direction: Option<&str>) -> String {
 /// fails ends it; whatever it started ends with it.
 fn follow(script: &str, home: &tempfile::TempDir) -> Output {
     let here = home.path().display().to_string();
-    let known = KNOWN_PORTS.into_iter().zip(free_ports::<12>());
-    let script =
-        known.fold(script.to_owned(), |script, (port, free)| script.replace(port, &free.to_string()));
+    // By marks, as a free port may have the digits of a well-known one in it.
+    let marks: [String; KNOWN_PORTS.len()] = std::array::from_fn(|index| format!("<port {index}>"));
+    let marked = KNOWN_PORTS.iter().zip(&marks);
+    let script = marked.fold(script.to_owned(), |script, (port, mark)| script.replace(port, mark));
+    let free = marks.iter().zip(free_ports::<12>());
+    let script = free.fold(script, |script, (mark, free)| script.replace(mark, &free.to_string()));
     let script = script
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
         .replace("/tmp/join-token", &format!("{here}/join-token"))

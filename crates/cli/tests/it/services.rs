@@ -244,3 +244,36 @@ async fn nodes_of_one_service_are_drained_one_after_the_other() {
     let again = place.run(&["node", "drain", "web-3", "--reason", "new disks"]);
     assert_eq!(said(&again), "node web-3: unchanged, drained\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_says_itself_which_service_it_may_not_register() {
+    let mut place = Setup::new().await;
+    place.start_agent("web-1", "[[service]]\nname = \"db\"\nport = 5432\n");
+    wait_for("it is registered", async || {
+        place.run(&["wait", "--service", "db", "--addressable", "1", "--timeout", "10s"]).status.success()
+    })
+    .await;
+    let none = place.run(&["node", "allow-services", "web-1", "Web*"]);
+    assert!(said(&none).contains("lower-case letters, digits and hyphens"), "{}", said(&none));
+    assert!(place.run(&["node", "allow-services", "web-1", "web*"]).status.success());
+    wait_for("the machine knows", async || {
+        let own = run_on(&place, "web-1", &["local-health"]);
+        own.status.code() == Some(1)
+            && said(&own).contains("may not register service db; it may register: web*")
+    })
+    .await;
+    let refused = run_on(&place, "web-1", &["service", "register", "cache"]);
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(
+        said(&refused).contains("may not register service cache")
+            && said(&refused).contains("allow-services"),
+        "{}",
+        said(&refused)
+    );
+    let events = || said(&place.run(&["events", "--since", "1h"]));
+    assert!(events().contains("service.refused"), "{}", events());
+    let registered = events().matches("service.registered").count();
+    assert!(place.run(&["node", "allow-services", "web-1", "*"]).status.success());
+    assert_eq!(events().matches("service.registered").count(), registered + 1, "{}", events());
+    wait_for("it is well again", async || run_on(&place, "web-1", &["local-health"]).status.success()).await;
+}

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::records::event::EventDraft;
 use crate::records::key::Record;
+use crate::records::node::Node;
 use crate::records::registrations::{KnownService, ServiceRegistration, ServiceRegistrations};
 use crate::verdict::{Changeset, Write};
 use crate::words::name::{InstanceName, NodeName, ServiceName};
@@ -55,6 +56,20 @@ pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> O
     let mut writes: Vec<Write> = unheard.map(|service| Write::put(Record::Service(service))).collect();
     writes.push(Write::put(Record::Registrations(new)));
     Some(Changeset { writes, events })
+}
+
+/// The events of what a node has registered, when the services that it may register change.
+#[must_use]
+pub fn allowed(fleet: &Fleet, before: &Node, now: &Node) -> Vec<EventDraft> {
+    let known = fleet.registrations.get(&now.name).map(|kept| &kept.value.instances);
+    let each = known.into_iter().flatten().filter_map(|(key, registration)| {
+        match (before.may_register(&key.0), now.may_register(&key.0)) {
+            (true, false) => Some(refusal(&now.name, key)),
+            (false, true) => event_draft(&now.name, key, None, registration),
+            (true, true) | (false, false) => None,
+        }
+    });
+    each.collect()
 }
 
 /// The event of a registration that its node may not make.

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 
 use super::health_tracker::CheckSummary;
 use super::memory::{ApplyProgress, EntityMemory, FailureReason};
+use crate::records::evidence::Evidence;
 use crate::records::report::{RunningStep, TargetActivity, TargetHealth};
 use crate::records::status::StatusState;
 use crate::words::counter::AssignmentNumber;
@@ -209,7 +210,23 @@ fn validate(memory: &EntityMemory, busy: &AgentActivity, vital: &CheckSummary) -
         let reason = evidence.summary.clone();
         return StateReason { state: StatusState::Failed, reason, attempt: 0, run: None };
     }
+    if let Some(evidence) = lost_health(memory) {
+        let (reason, attempt) = (evidence.summary.clone(), memory.failed_attempts);
+        return StateReason { state: StatusState::Failed, reason, attempt, run: None };
+    }
     stand(memory, busy, mine, complete, "not validated yet")
+}
+
+/// Why the assigned version, which ran here, is not healthy any more. It stays failed until an attempt at it passes: one that
+/// runs again and again must not hide the failure.
+fn lost_health(memory: &EntityMemory) -> Option<&Evidence> {
+    let wanted = memory.wanted.as_ref().map(|wanted| &wanted.version);
+    match &memory.failure_reason {
+        Some(FailureReason::Failed { aim: ApplyProgress::Validated, evidence }) => {
+            (memory.running.as_ref() == wanted).then_some(evidence)
+        }
+        Some(FailureReason::Failed { .. } | FailureReason::NotYet { .. }) | None => None,
+    }
 }
 
 fn is_wanted(memory: &EntityMemory) -> bool {

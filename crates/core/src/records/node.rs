@@ -44,6 +44,12 @@ impl Node {
     pub fn may_register(&self, service: &ServiceName) -> bool {
         self.services.iter().any(|pattern| pattern.matches(service.as_str()))
     }
+
+    /// The services that it may register; `None` if it may register all.
+    #[must_use]
+    pub fn services_if_limited(&self) -> Option<Vec<NamePattern>> {
+        (!self.services.contains(&NamePattern::Any)).then(|| self.services.clone())
+    }
 }
 
 /// A cordon by a person: the node is assigned no new versions.

@@ -2,12 +2,15 @@
 //! decider.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::entity::EntityKind;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
+use crate::access::NamePattern;
 use crate::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
-use crate::words::name::{EntityName, LedgerId};
+use crate::words::name::{EntityName, LedgerId, ServiceName};
 use crate::words::time::Span;
 use crate::words::version::Version;
 
@@ -33,6 +36,8 @@ pub struct OrderContent {
     /// Number of the last requested rescan of the node's facts: the agent reads them again when it grows. Zero before the first,
     /// and for an agent that reports no facts.
     pub rescan: RescanNumber,
+    /// The services that the node may register; `None` for all. It is told, so that the machine itself can say what it may not.
+    pub services: Option<Vec<NamePattern>>,
 }
 
 /// A version assigned to a node.
@@ -52,6 +57,18 @@ pub struct Assignment {
 }
 
 impl OrderContent {
+    /// Why the node may not register a service; `None` if it may. Follows "cannot register: ".
+    #[must_use]
+    pub fn refuses(&self, service: &ServiceName) -> Option<String> {
+        let allowed = self.services.as_deref()?;
+        if allowed.iter().any(|pattern| pattern.matches(service.as_str())) {
+            return None;
+        }
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let allowed = if allowed.is_empty() { "none".to_string() } else { allowed.join(", ") };
+        Some(format!("this node may not register service {service}; it may register: {allowed}"))
+    }
+
     /// The content to write after `last` for a node that reports this ledger.
     #[must_use]
     pub fn bound(mut self, last: Option<&Self>, ledger: Option<&LedgerId>) -> Self {
@@ -76,6 +93,7 @@ impl OrderContent {
         };
         self.paused == wanted.paused
             && self.rescan == wanted.rescan
+            && self.services == wanted.services
             && self.entities.len() == wanted.entities.len()
             && self.entities.iter().zip(&wanted.entities).all(|(written, assigned)| same(written, assigned))
     }

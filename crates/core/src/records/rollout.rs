@@ -332,6 +332,8 @@ pub struct TargetCounts {
     pub returned: u64,
     /// Failed during the rollback.
     pub failed_return: u64,
+    /// Out of contact during the rollback: they go back when they are heard of again.
+    pub missed_return: u64,
 }
 
 /// One batch: as many targets as the policy's batch allows in flight.

@@ -57,9 +57,15 @@ impl JoinToken {
         let mut labels = Labels::default();
         for pattern in &self.labels {
             if let NamePattern::Exact(label) = pattern {
-                let (key, value) =
-                    label.split_once('=').ok_or_else(|| format!("{label:?} is not KEY=VALUE"))?;
+                let (key, value) = label
+                    .split_once('=')
+                    .ok_or_else(|| format!("{label:?} is not KEY=VALUE, like role=web"))?;
                 let label = Label::new(key, value).map_err(|error| error.to_string())?;
+                if let Some(given) = labels.get(&label.key).filter(|given| **given != *label.value) {
+                    return Err(format!(
+                        "{key}={given} and {key}={value}: a label has one value; {key}=* leaves it open"
+                    ));
+                }
                 labels.set(label).map_err(|error| error.to_string())?;
             }
         }

@@ -252,7 +252,8 @@ impl Board {
         if self.frame.stage == BoardMode::RollingBack {
             let before = self.rollout().map(|rollout| rollout.counts).unwrap_or_default();
             let (returned, failed_return) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Failed));
-            return TargetCounts { targets, in_flight, returned, failed_return, ..before };
+            let missed_return = tally.of(TargetPhase::Lost) + tally.of(TargetPhase::MovedSilent);
+            return TargetCounts { targets, in_flight, returned, failed_return, missed_return, ..before };
         }
         let succeeded = tally.of(TargetPhase::Succeeded) + tally.of(TargetPhase::Adopted);
         let failed = tally.of(TargetPhase::Failed) + tally.of(TargetPhase::Departed);
@@ -262,7 +263,7 @@ impl Board {
         let outcomes = succeeded + tally.of(TargetPhase::Failed) + failing_before;
         let assigned = in_flight + outcomes + unreachable + held;
         let waiting = targets.saturating_sub(assigned + tally.of(TargetPhase::Rest));
-        let (returned, failed_return) = (0, 0);
+        let (returned, failed_return, missed_return) = (0, 0, 0);
         TargetCounts {
             targets,
             in_flight,
@@ -274,6 +275,7 @@ impl Board {
             waiting,
             returned,
             failed_return,
+            missed_return,
         }
     }
 

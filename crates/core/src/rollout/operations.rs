@@ -8,6 +8,7 @@ use crate::records::entity::{Abort, Approval, Entity, RequestKind, VersionReques
 use crate::records::policy::Supersede;
 use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
+use crate::words::name::EntityName;
 use crate::words::version::Version;
 
 /// Why an operation is refused, with a hint.
@@ -22,8 +23,10 @@ pub enum OperationRefusal {
         reason: String,
     },
     /// The version is being rolled out already.
-    #[error("start {version}: it is being rolled out already; see 'rollout status'")]
+    #[error("start {version} of entity {entity}: it is being rolled out already; see 'rollout get {entity}'")]
     AlreadyRolling {
+        /// The entity.
+        entity: EntityName,
         /// The version requested.
         version: Version,
     },
@@ -106,7 +109,7 @@ pub fn start(
     }
     let asked = entity.wanted.as_ref().is_some_and(|wanted| wanted.version == version);
     if asked && is_under_way(entity, progress) {
-        return Err(OperationRefusal::AlreadyRolling { version });
+        return Err(OperationRefusal::AlreadyRolling { entity: entity.name.clone(), version });
     }
     if entity.policy.supersede == Supersede::Refuse
         && let Some(rolling) = unjudged(progress)

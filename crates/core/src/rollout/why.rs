@@ -312,6 +312,7 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
             (counts.in_flight, "in flight"),
             (left, "left"),
             (counts.failed_return, "failed"),
+            (counts.missed_return, "unreachable"),
         ];
         let parts =
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));

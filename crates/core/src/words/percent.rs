@@ -32,6 +32,12 @@ pub enum AmountError {
         /// The text that was given.
         text: String,
     },
+    /// A count that is too large.
+    #[error("{text} is over {max}, the largest count", max = u32::MAX)]
+    TooLarge {
+        /// The text that was given.
+        text: String,
+    },
     /// Not a percentage.
     #[error("{text:?} is not a share; write a percentage like 95%")]
     NotAShare {
@@ -121,14 +127,16 @@ impl FromStr for Amount {
         if text.ends_with('%') {
             return text.parse().map(Self::Share).map_err(|error| match error {
                 AmountError::NotAShare { text } => AmountError::NotAnAmount { text },
-                over @ (AmountError::OverHundred { .. } | AmountError::NotAnAmount { .. }) => over,
+                over @ (AmountError::OverHundred { .. }
+                | AmountError::NotAnAmount { .. }
+                | AmountError::TooLarge { .. }) => over,
             });
         }
         let refuse = || AmountError::NotAnAmount { text: text.into() };
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(refuse());
         }
-        text.parse().map(Self::Count).map_err(|_| refuse())
+        text.parse().map(Self::Count).map_err(|_| AmountError::TooLarge { text: text.into() })
     }
 }
 
@@ -164,9 +172,11 @@ mod tests {
     #[test]
     fn shares_over_everything_and_nonsense_are_refused() {
         assert!(matches!("101%".parse::<Amount>(), Err(AmountError::OverHundred { .. })));
-        for bad in ["", "%", "-1", "5 %", "five", "1.5%", "99999999999", "+3"] {
+        for bad in ["", "%", "-1", "5 %", "five", "1.5%", "+3"] {
             assert!(matches!(bad.parse::<Amount>(), Err(AmountError::NotAnAmount { .. })), "{bad:?}");
         }
+        let huge = "99999999999".parse::<Amount>().unwrap_err();
+        assert_eq!(alloc::format!("{huge}"), "99999999999 is over 4294967295, the largest count");
         for bad in ["3", "", "95 %"] {
             assert!(matches!(bad.parse::<Percent>(), Err(AmountError::NotAShare { .. })), "{bad:?}");
         }

@@ -131,7 +131,11 @@ fn node(
 ) -> Result<(bool, Vec<String>), Failure> {
     let now = time.now;
     let kept = fleet.nodes.get(name);
-    let node = &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("cannot find node {name}")))?.value;
+    let missing = || {
+        Failure::new(Code::NotFound, format!("cannot find node {name}"))
+            .hint("list them: bellwether node list")
+    };
+    let node = &kept.ok_or_else(missing)?.value;
     let mut lines = Vec::new();
     if let Some(mark) = &node.decommissioned {
         lines.push(format!("decommissioned by {}: {}", mark.by, or_none(&mark.reason)));

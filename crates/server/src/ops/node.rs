@@ -3,6 +3,7 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::labels::labels_in;
+use bellwether_core::decide::registrations;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{GlobalRecord, Key, Record};
@@ -228,25 +229,29 @@ pub async fn allow_services(
     request: &v1::node::AllowedServices,
 ) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
-    let services = v1::access::patterns("services", &request.services)?;
+    let services = v1::access::service_patterns("services", &request.services)?;
     transactor
         .change(namespace, actor, |_, fleet, _| {
-            let mut node = active(fleet, name)?;
-            let before = std::mem::replace(&mut node.services, services.clone());
-            if before == services {
+            let before = active(fleet, name)?;
+            if before.services == services {
                 return Ok((None, ()));
             }
-            let text = |patterns: &[bellwether_core::access::NamePattern]| {
-                patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+            let node = Node { services: services.clone(), ..before.clone() };
+            let text = |patterns: &[bellwether_core::access::NamePattern]| match patterns {
+                [] => "none".to_owned(),
+                some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
             };
             let event = EventDraft {
                 kind: "node.changed",
                 subject: format!("node/{name}"),
-                before: Some(text(&before)),
+                before: Some(text(&before.services)),
                 after: Some(text(&services)),
                 cause: "the services that it may register changed".to_owned(),
             };
-            Ok((Some(put(node, event)), ()))
+            let of_services = registrations::allowed(fleet, &before, &node);
+            let mut changes = put(node, event);
+            changes.events.extend(of_services);
+            Ok((Some(changes), ()))
         })
         .await
 }

@@ -89,7 +89,9 @@ pub async fn start(
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let requested = operations::start(&entity, &progress, version.clone(), intent);
-            let mut entity = requested.map_err(|refusal| start_refused(name, &version, &refusal))?;
+            let has_policy = entity.policy != kept;
+            let mut entity =
+                requested.map_err(|refusal| start_refused(name, &version, &refusal, has_policy))?;
             if let Some(token) = &request.plan {
                 check_plan(world, namespace, name, &entity, token)?;
             }
@@ -135,9 +137,19 @@ fn dropped<'a>(fleet: &'a Fleet, entity: &Entity) -> Option<&'a VersionRequest> 
 }
 
 /// A refused start; of a known bad version with the command that starts it anyway.
-fn start_refused(name: &EntityName, version: &Version, refusal: &OperationRefusal) -> OpError {
+fn start_refused(
+    name: &EntityName,
+    version: &Version,
+    refusal: &OperationRefusal,
+    has_policy: bool,
+) -> OpError {
     let is_bad = matches!(refusal, OperationRefusal::KnownBad { .. });
-    let hint = is_bad.then(|| format!("bellwether rollout retry {name} --version {version}"));
+    let is_rolling = matches!(refusal, OperationRefusal::AlreadyRolling { .. });
+    let hint = if is_rolling && has_policy {
+        Some(format!("change the policy of the rollout in progress: bellwether entity set {name} …"))
+    } else {
+        is_bad.then(|| format!("bellwether rollout retry {name} --version {version}"))
+    };
     OpError::Refused { reason: refusal.to_string(), hint }
 }
 

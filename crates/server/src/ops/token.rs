@@ -2,7 +2,7 @@
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
-use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in, patterns};
+use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in, patterns, service_patterns};
 use bellwether_api::v1::role::role_names;
 use bellwether_core::access::NamePattern;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
@@ -124,7 +124,8 @@ pub async fn create_join(
     if life > JOIN_TOKEN_LIFE || life == Span::ZERO {
         return Err(ShapeError::at("expires_in", "must be over 0s and at most 1h").into());
     }
-    let (labels, services) = (patterns("labels", &request.labels)?, patterns("services", &request.services)?);
+    let (labels, services) =
+        (patterns("labels", &request.labels)?, service_patterns("services", &request.services)?);
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor

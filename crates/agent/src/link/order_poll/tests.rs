@@ -18,7 +18,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         ledger: None,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
-    v1::order::Order { generation, term, entities, paused: None, rescan: 0 }
+    v1::order::Order { generation, term, entities, paused: None, rescan: 0, services: None }
 }
 
 /// A poll without a server.

@@ -27,6 +27,8 @@ pub struct TargetCounts {
     pub rolled_back: u64,
     /// Targets that failed during their rollback.
     pub rollback_failed: u64,
+    /// Targets that were unreachable during the rollback. They are rolled back when they are in contact again.
+    pub rollback_unreachable: u64,
 }
 
 impl From<core::TargetCounts> for TargetCounts {
@@ -42,6 +44,7 @@ impl From<core::TargetCounts> for TargetCounts {
             pending: from.waiting,
             rolled_back: from.returned,
             rollback_failed: from.failed_return,
+            rollback_unreachable: from.missed_return,
         }
     }
 }
@@ -59,6 +62,7 @@ impl From<TargetCounts> for core::TargetCounts {
             waiting: from.pending,
             returned: from.rolled_back,
             failed_return: from.rollback_failed,
+            missed_return: from.rollback_unreachable,
         }
     }
 }

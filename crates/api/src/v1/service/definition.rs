@@ -19,6 +19,8 @@ words! {
         Failing = "failing",
         /// Not registered yet: the static part of its entity has not succeeded here.
         Held = "held",
+        /// Not registered: the control plane does not allow this node to register it.
+        Refused = "refused",
     }
 }
 
@@ -116,7 +118,7 @@ pub struct LocalService {
     pub definition: ServiceDefinition,
     /// Origin of the definition: path of a file, or `registered`.
     pub source: String,
-    /// The result of its checks, or `held`.
+    /// The result of its checks, or `held`, or `refused`.
     pub status: LocalServiceStatus,
     /// The reason for the status, one line; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::capacity::{self, NoCapacity};
 use super::dispatch_gate::DispatchGate;
-use super::outcome::GONE_IN_ROLLBACK;
+use super::outcome::{GONE_IN_ROLLBACK, event, give_up};
 use super::pass::Pass;
 use super::{deadline, dispatch_gate, event_text, hooked, stage};
 use crate::decide::rollout::dispatch_block::DispatchBlock;
@@ -211,9 +211,8 @@ fn dispatch_rollbacks(pass: &mut Pass<'_>, good: &Version) -> bool {
     let until = gate.until();
     for name in &silent {
         if let Some(member) = pass.board.member(name) {
-            let mut state = pass.assignment(member, good.clone(), AssignmentPurpose::Rollback);
-            state.outcome = AssignmentOutcome::Unreachable { at: pass.now, reason: GONE_IN_ROLLBACK.into() };
-            pass.put(name, Some(state), None);
+            let state = pass.assignment(member, good.clone(), AssignmentPurpose::Rollback);
+            give_up(pass, &member.clone(), &state, GONE_IN_ROLLBACK.into());
         }
     }
     let moved = next_moved(pass);
@@ -241,11 +240,24 @@ fn next_moved(pass: &Pass<'_>) -> Vec<TargetName> {
 fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: AssignmentPurpose) -> bool {
     for name in names {
         if let Some(member) = pass.board.member(name) {
+            let missed = purpose == AssignmentPurpose::KnownGood && missed_rollback(pass, member);
+            let purpose = if missed { AssignmentPurpose::Rollback } else { purpose };
             let state = pass.assignment(member, version.clone(), purpose);
-            pass.put(name, Some(state), None);
+            let cause = "it is in contact again, and is rolled back now";
+            let event = missed.then(|| event(pass, "target.returned", name, version, cause.into()));
+            pass.put(name, Some(state), event);
         }
     }
     !names.is_empty()
+}
+
+/// Whether a target was out of contact while the last rollout was rolled back.
+fn missed_rollback(pass: &Pass<'_>, member: &BoardMember) -> bool {
+    member.state.as_ref().is_some_and(|state| {
+        state.purpose == AssignmentPurpose::Rollback
+            && state.rollout == pass.board.progress().last
+            && matches!(state.outcome, AssignmentOutcome::Unreachable { .. })
+    })
 }
 
 impl Pass<'_> {

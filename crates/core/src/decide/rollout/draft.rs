@@ -95,8 +95,7 @@ impl RolloutDraft {
 
     /// Judges the version of the rollout in progress bad.
     pub(super) fn call_bad(&mut self, reason: String) {
-        let before = self.progress.last_known_bad().map(|bad| bad.version.to_string());
-        self.tell_slot("rollout.known_bad", before, reason.clone());
+        self.tell_slot("rollout.known_bad", None, reason.clone());
         let at = self.now;
         self.change_rollout(|rollout| rollout.judgement = VersionJudgement::Bad { at, reason });
     }

@@ -51,6 +51,21 @@ fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
 }
 
 #[test]
+fn what_ran_and_lost_its_health_stays_failed_until_an_attempt_at_it_passes() {
+    let mut memory = assigned("v1");
+    memory.begins(&version("v1"));
+    memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);
+    memory.relapsed(evidence("check file is failing"), Span::ZERO, Timestamp::EPOCH, 1);
+    memory.begins(&version("v1"));
+    for aim in [ApplyProgress::Static, ApplyProgress::Dynamic, ApplyProgress::Validated] {
+        let validate = account(&memory, &AgentActivity::Step(aim)).validate.unwrap();
+        assert_eq!((validate.state, &*validate.reason), (StatusState::Failed, "check file is failing"));
+    }
+    memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);
+    assert_eq!(account(&memory, &AgentActivity::Idle).validate.unwrap().state, StatusState::Success);
+}
+
+#[test]
 fn a_failed_category_points_at_its_own_run_and_says_which_attempt_it_was() {
     let mut memory = assigned("v1");
     memory.begins(&version("v1"));

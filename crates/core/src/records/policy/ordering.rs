@@ -79,7 +79,10 @@ impl FromStr for PolicyStage {
     fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
         let (amount, approve) = match text.trim().rsplit_once(' ') {
             Some((amount, "approve")) => (amount.trim(), true),
-            Some(_) | None => (text.trim(), false),
+            Some((_, word)) => {
+                return Err(refuse(text, "stage", format!("{word:?} is unknown; did you mean approve?")));
+            }
+            None => (text.trim(), false),
         };
         let upto: Amount = amount.parse().map_err(|error| refuse(text, "stage", error))?;
         let zero = || refuse(text, "stage", "it has no targets; use batch 0 to start none");

@@ -37,17 +37,27 @@ pub(super) fn outcome(rollout: &Rollout, good: Option<&Version>) -> Option<Strin
                 format!("{} was undone {}; back to {back}", name, attribution(by, reason))
             }
             Direction::Forward | Direction::RollbackFromBad => {
-                format!("{name} was rolled back to {back}: {}", why_bad(rollout))
+                format!("{name} was rolled back to {back}: {}{}", why_bad(rollout), missed(rollout))
             }
         },
         RolloutState::RollbackFailed { failed } => {
             let failed = Plural(*failed, "target");
-            format!("{name} was bad, and its rollback to {back} failed on {failed}: {}", why_bad(rollout))
+            format!(
+                "{name} was bad, and its rollback to {back} failed on {failed}: {}{}",
+                why_bad(rollout),
+                missed(rollout)
+            )
         }
         RolloutState::Aborted { by, reason } => {
             format!("{name} was aborted {}: {done}", attribution(by, reason))
         }
-        RolloutState::Superseded { by } => format!("{name} was superseded by rollout {by}"),
+        RolloutState::Superseded { by } => {
+            let flight = match counts.in_flight {
+                0 => String::new(),
+                some => format!(", {some} in flight"),
+            };
+            format!("{name} was superseded by rollout {by}: {done}{flight}")
+        }
     })
 }
 
@@ -55,6 +65,15 @@ fn why_bad(rollout: &Rollout) -> String {
     match &rollout.judgement {
         VersionJudgement::Bad { reason, .. } => reason.clone(),
         VersionJudgement::Open | VersionJudgement::Good { .. } => "it is known bad".to_string(),
+    }
+}
+
+/// What the rollback could not reach.
+fn missed(rollout: &Rollout) -> String {
+    match rollout.counts.missed_return {
+        0 => String::new(),
+        1 => "; 1 target was unreachable, and goes back when it is in contact again".to_string(),
+        many => format!("; {many} targets were unreachable, and go back when they are in contact again"),
     }
 }
 

@@ -308,7 +308,8 @@ impl Fleet {
         }
     }
 
-    /// Puts what is wanted of a node itself into its order: its pause, and the last rescan if its agent reports facts.
+    /// Puts what is wanted of a node itself into its order: its pause, the last rescan if its agent reports facts, and which
+    /// services it may register if not all.
     fn refresh_node(&mut self, name: &NodeName) {
         let node = self.nodes.get(name).map(|kept| &kept.value);
         // Params may be recorded of a node that has not joined.
@@ -320,6 +321,7 @@ impl Fleet {
         let mut content = self.contents.get(name).cloned().unwrap_or_default();
         content.paused = paused;
         content.rescan = rescan.unwrap_or_default();
+        content.services = node.and_then(|node| node.services_if_limited());
         self.set_content(name, content);
     }
 
