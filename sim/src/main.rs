@@ -1,13 +1,18 @@
 //! Plays histories and reports broken laws with the seed that replays them.
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bellwether_sim::chaos::FaultMix;
 use bellwether_sim::history::{DisabledRule, Options, Outcome, authority, play};
 use clap::Parser;
+use tokio::time::Instant;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 
 /// Play histories of a whole installation under simulated faults
 #[derive(Parser)]
@@ -22,6 +27,9 @@ struct Args {
     /// Play this seed alone, twice, and print its last lines
     #[arg(long)]
     seed: Option<u64>,
+    /// Print to standard error what the servers log in this history, with the simulated time
+    #[arg(long, requires = "seed", value_name = "DIRECTIVES", num_args = 0..=1, default_missing_value = "debug")]
+    log: Option<String>,
     /// Seconds of faults in each history
     #[arg(long, default_value_t = 240)]
     trouble: u64,
@@ -41,7 +49,11 @@ fn main() -> Result<ExitCode> {
     let dir = tempfile::tempdir()?;
     authority(dir.path())?;
     if let Some(seed) = args.seed {
-        let (first, second) = (play(seed, &options, dir.path())?, play(seed, &options, dir.path())?);
+        let first = match &args.log {
+            Some(directives) => logged(directives, || play(seed, &options, dir.path()))?,
+            None => play(seed, &options, dir.path())?,
+        };
+        let second = play(seed, &options, dir.path())?;
         first.lines.iter().for_each(|line| println!("{line}"));
         println!("seed {seed}: {} commits, {} lines, sum {}", first.commits, first.sum.1, first.sum.0);
         if first.sum != second.sum {
@@ -62,6 +74,27 @@ fn main() -> Result<ExitCode> {
     }
     println!("{} histories, {commits} commits, {broken} broken", outcomes.len());
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Plays with the log lines that `directives` select.
+fn logged(directives: &str, play: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_new(directives).context("--log")?)
+        .with_timer(SimulatedTime::default())
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .finish();
+    tracing::subscriber::with_default(subscriber, play)
+}
+
+/// The time since the first line in milliseconds, as in a trace.
+#[derive(Debug, Default)]
+struct SimulatedTime(OnceLock<Instant>);
+
+impl FormatTime for SimulatedTime {
+    fn format_time(&self, to: &mut Writer<'_>) -> std::fmt::Result {
+        write!(to, "{:>9}", self.0.get_or_init(Instant::now).elapsed().as_millis())
+    }
 }
 
 /// Plays all seeds on as many threads as there are cores.

@@ -6,7 +6,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::Event;
 use bellwether_core::records::key::{AnyKey, Key, Record};
 use bellwether_core::verdict::Write;
-use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::counter::{Revision, Sequence, Term};
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
@@ -64,7 +64,9 @@ pub(super) struct TransactionGroup {
     lines: Vec<(CommitPipeline, Op)>,
     written: BTreeSet<Bytes>,
     bytes: usize,
-    term_guarded: bool,
+    /// The term that its deciders decided in: one compare guards them all, so a proposal of another term goes into another
+    /// group.
+    term: Option<Term>,
     now: Timestamp,
     fence: Fence,
 }
@@ -81,7 +83,7 @@ impl TransactionGroup {
             lines: Vec::new(),
             written: BTreeSet::new(),
             bytes: 0,
-            term_guarded: false,
+            term: None,
             now,
             fence,
         }
@@ -108,14 +110,15 @@ impl TransactionGroup {
         let fits = self.txn.compares.len() + part.compares.len() + guards < MAX_OPS
             && self.txn.ops.len() + part.ops.len() + namespaces <= MAX_OPS
             && self.bytes + part.bytes + behind_bytes <= MAX_TXN_BYTES - SPARE_BYTES;
-        if !fits || part.keys.iter().any(|key| self.written.contains(key)) {
+        let other_term = self.term.is_some() && proposal.term.is_some() && self.term != proposal.term;
+        if !fits || other_term || part.keys.iter().any(|key| self.written.contains(key)) {
             return Ok(false);
         }
-        if let (Some(term), false) = (proposal.term, self.term_guarded || !self.fence.compares) {
+        if let (Some(term), false) = (proposal.term, self.term.is_some() || !self.fence.compares) {
             let revision = bellwether_store::Revision(term.get().saturating_sub(self.fence.term_base));
             self.txn.compares.push(Compare::Created { key: key_text::LEADER.into(), revision });
             self.guards.push(CompareOrigin::Term);
-            self.term_guarded = true;
+            self.term = Some(term);
         }
         if let Some(behind) = behind {
             self.txn.compares.push(behind);

@@ -104,6 +104,26 @@ async fn a_decider_that_lost_its_term_writes_nothing() {
     assert_eq!(all.len(), 3, "one record, one event, one number");
 }
 
+/// A leader that lost the key and acquired it again has proposals of both terms in the queue.
+#[tokio::test]
+async fn each_decider_is_fenced_by_its_own_term() {
+    let tasks = Tasks::new();
+    let store = Store::memory(&tasks);
+    let key = Op::Put { key: key_text::LEADER.into(), value: "{}".into(), lease: None };
+    let acquired = store.commit(Txn { compares: vec![], ops: vec![key] }).await.unwrap();
+    let CommitOutcome::Committed(acquired) = acquired else { panic!("nobody else writes") };
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    let in_term = |name: &str, term: u64| {
+        committer.commit(Proposal { term: Some(Term::new(term)), ..presence(name, Revision::ZERO, 1) })
+    };
+    let (other, own) = tokio::join!(in_term("n-1", acquired.0 + 7), in_term("n-2", acquired.0));
+    assert!(matches!(other, Err(CommitError::LostTerm)), "{other:?}");
+    own.unwrap();
+    let (own, other) = tokio::join!(in_term("n-3", acquired.0), in_term("n-4", acquired.0 + 7));
+    own.unwrap();
+    assert!(matches!(other, Err(CommitError::LostTerm)), "{other:?}");
+}
+
 #[tokio::test]
 async fn a_proposal_on_a_changed_record_conflicts() {
     let tasks = Tasks::new();
