@@ -5,7 +5,7 @@ use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
-use bellwether_store::{Compare, Op, Range};
+use bellwether_store::{CommitOutcome, Compare, Op, Range, Txn};
 use futures_util::future::join_all;
 use tokio::task::unconstrained;
 
