@@ -9,10 +9,11 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::report::Report;
 use bellwether_core::records::rollout::TargetCounts;
 use bellwether_core::rollout::hook_question::HookQuestion;
-use bellwether_core::words::name::{EntityName, NodeName, TargetName};
+use bellwether_core::words::name::{EntityName, FilterName, NodeName, TargetName};
 use bellwether_core::words::percent::{Amount, Percent};
 use bellwether_core::words::filter::field::Field;
 use bellwether_core::words::filter::nodes::NODES;
+use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{FieldValue, Filter, FilterSubject};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::value::{Number, Value};
@@ -101,6 +102,7 @@ impl FilterSubject for FuzzedNode {
 /// A filter: what is accepted is read again as the same, matches or not within its time, and is the opposite of what it negates.
 pub fn filter(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
+    saved_filter(text);
     match Filter::parse(text, &NODES) {
         Ok(filter) => {
             let again = Filter::parse(filter.as_str(), &NODES).expect("an accepted filter is accepted again");
@@ -109,6 +111,26 @@ pub fn filter(data: &[u8]) {
             if let Ok(negated) = Filter::parse(&format!("not ({filter})"), &NODES) {
                 assert_ne!(negated.matches(&FuzzedNode), matches, "{filter}");
             }
+        }
+        Err(error) => assert!(text.is_char_boundary(error.position), "{error}"),
+    }
+}
+
+/// A filter that may name saved ones, each of which is the first or the last half of the text: what is written out is a filter
+/// that names none.
+fn saved_filter(text: &str) {
+    let Ok(draft) = FilterDraft::parse(text, &NODES) else { return };
+    let half = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(index, _)| index);
+    let (first, last) = text.split_at(half);
+    let find = |name: &FilterName| match name.as_str().len() {
+        1 => Ok(first),
+        2 => Ok(last),
+        _ => Ok("all"),
+    };
+    match draft.resolve(None, &find) {
+        Ok(filter) => {
+            let again = Filter::parse(filter.as_str(), &NODES).expect("what is written out names none");
+            assert_eq!(again.matches(&FuzzedNode), filter.matches(&FuzzedNode));
         }
         Err(error) => assert!(text.is_char_boundary(error.position), "{error}"),
     }

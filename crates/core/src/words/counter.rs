@@ -58,6 +58,8 @@ counters! {
     NodeParamsRevision;
     /// Counts the changes of a secret, from 1.
     SecretRevision;
+    /// Counts the changes of a saved filter, from 1.
+    FilterRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
     /// Fencing number of a slot: each acquisition gets a larger one than all before.

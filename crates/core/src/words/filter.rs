@@ -6,14 +6,16 @@ mod expression;
 pub mod field;
 pub mod nodes;
 mod parse;
+pub mod saved;
 mod subject;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 pub use self::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH};
-use self::expression::Expression;
+use self::expression::{Expression, SavedTerm};
 use self::field::{Field, FieldTable};
 pub use self::subject::{FieldValue, FilterSubject};
 
@@ -41,13 +43,20 @@ impl Filter {
         Self { text: "all".into(), tree: Expression::All }
     }
 
-    /// Reads a filter over the fields of a table.
+    /// Reads a filter over the fields of a table, which names no saved filter. One that may name some is a
+    /// [`FilterDraft`](saved::FilterDraft) first.
     ///
     /// # Errors
     /// [`FilterError`] with the position and what was expected there.
     pub fn parse(text: &str, table: &'static FieldTable) -> Result<Self, FilterError> {
-        let tree = parse::read(text, table)?;
-        Ok(Self { text: text.trim().into(), tree })
+        match parse::read(text, table)?.written_out() {
+            Ok(tree) => Ok(Self { text: text.trim().into(), tree }),
+            Err(SavedTerm { name, position }) => {
+                let reason =
+                    format!("@{name} is a saved filter, and none can be named here: write the filter out");
+                Err(FilterError { position, reason })
+            }
+        }
     }
 
     /// The text from which it was read.

@@ -103,6 +103,10 @@ names! {
     ParamKey: "param key", param_key;
     /// A secret of a namespace. 1 to 128 letters, digits and `_ - . /`.
     SecretName: "secret name", param_key;
+    /// A saved filter of a namespace. A DNS label.
+    FilterName: "filter name", label;
+    /// What a filter is of, by the last part of the path of its list, such as `nodes`. A DNS label.
+    ListName: "list name", label;
     /// A program that reads secrets from elsewhere, by its name in the servers' configuration. A DNS label.
     ProviderName: "provider name", label;
     /// A key that secrets are encrypted with, by the first half of its fingerprint in hex. A DNS label.

@@ -7,6 +7,7 @@ use core::fmt;
 
 use super::filter::field::Field;
 use super::filter::nodes::NODES;
+use super::filter::saved::FilterDraft;
 use super::filter::{FieldValue, Filter, FilterError, FilterSubject};
 use super::label::Labels;
 use super::node_data::NodeData;
@@ -42,9 +43,10 @@ impl Selector {
     /// Reads a selector.
     ///
     /// # Errors
-    /// [`FilterError`] with the position: the text is not a valid filter, or tests a field that changes by itself.
+    /// [`FilterError`] with the position: the text is not a valid filter, names a saved one, or tests a field that changes by itself.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let filter = Filter::parse(text, &NODES)?;
+        let filter = FilterDraft::parse(text, &NODES)?;
+        let filter = filter.without_saved("a selector is kept with its object: write the filter out")?;
         let refused = filter.unsteady_field().map(|(field, position)| FilterError {
             position,
             reason: format!(
@@ -138,6 +140,10 @@ mod tests {
             refused("all and age > 1h").starts_with("invalid filter at position 8: age changes by itself")
         );
         assert!(picks("label.age > 3", "x", "age=4"));
+        assert_eq!(
+            refused("zone=a and not @old"),
+            "invalid filter at position 15: @old is a saved filter, and a selector is kept with its object: write the filter out"
+        );
     }
 
     #[test]

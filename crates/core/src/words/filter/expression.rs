@@ -4,16 +4,18 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::convert::Infallible;
 
 use regex::Regex;
 
 use super::field::{Field, FieldType};
 use super::subject::{FieldValue, FilterSubject};
+use crate::words::name::FilterName;
 use crate::words::value::{Number, Value};
 
-/// An expression of a filter.
+/// An expression of a filter. `S` stands for a saved filter: [`SavedTerm`] as it was read, and nothing once all are written out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Expression {
+pub(super) enum Expression<S = Infallible> {
     All,
     /// A test of a field, which stands at this position in the text.
     Test {
@@ -24,6 +26,47 @@ pub(super) enum Expression {
     Not(Box<Self>),
     And(Vec<Self>),
     Or(Vec<Self>),
+    Saved(S),
+}
+
+/// A saved filter where an expression names it, `@NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SavedTerm {
+    pub(super) name: FilterName,
+    /// Where its `@` stands in the text.
+    pub(super) position: usize,
+}
+
+impl SavedTerm {
+    /// Number of bytes that it has in the text.
+    pub(super) fn len(&self) -> usize {
+        1 + self.name.as_str().len()
+    }
+}
+
+impl Expression<SavedTerm> {
+    /// The saved filters that it names, in the order of the text.
+    pub(super) fn saved(&self) -> Vec<&SavedTerm> {
+        match self {
+            Self::All | Self::Test { .. } => Vec::new(),
+            Self::Not(inner) => inner.saved(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().flat_map(Self::saved).collect(),
+            Self::Saved(term) => vec![term],
+        }
+    }
+
+    /// The same expression without saved filters; the first one if it names any.
+    pub(super) fn written_out(self) -> Result<Expression, SavedTerm> {
+        let each = |parts: Vec<Self>| parts.into_iter().map(Self::written_out).collect::<Result<_, _>>();
+        Ok(match self {
+            Self::All => Expression::All,
+            Self::Test { field, test, position } => Expression::Test { field, test, position },
+            Self::Not(inner) => Expression::Not(Box::new(inner.written_out()?)),
+            Self::And(parts) => Expression::And(each(parts)?),
+            Self::Or(parts) => Expression::Or(each(parts)?),
+            Self::Saved(term) => return Err(term),
+        })
+    }
 }
 
 /// What the value of a field must be.
@@ -71,6 +114,7 @@ impl Expression {
             Self::Test { field, test, .. } => {
                 subject.value(field).is_some_and(|value| test.holds(field.kind(), value))
             }
+            Self::Saved(never) => match *never {},
         }
     }
 
@@ -81,6 +125,7 @@ impl Expression {
             Self::Not(inner) => inner.field(is),
             Self::And(parts) | Self::Or(parts) => parts.iter().find_map(|part| part.field(is)),
             Self::Test { field, position, .. } => Some((field, *position)).filter(|(field, _)| is(field)),
+            Self::Saved(never) => match *never {},
         }
     }
 
@@ -97,6 +142,7 @@ impl Expression {
             }
             Self::Test { field, test, .. } if field.name() == name && field.key() == key => test.texts(),
             Self::Test { .. } => None,
+            Self::Saved(never) => match *never {},
         }
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! either = both *( "or" both )
 //! both   = one *( ["and" | ","] one )
-//! one    = "not" one | "(" either ")" | "all" | call | test
+//! one    = "not" one | "(" either ")" | "all" | call | saved | test
+//! saved  = "@" word
 //! call   = ( "And" | "Or" ) "(" either *( "," either ) ")" | "Not" "(" either ")" | "exists" "(" field ")"
 //! test   = ["any"] field [ operator ]
 //! operator = ( "=" | "!=" | "<" | "<=" | ">" | ">=" | "=~" | "!~" ) value
@@ -18,7 +19,7 @@ mod tokens;
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -31,11 +32,16 @@ use self::tokens::{
     Literal, Text, blank, expect, list, literal_of, literal_of_run, not_in, peek, refuse, symbol, token, word,
 };
 use super::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH};
-use super::expression::{Comparison, Expression, Pattern, Predicate, number};
+use super::expression::{Comparison, Pattern, Predicate, SavedTerm, number};
 use super::field::{Field, FieldTable, FieldType, allowed};
+use crate::words::label::is_value_byte;
+use crate::words::name::FilterName;
 use crate::words::near::nearest;
 use crate::words::time::Span;
 use crate::words::value::{Number, Value};
+
+/// An expression as it is read, which may name saved filters.
+type Expression = super::expression::Expression<SavedTerm>;
 
 /// Largest compiled regular expression, in bytes.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
@@ -45,16 +51,18 @@ const OPERATORS: [&str; 11] = ["Eq", "Ne", "Lt", "Lte", "Gt", "Gte", "Re", "In",
 
 /// Where the parser is: the fields that there are, and how deep it is nested.
 #[derive(Clone, Copy)]
-struct Scope {
+struct Scope<'a> {
+    /// The whole text.
+    text: &'a str,
     table: &'static FieldTable,
     depth: usize,
     /// Whether a comma separates here, as within `And(…)` and `Or(…)`.
     is_call: bool,
 }
 
-impl Scope {
+impl Scope<'_> {
     const fn deeper(self, is_call: bool) -> Self {
-        Self { table: self.table, depth: self.depth + 1, is_call }
+        Self { depth: self.depth + 1, is_call, ..self }
     }
 }
 
@@ -105,11 +113,11 @@ pub(super) fn read(text: &str, table: &'static FieldTable) -> Result<Expression,
     if rest.is_empty() {
         return refuse(&rest, format!("it is empty; write 'all' for {}", every(table)));
     }
-    let tree = either(&mut rest, Scope { table, depth: 0, is_call: false })?;
+    let tree = either(&mut rest, Scope { text, table, depth: 0, is_call: false })?;
     if rest.is_empty() { Ok(tree) } else { refuse(&rest, "expected 'and', 'or' or the end of the filter") }
 }
 
-fn either(rest: &mut Text<'_>, scope: Scope) -> Result<Expression, FilterError> {
+fn either(rest: &mut Text<'_>, scope: Scope<'_>) -> Result<Expression, FilterError> {
     let mut parts = vec![both(rest, scope)?];
     while word(rest, "or") {
         parts.push(both(rest, scope)?);
@@ -117,13 +125,13 @@ fn either(rest: &mut Text<'_>, scope: Scope) -> Result<Expression, FilterError> 
     Ok(single_or(parts, Expression::Or))
 }
 
-fn both(rest: &mut Text<'_>, scope: Scope) -> Result<Expression, FilterError> {
+fn both(rest: &mut Text<'_>, scope: Scope<'_>) -> Result<Expression, FilterError> {
     let mut parts = vec![one(rest, scope)?];
     loop {
         // The comma of label selectors.
         let is_joined = word(rest, "and") || (!scope.is_call && symbol(rest, ","));
         // Terms side by side mean `and`.
-        let follows = rest.starts_with('(') || (!peek(rest).is_empty() && peek(rest) != "or");
+        let follows = rest.starts_with(['(', '@']) || (!peek(rest).is_empty() && peek(rest) != "or");
         if !is_joined && !follows {
             return Ok(single_or(parts, Expression::And));
         }
@@ -131,7 +139,7 @@ fn both(rest: &mut Text<'_>, scope: Scope) -> Result<Expression, FilterError> {
     }
 }
 
-fn one(rest: &mut Text<'_>, scope: Scope) -> Result<Expression, FilterError> {
+fn one(rest: &mut Text<'_>, scope: Scope<'_>) -> Result<Expression, FilterError> {
     if scope.depth >= MAX_FILTER_DEPTH {
         return refuse(rest, format!("it is nested deeper than {MAX_FILTER_DEPTH}"));
     }
@@ -168,7 +176,31 @@ fn one(rest: &mut Text<'_>, scope: Scope) -> Result<Expression, FilterError> {
         return Ok(Expression::Test { field, test: Predicate::Exists, position });
     }
     *rest = before;
-    test(rest, scope.table)
+    if rest.starts_with('@') { saved(rest, scope.text) } else { test(rest, scope.table) }
+}
+
+/// A saved filter. Right behind a word, it would be a part of a value for a person who reads it, such as an address of mail.
+fn saved(rest: &mut Text<'_>, text: &str) -> Result<Expression, FilterError> {
+    let position = rest.current_token_start();
+    let before = position.checked_sub(1).and_then(|index| text.as_bytes().get(index));
+    if before.is_some_and(|byte| is_value_byte(*byte)) {
+        return refuse(
+            rest,
+            "a value with '@' is quoted, as in \"a@b\"; before @ and a saved filter is a blank",
+        );
+    }
+    // A blank between them would be skipped.
+    let is_named = text.get(position + 1..).is_some_and(|name| name.starts_with(|c| !char::is_whitespace(c)));
+    symbol(rest, "@");
+    let at = *rest;
+    let name = token(rest);
+    if name.is_empty() || !is_named {
+        return refuse(&at, "expected the name of a saved filter");
+    }
+    match FilterName::parse(name) {
+        Ok(name) => Ok(Expression::Saved(SavedTerm { name, position })),
+        Err(error) => refuse(&at, error.to_string()),
+    }
 }
 
 /// One test of a field.
