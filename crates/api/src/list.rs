@@ -5,6 +5,7 @@ pub mod tables;
 use std::marker::PhantomData;
 
 use bellwether_core::words::filter::field::{Field, FieldTable, FieldType};
+use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::filter::{FieldValue, FilterSubject};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::value::{Number, Value};
@@ -42,6 +43,21 @@ impl<T: Serialize> JsonRow<T> {
     pub const fn json(&self) -> &serde_json::Value {
         &self.json
     }
+}
+
+/// The lists that belong to the whole installation: no saved filter is of them, since each is of a namespace.
+static GLOBAL: [&FieldTable; 4] = [&tables::NAMESPACES, &tables::TOKENS, &tables::ROLES, &tables::AUDIT];
+
+/// The name of the list of a table, as its path ends.
+#[must_use]
+pub fn list_name(table: &FieldTable) -> String {
+    table.plural.replace(' ', "-")
+}
+
+/// The tables of all lists that saved filters can be of.
+pub fn saved_tables() -> impl Iterator<Item = &'static FieldTable> {
+    let is_global = |table: &&FieldTable| GLOBAL.iter().any(|global| global.plural == table.plural);
+    [&NODES].into_iter().chain(tables::ALL).filter(move |table| !is_global(table))
 }
 
 impl<T> FilterSubject for JsonRow<T> {

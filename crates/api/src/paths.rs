@@ -192,6 +192,10 @@ pub const NAMESPACE: &str = "/v1/namespaces/{ns}";
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
 /// One pause.
 pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
+/// Saved filters.
+pub const FILTERS: &str = "/v1/namespaces/{ns}/filters";
+/// One saved filter.
+pub const FILTER: &str = "/v1/namespaces/{ns}/filters/{filter}";
 /// Declared params.
 pub const PARAMS: &str = "/v1/namespaces/{ns}/params";
 /// One declared param.

@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod external;
 pub mod facts;
 pub mod failure;
+pub mod filter;
 pub mod freeze;
 pub mod hook;
 pub mod hook_answers;

@@ -6,6 +6,7 @@ pub mod event;
 pub mod evidence;
 pub mod external;
 pub mod facts;
+pub mod filter;
 pub mod freeze;
 pub mod hook_answers;
 pub mod key;

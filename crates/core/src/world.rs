@@ -157,6 +157,7 @@ impl Fleet {
         let others = [
             self.services.size(),
             self.wait_cycles.iter().count(),
+            self.filters.size(),
             self.freezes.size(),
             self.pauses.size(),
             self.params.size(),
@@ -196,6 +197,7 @@ impl Fleet {
             }
             Key::Controllers(name) => revision_of(self.controllers.get(name)),
             Key::HookAnswers(name) => revision_of(self.answers.get(name)),
+            Key::Filter(name) => revision_of(self.filters.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Param(key) => revision_of(self.params.get(key)),
             Key::Pause(name) => revision_of(self.pauses.get(name)),

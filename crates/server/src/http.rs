@@ -11,6 +11,7 @@ mod events;
 mod expected;
 mod external;
 mod failures;
+mod filters;
 mod fleet_lock;
 mod freezes;
 mod handshakes;

@@ -9,6 +9,7 @@ pub(crate) mod expectation;
 pub mod external;
 pub mod facts;
 mod field_change;
+pub mod filter;
 pub mod freeze;
 pub mod grant;
 pub mod json_change;

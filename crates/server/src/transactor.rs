@@ -133,7 +133,7 @@ impl Transactor {
     }
 
     /// A transactor for the same operations that commits nothing: their changes are collected in the draft, and each
-    /// operation sees what those before it changed. Entities, freezes, pauses, profiles and slots can be drafted.
+    /// operation sees what those before it changed. Entities, filters, freezes, pauses, profiles and slots can be drafted.
     #[must_use]
     pub fn draft(&self) -> (Self, Draft) {
         let draft = Draft::new(self.world());

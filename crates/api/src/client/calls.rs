@@ -3,6 +3,7 @@
 mod access;
 mod apply;
 mod entities;
+mod filters;
 mod freezes;
 mod list;
 mod namespaces;

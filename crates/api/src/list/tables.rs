@@ -185,6 +185,7 @@ pub static NAMESPACES: FieldTable = FieldTable {
         FieldSpec::changing("freezes", FieldType::Number, "number of freezes").at("/freezes"),
         FieldSpec::changing("pauses", FieldType::Number, "number of pauses").at("/pauses"),
         FieldSpec::changing("slots", FieldType::Number, "number of slots").at("/slots"),
+        FieldSpec::changing("filters", FieldType::Number, "number of saved filters").at("/filters"),
     ],
     slim: &["name", "nodes", "entities"],
 };
@@ -232,6 +233,21 @@ pub static PARAMS: FieldTable = FieldTable {
         FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
     ],
     slim: &["name", "default"],
+};
+
+/// The fields of saved filters.
+pub static FILTERS: FieldTable = FieldTable {
+    plural: "filters",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the filter").at("/name"),
+        FieldSpec::recorded("of", FieldType::Text, "list that it is of, such as `nodes`").at("/of"),
+        FieldSpec::recorded("filter", FieldType::Text, "the filter itself").at("/filter"),
+        FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),
+        FieldSpec::recorded("description", FieldType::Text, "what it is for").at("/description"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "of", "filter"],
 };
 
 /// The fields of secrets.
@@ -288,7 +304,8 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 17] = [
+pub static ALL: [&FieldTable; 18] = [
+    &FILTERS,
     &PARAMS,
     &SECRETS,
     &AUDIT,

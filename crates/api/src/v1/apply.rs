@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::data::{NodeDocument, ParamDocument};
+pub use self::data::{FilterDocument, NodeDocument, ParamDocument};
 pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;

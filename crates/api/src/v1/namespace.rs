@@ -23,6 +23,9 @@ pub struct NamespaceView {
     pub pauses: u64,
     /// Number of slots.
     pub slots: u64,
+    /// Number of saved filters.
+    #[serde(default)]
+    pub filters: u64,
 }
 
 impl NamespaceView {
@@ -39,6 +42,7 @@ impl NamespaceView {
             freezes: count(contents.freezes),
             pauses: count(contents.pauses),
             slots: count(contents.slots),
+            filters: count(contents.filters),
         }
     }
 }

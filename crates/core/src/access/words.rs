@@ -41,6 +41,8 @@ words! {
         Audit = "audit",
         /// Entities, with their targets and the reports of external targets.
         Entity = "entity",
+        /// Saved filters.
+        Filter = "filter",
         /// Freezes of a namespace.
         Freeze = "freeze",
         /// Freezes of all namespaces.

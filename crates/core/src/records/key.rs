@@ -7,6 +7,7 @@ use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, ExternalTarget};
 use super::facts::NodeFacts;
+use super::filter::SavedFilter;
 use super::freeze::Freeze;
 use super::hook_answers::HookAnswers;
 use super::log::NodeLog;
@@ -30,8 +31,8 @@ use crate::access::Role;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName, RoleName,
-    SecretName, ServerName, ServiceName, SlotName, TargetName,
+    Category, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName,
+    RoleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -73,6 +74,8 @@ pub enum Key {
     Controllers(EntityName),
     /// The answers of an entity's hooks, by the entity's name.
     HookAnswers(EntityName),
+    /// A saved filter, by name.
+    Filter(FilterName),
     /// A freeze, by name.
     Freeze(FreezeName),
     /// A declared param, by key.
@@ -168,6 +171,8 @@ pub enum Record {
     Controllers(EntityName, Controllers),
     /// The answers of an entity's hooks.
     HookAnswers(EntityName, HookAnswers),
+    /// A saved filter.
+    Filter(SavedFilter),
     /// A freeze.
     Freeze(Freeze),
     /// A declared param.
@@ -209,6 +214,7 @@ impl Record {
             Self::ExternalTarget(entity, target, _) => Key::ExternalTarget(entity.clone(), target.clone()),
             Self::Controllers(entity, _) => Key::Controllers(entity.clone()),
             Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
+            Self::Filter(filter) => Key::Filter(filter.name.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),

@@ -14,6 +14,7 @@ use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
 use crate::records::facts::NodeFacts;
+use crate::records::filter::SavedFilter;
 use crate::records::freeze::Freeze;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::log::NodeLog;
@@ -36,8 +37,8 @@ use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequ
 use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, SecretName, ServerName, ServiceName,
-    SlotName, TargetName,
+    Category, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName, SecretName, ServerName,
+    ServiceName, SlotName, TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -94,6 +95,8 @@ pub struct Fleet {
     pub overdue: Map<EntityName, Set<(Timestamp, TargetName)>>,
     /// Answers of hooks, by entity.
     pub answers: Map<EntityName, Versioned<HookAnswers>>,
+    /// Saved filters.
+    pub filters: Map<FilterName, Versioned<SavedFilter>>,
     /// Freezes of this namespace.
     pub freezes: Map<FreezeName, Versioned<Freeze>>,
     /// Revision of the last change to these freezes.

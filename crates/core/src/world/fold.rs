@@ -46,6 +46,7 @@ impl Fleet {
             }
             Record::Controllers(name, controllers) => self.put_controllers(&name, controllers, revision),
             Record::HookAnswers(name, answers) => self.put_answers(&name, answers, revision),
+            Record::Filter(filter) => self.filters.insert_mut(filter.name.clone(), kept(filter, revision)),
             Record::Freeze(freeze) => {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
@@ -84,6 +85,9 @@ impl Fleet {
             Key::ExternalTarget(entity, target) => self.delete_external(entity, target, revision),
             Key::Controllers(name) => self.delete_controllers(name),
             Key::HookAnswers(name) => self.delete_answers(name, revision),
+            Key::Filter(name) => {
+                self.filters.remove_mut(name);
+            }
             Key::Freeze(name) => {
                 self.freezes_changed = revision;
                 self.freezes.remove_mut(name);

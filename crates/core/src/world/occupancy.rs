@@ -26,12 +26,14 @@ pub struct NamespaceContents {
     pub pauses: usize,
     /// Slots.
     pub slots: usize,
+    /// Saved filters.
+    pub filters: usize,
 }
 
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 7] {
+    pub const fn counts(&self) -> [(usize, &'static str); 8] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -40,6 +42,7 @@ impl NamespaceContents {
             (self.freezes, "freeze"),
             (self.pauses, "pause"),
             (self.slots, "slot"),
+            (self.filters, "filter"),
         ]
     }
 
@@ -80,6 +83,7 @@ impl Fleet {
             freezes: self.freezes.size(),
             pauses: self.pauses.size(),
             slots: self.slots.size(),
+            filters: self.filters.size(),
         }
     }
 

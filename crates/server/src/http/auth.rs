@@ -162,6 +162,7 @@ fn object(
     let key = need.right().map(|right| match right.kind {
         ObjectKind::Audit => "audit",
         ObjectKind::Entity | ObjectKind::Rollout => "entity",
+        ObjectKind::Filter => "filter",
         ObjectKind::Freeze | ObjectKind::GlobalFreeze => "freeze",
         ObjectKind::JoinToken | ObjectKind::Token => "token",
         ObjectKind::Namespace => "ns",

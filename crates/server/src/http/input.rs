@@ -9,9 +9,12 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{ApplyRequest, MAX_APPLY_BYTES};
 use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::filter::field::FieldTable;
+use bellwether_core::words::filter::saved::FilterDraft;
+use bellwether_core::words::filter::{Filter, FilterError};
 use bellwether_core::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName, RoleName,
-    SecretName, ServiceName, SlotName,
+    Category, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName,
+    RoleName, SecretName, ServiceName, SlotName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -24,6 +27,7 @@ use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
 use super::problem::{Failure, json_response, unreadable_body};
 use super::readable::Readable;
 use super::state::AppState;
+use crate::ops::filter::SavedFilters;
 
 /// A JSON body.
 pub(crate) struct JsonBody<T>(pub(crate) T);
@@ -155,6 +159,7 @@ params! {
     Service(ServiceName) = "service";
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
+    NamedFilter(FilterName) = "filter";
     Freeze(FreezeName) = "freeze";
     Pause(PauseName) = "pause";
     Turn(SlotName) = "slot";
@@ -217,17 +222,23 @@ pub(crate) struct QueryParams {
     pairs: Vec<(String, String)>,
     /// What the caller may read, for lists.
     pub(crate) readable: Readable,
+    app: AppState,
+    /// The namespace in the path.
+    namespace: Option<Namespace>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
+impl FromRequestParts<AppState> for QueryParams {
     type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, app).await;
         let pairs = pairs.map_err(|error| Failure::from(ShapeError::at("the query", error)))?;
         let mut pairs = pairs.0;
         // The guard evaluates it for every route.
         pairs.retain(|(name, _)| name != CONSISTENCY);
-        Ok(Self { pairs, readable: Readable::from_request_parts(parts, state).await? })
+        let readable = Readable::from_request_parts(parts, app).await?;
+        let path = RawPathParams::from_request_parts(parts, app).await.ok();
+        let namespace = path.and_then(|path| path.iter().find(|(key, _)| *key == "ns")?.1.parse().ok());
+        Ok(Self { pairs, readable, app: app.clone(), namespace })
     }
 }
 
@@ -239,6 +250,19 @@ impl QueryParams {
             let list = known.join(", ");
             Err(ShapeError::at(name, format!("not a parameter of this route; known: {list}")).into())
         })
+    }
+
+    /// A filter over the fields of a table, with the saved filters of the path's namespace that it names written out. One that the
+    /// caller may not read is not there.
+    pub(crate) fn filter(&self, text: &str, table: &'static FieldTable) -> Result<Filter, FilterError> {
+        let draft = FilterDraft::parse(text, table)?;
+        let Some(namespace) = &self.namespace else {
+            return draft.without_saved("this list is of no namespace: write the filter out");
+        };
+        let world = self.app.world();
+        let (fleet, may_read) =
+            (world.fleets.get(namespace), |name: &FilterName| self.readable.has_filter(name));
+        SavedFilters { fleet, may_read: &may_read }.resolve(&draft, table, None)
     }
 
     /// The value of a parameter, if it is there.

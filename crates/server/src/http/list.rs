@@ -99,7 +99,7 @@ impl ListQuery {
         query.only(&[&LIST_PARAMS, others].concat())?;
         let filter: Option<String> = query.get("filter")?;
         let is_filtered = filter.is_some() || !query.readable.is_all();
-        let filter = filter.map_or(Ok(Filter::all()), |text| Filter::parse(&text, table));
+        let filter = filter.map_or(Ok(Filter::all()), |text| query.filter(&text, table));
         let filter = filter.map_err(|error| misread("filter", &error))?;
         let sort: Option<String> = query.get("sort")?;
         let sort = sort.map(|text| {

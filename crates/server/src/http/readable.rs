@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use bellwether_core::access::{
     AccessRequest, AccessScope, NameScope, ObjectKind, RequiredAccess, Rights, reading,
 };
-use bellwether_core::words::name::Namespace;
+use bellwether_core::words::name::{FilterName, Namespace};
 use http::request::Parts;
 
 use super::problem::Failure;
@@ -63,6 +63,11 @@ impl Readable {
     /// Whether an object of any kind may be read.
     pub(crate) fn has_object(&self, kind: ObjectKind, name: &str) -> bool {
         self.allows(kind, NameScope::Named(name), self.scope_of(kind, name))
+    }
+
+    /// Whether a saved filter may be read, which takes a token.
+    pub(crate) fn has_filter(&self, name: &FilterName) -> bool {
+        self.rights.is_some() && self.has_object(ObjectKind::Filter, name.as_str())
     }
 
     /// Whether the object that an event is about may be read. What is about no object is for those who may read every namespace.

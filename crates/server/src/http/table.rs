@@ -2,6 +2,7 @@
 
 mod access;
 mod entities;
+mod filters;
 mod freezes;
 mod nodes;
 mod profiles;
@@ -22,7 +23,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 25] = [
+const PARTS: [fn(Routes) -> Routes; 26] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
@@ -34,6 +35,7 @@ const PARTS: [fn(Routes) -> Routes; 25] = [
     entities::external,
     rollouts::rollouts,
     rollouts::events,
+    filters::filters,
     freezes::freezes,
     freezes::global_freezes,
     freezes::pauses,

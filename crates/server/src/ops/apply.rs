@@ -3,6 +3,7 @@
 //! an object is set to is up to its operation.
 
 mod export;
+mod filters;
 mod object;
 mod prune;
 mod secrets;
@@ -127,7 +128,7 @@ impl Apply<'_> {
         let keyring = self.transactor.keyring();
         let keyring = if self.request.dry_run { keyring.blind() } else { keyring.clone() };
         let transactor = self.transactor.clone().with_keys(keyring);
-        let session = Session::new(&transactor, self.namespace, self.who.actor());
+        let session = Session::new(&transactor, self.namespace, self.who);
         let steps = self.decide(&session).await?;
         let parts = split(&steps, &session.unchanged())?;
         let (planned, is_dry) = (parts.len(), self.request.dry_run);
@@ -155,7 +156,7 @@ impl Apply<'_> {
     /// Sets every object on the draft, in an order in which none is missed by another, and prunes.
     async fn decide(&self, session: &Session) -> Result<Vec<Step>, OpError> {
         let mut order: Vec<&Object> = self.objects.iter().collect();
-        order.sort_by_key(|object| object.rank());
+        order.sort_by_cached_key(|object| (object.rank(), filters::depth(object, &self.objects)));
         let mut steps = Vec::new();
         for object in order {
             let answer = session.apply(object).await?;

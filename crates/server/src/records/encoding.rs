@@ -66,6 +66,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
             put(schema, v1::profile::StoredProfileRevision::try_from(profile_revision)?)
         }
         Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
+        Record::Filter(filter) => put(schema, v1::filter::Filter::from(filter)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
@@ -147,6 +148,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             name.clone(),
             get::<v1::hook_answers::HookAnswers>(schema, bytes)?.try_into()?,
         ),
+        Key::Filter(_) => Record::Filter(get::<v1::filter::Filter>(schema, bytes)?.try_into()?),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
@@ -209,6 +211,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Profile(_) => "profile.v1",
         Key::ProfileRevision(_, _) => "profile-revision.v1",
         Key::HookAnswers(_) => "hook-answers.v1",
+        Key::Filter(_) => "filter.v1",
         Key::Freeze(_) => "freeze.v1",
         Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",

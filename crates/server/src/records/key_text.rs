@@ -93,6 +93,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Profile(name) => ns("profile", name.as_str()),
         Key::ProfileRevision(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
         Key::HookAnswers(name) => ns("hook-answers", name.as_str()),
+        Key::Filter(name) => ns("filter", name.as_str()),
         Key::Freeze(name) => ns("freeze", name.as_str()),
         Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
@@ -213,6 +214,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         }
         "hook-answers" => Key::HookAnswers(name.parse().ok()?),
         "freeze" => Key::Freeze(name.parse().ok()?),
+        "filter" => Key::Filter(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
         "secret" => Key::Secret(name.parse().ok()?),
@@ -274,6 +276,7 @@ mod tests {
             Key::ProfileRevision("web".parse().unwrap(), ProfileRevisionNumber::new(7)),
             Key::HookAnswers("web".parse().unwrap()),
             Key::Freeze("holidays".parse().unwrap()),
+            Key::Filter("old".parse().unwrap()),
             Key::Param("cluster/leader-count".parse().unwrap()),
             Key::Pause("disks".parse().unwrap()),
             Key::Secret("db/password".parse().unwrap()),

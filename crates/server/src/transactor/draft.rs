@@ -114,6 +114,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
     };
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
+        Record::Filter(filter) => fleet.filters.insert_mut(filter.name.clone(), versioned(filter)),
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
         Record::Slot(slot) => fleet.slots.insert_mut(slot.name.clone(), versioned(slot)),

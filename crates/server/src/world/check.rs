@@ -156,7 +156,7 @@ mod tests {
     use crate::records::encoding;
 
     /// An encoded sample of each kind of record.
-    const SAMPLES: [(&str, &str, &str); 27] = [
+    const SAMPLES: [(&str, &str, &str); 28] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
         ("annotation", "expected.v1", "ns/default/expected/web-9"),
@@ -175,6 +175,7 @@ mod tests {
         ("profile", "profile.v1", "ns/default/profile/web"),
         ("profile_revision", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
         ("hook_answers", "hook-answers.v1", "ns/default/hook-answers/web"),
+        ("filter", "filter.v1", "ns/default/filter/old"),
         ("freeze", "freeze.v1", "ns/default/freeze/winter"),
         ("pause", "pause.v1", "ns/default/pause/disks"),
         ("slot", "slot.v1", "ns/default/slot/reboot"),

@@ -20,6 +20,7 @@ mod external;
 mod external_time;
 mod facts;
 mod features;
+mod filters;
 mod freezes;
 mod harness;
 mod hooked;

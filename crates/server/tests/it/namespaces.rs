@@ -5,6 +5,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::external::settings::ExternalSettings;
 use bellwether_api::v1::external::{TargetReport, TargetReports};
+use bellwether_api::v1::filter::FilterSpec;
 use bellwether_api::v1::freeze::FreezeSpec;
 
 use crate::harness::{Installation, problem, version};
@@ -34,15 +35,18 @@ async fn a_namespace_without_nodes_lives_from_its_first_object_until_it_is_delet
     operator.orchestrate("shop", "till", &reports).await.unwrap();
     let freeze = FreezeSpec { entity: Some("till".to_owned()), ..FreezeSpec::default() };
     operator.set_freeze(Some("shop"), "night", &freeze).await.unwrap();
+    let filter = FilterSpec { of: "nodes".to_owned(), filter: "all".to_owned(), description: String::new() };
+    operator.set_filter("shop", "all", &filter).await.unwrap();
     assert_eq!(names(&viewer).await, ["default", "shop"]);
     let view = admin.namespaces().await.unwrap().items.pop().unwrap();
     assert_eq!((view.entities, view.freezes, view.nodes), (1, 1, 0));
 
     assert_eq!(problem(operator.delete_namespace("shop").await).0, Code::Forbidden);
     let (code, detail) = problem(admin.delete_namespace("shop").await);
-    let said = "cannot delete namespace shop: it contains 1 entity, 1 freeze";
+    let said = "cannot delete namespace shop: it contains 1 entity, 1 freeze, 1 filter";
     assert_eq!((code, detail.as_str()), (Code::Refused, said));
     admin.delete_freeze(Some("shop"), "night").await.unwrap();
+    admin.delete_filter("shop", "all").await.unwrap();
     admin.delete_entity("shop", "till").await.unwrap();
     admin.delete_namespace("shop").await.unwrap();
     assert_eq!(names(&admin).await, ["default"]);

@@ -1,10 +1,11 @@
-//! Documents of shared data: declared params, and the params and profiles of nodes. They carry no labels, and are never pruned.
+//! Documents of shared data: declared params, the params and profiles of nodes, and saved filters. They carry no labels, and are never pruned.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ignored::Ignored;
 use super::schema;
+use crate::v1::filter::{DEFAULT_LIST, Filter, FilterSpec};
 use crate::v1::node_params::{NodeParams, NodeProfiles};
 use crate::v1::param::{Param, ParamSpec};
 use crate::v1::profile::{Params, ParamsSpec};
@@ -77,6 +78,57 @@ pub struct NodeDocument {
     #[serde(default, skip_serializing_if = "Ignored::always")]
     #[schema(schema_with = schema::status)]
     pub status: Ignored,
+}
+
+/// The desired text of a saved filter.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilterDocument {
+    /// Ignored.
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::filter, required)]
+    pub kind: Ignored,
+    /// Filter name, a DNS label.
+    #[schema(example = "old")]
+    pub name: String,
+    /// Namespace of the filter. Default: the namespace of the command.
+    #[schema(example = "default")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The list that it is of, as its path ends. Default nodes.
+    #[schema(example = "nodes")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// The filter; it may name other saved filters as `@NAME`.
+    #[schema(example = "age > 30d and not cordoned")]
+    pub filter: String,
+    /// What it is for, at most 1,024 bytes.
+    #[schema(example = "machines to replace")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Ignored.
+    #[serde(default, skip_serializing_if = "Ignored::always")]
+    #[schema(schema_with = schema::status)]
+    pub status: Ignored,
+}
+
+impl FilterDocument {
+    /// The document of a saved filter.
+    #[must_use]
+    pub fn of(filter: Filter) -> Self {
+        let Filter { name, of, filter, description, .. } = filter;
+        Self { name, of: Some(of), filter, description, ..Self::default() }
+    }
+
+    /// What the document saves.
+    #[must_use]
+    pub fn spec(&self) -> FilterSpec {
+        FilterSpec {
+            of: self.of.clone().unwrap_or_else(|| DEFAULT_LIST.to_owned()),
+            filter: self.filter.clone(),
+            description: self.description.clone(),
+        }
+    }
 }
 
 impl ParamDocument {

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::data::{NodeDocument, ParamDocument};
+use super::data::{FilterDocument, NodeDocument, ParamDocument};
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
 use super::schema;
@@ -20,6 +20,8 @@ use crate::v1::profile::Params;
 pub enum Document {
     /// An entity and its desired version.
     Entity(Box<EntityDocument>),
+    /// A saved filter.
+    Filter(FilterDocument),
     /// A freeze.
     Freeze(FreezeDocument),
     /// The params of a node, and the profiles that it reads.
@@ -194,6 +196,7 @@ impl Document {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Entity(_) => "entity",
+            Self::Filter(_) => "filter",
             Self::Freeze(_) => "freeze",
             Self::Node(_) => "node",
             Self::Param(_) => "param",
@@ -208,6 +211,7 @@ impl Document {
     pub fn name(&self) -> &str {
         match self {
             Self::Entity(document) => &document.name,
+            Self::Filter(document) => &document.name,
             Self::Freeze(document) => &document.name,
             Self::Node(document) => &document.name,
             Self::Param(document) => &document.name,
@@ -222,6 +226,7 @@ impl Document {
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Entity(document) => document.namespace.as_deref(),
+            Self::Filter(document) => document.namespace.as_deref(),
             Self::Freeze(document) => document.namespace.as_deref(),
             Self::Node(document) => document.namespace.as_deref(),
             Self::Param(document) => document.namespace.as_deref(),
@@ -237,7 +242,7 @@ impl Document {
         match self {
             Self::Entity(document) => Some(&document.labels),
             Self::Freeze(document) => Some(&document.labels),
-            Self::Node(_) | Self::Param(_) => None,
+            Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
             Self::Pause(document) => Some(&document.labels),
             Self::Profile(document) => Some(&document.labels),
             Self::Slot(document) => Some(&document.labels),
@@ -256,6 +261,7 @@ impl Document {
         match self {
             Self::Freeze(document) => document.all_namespaces,
             Self::Entity(_)
+            | Self::Filter(_)
             | Self::Node(_)
             | Self::Param(_)
             | Self::Pause(_)
@@ -266,8 +272,9 @@ impl Document {
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 7] = [
+const KINDS: [(&str, &str); 8] = [
     ("entity", "EntityDocument"),
+    ("filter", "FilterDocument"),
     ("freeze", "FreezeDocument"),
     ("node", "NodeDocument"),
     ("param", "ParamDocument"),
@@ -293,6 +300,7 @@ impl PartialSchema for Document {
 impl ToSchema for Document {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         EntityDocument::schemas(schemas);
+        FilterDocument::schemas(schemas);
         FreezeDocument::schemas(schemas);
         NodeDocument::schemas(schemas);
         ParamDocument::schemas(schemas);
@@ -300,6 +308,7 @@ impl ToSchema for Document {
         ProfileDocument::schemas(schemas);
         SlotDocument::schemas(schemas);
         schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
+        schemas.push(("FilterDocument".to_owned(), FilterDocument::schema()));
         schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));
         schemas.push(("NodeDocument".to_owned(), NodeDocument::schema()));
         schemas.push(("ParamDocument".to_owned(), ParamDocument::schema()));

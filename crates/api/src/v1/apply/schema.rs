@@ -17,6 +17,10 @@ pub(super) fn entity() -> Object {
     kind("entity")
 }
 
+pub(super) fn filter() -> Object {
+    kind("filter")
+}
+
 pub(super) fn freeze() -> Object {
     kind("freeze")
 }

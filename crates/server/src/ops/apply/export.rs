@@ -19,6 +19,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let own = fleet.profiles.keys().filter(|name| name.as_str() != DEFAULTS_PROFILE);
     let profiles = own.cloned().map(ObjectId::Profile);
     let params = fleet.params.keys().cloned().map(ObjectId::Param);
+    let filters = fleet.filters.keys().cloned().map(ObjectId::Filter);
     let has_data = |node: &&NodeParams| !node.profiles.is_empty() || node.params != "{}";
     let nodes = fleet.node_params.values().map(|kept| &*kept.value).filter(has_data);
     let nodes = nodes.map(|node| ObjectId::Node(node.node.clone()));
@@ -31,6 +32,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let global = world.freezes.values().filter(|kept| kept.value.is_in_force(now));
     let global = global.map(|kept| ObjectId::GlobalFreeze(kept.value.name.clone()));
     let all = params
+        .chain(filters)
         .chain(profiles)
         .chain(nodes)
         .chain(slots)

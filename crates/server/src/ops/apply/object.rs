@@ -4,14 +4,14 @@ use std::fmt;
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
-    Document, EntityDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument, ProfileDocument,
-    SlotDocument,
+    Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
+    ProfileDocument, SlotDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
-    EntityName, FreezeName, NodeName, ParamKey, PauseName, ProfileName, SlotName,
+    EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName, SlotName,
 };
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -30,6 +30,7 @@ pub(super) enum ObjectId {
     Node(NodeName),
     Profile(ProfileName),
     Param(ParamKey),
+    Filter(FilterName),
 }
 
 /// An object and what it is to be.
@@ -43,6 +44,7 @@ pub(super) struct Object {
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Filter(name) => write!(f, "filter/{name}"),
             Self::Freeze(name) | Self::GlobalFreeze(name) => write!(f, "freeze/{name}"),
             Self::Node(name) => write!(f, "node/{name}"),
             Self::Param(name) => write!(f, "param/{name}"),
@@ -68,6 +70,7 @@ impl Object {
         let name = document.name();
         let id = match document {
             Document::Entity(_) => read("name", name).map(ObjectId::Entity),
+            Document::Filter(_) => read("name", name).map(ObjectId::Filter),
             Document::Freeze(freeze) if freeze.all_namespaces => {
                 read("name", name).map(ObjectId::GlobalFreeze)
             }
@@ -86,7 +89,7 @@ impl Object {
     /// When it is set: what others use before them.
     pub(super) const fn rank(&self) -> u8 {
         match self.id {
-            ObjectId::Param(_) => 0,
+            ObjectId::Param(_) | ObjectId::Filter(_) => 0,
             ObjectId::Profile(_) => 1,
             ObjectId::Node(_) => 2,
             ObjectId::Slot(_) => 3,
@@ -101,6 +104,7 @@ impl ObjectId {
     /// The kind of object.
     pub(super) const fn kind(&self) -> ObjectKind {
         match self {
+            Self::Filter(_) => ObjectKind::Filter,
             Self::Freeze(_) => ObjectKind::Freeze,
             Self::GlobalFreeze(_) => ObjectKind::GlobalFreeze,
             Self::Node(_) => ObjectKind::Node,
@@ -119,7 +123,8 @@ impl ObjectId {
             Self::Node(_) => {
                 ["/params", "/profiles"].map(|field| Right::update_field(ObjectKind::Node, field)).to_vec()
             }
-            Self::Freeze(_)
+            Self::Filter(_)
+            | Self::Freeze(_)
             | Self::GlobalFreeze(_)
             | Self::Pause(_)
             | Self::Entity(_)
@@ -132,6 +137,7 @@ impl ObjectId {
     /// The name of the object.
     pub(super) fn name(&self) -> &str {
         match self {
+            Self::Filter(name) => name.as_str(),
             Self::Freeze(name) | Self::GlobalFreeze(name) => name.as_str(),
             Self::Node(name) => name.as_str(),
             Self::Param(name) => name.as_str(),
@@ -145,6 +151,7 @@ impl ObjectId {
     /// The key of its record.
     pub(super) fn key(&self) -> AnyKey {
         match self {
+            Self::Filter(name) => Key::Filter(name.clone()).into(),
             Self::Freeze(name) => Key::Freeze(name.clone()).into(),
             Self::GlobalFreeze(name) => GlobalKey::Freeze(name.clone()).into(),
             Self::Node(name) => Key::NodeParams(name.clone()).into(),
@@ -159,6 +166,10 @@ impl ObjectId {
     /// The object as it is, as a document; none if there is none of the name.
     pub(super) fn current(&self, world: &World, fleet: &Fleet) -> Option<Document> {
         Some(match self {
+            Self::Filter(name) => {
+                let filter = &fleet.filters.get(name)?.value;
+                Document::Filter(FilterDocument::of((&**filter).into()))
+            }
             Self::Freeze(name) => {
                 Document::Freeze(FreezeDocument::of(&fleet.freezes.get(name)?.value, false))
             }
@@ -198,7 +209,7 @@ impl ObjectId {
         match self {
             Self::Freeze(name) => with_labels!(fleet.freezes.get(name), Record::Freeze),
             Self::GlobalFreeze(name) => with_labels!(world.freezes.get(name), GlobalRecord::Freeze),
-            Self::Node(_) | Self::Param(_) => None,
+            Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
@@ -216,6 +227,7 @@ impl ObjectId {
     /// The event that tells of nothing but other labels; of a kind without labels, none is ever made.
     pub(super) const fn labelled_event(&self) -> &'static str {
         match self {
+            Self::Filter(_) => "filter.changed",
             Self::Freeze(_) | Self::GlobalFreeze(_) => "freeze.labelled",
             Self::Node(_) => "node.changed",
             Self::Param(_) => "param.declared",

@@ -15,6 +15,7 @@ pub(super) fn of(id: &ObjectId, fleet: &Fleet) -> SecretValues {
             Some(&newest.value.secrets)
         }),
         ObjectId::Entity(_)
+        | ObjectId::Filter(_)
         | ObjectId::Freeze(_)
         | ObjectId::GlobalFreeze(_)
         | ObjectId::Param(_)

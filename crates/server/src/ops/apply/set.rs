@@ -7,6 +7,7 @@ use bellwether_api::v1::apply::{
     AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument,
 };
 use bellwether_api::v1::rollout::NewRollout;
+use bellwether_core::access::Identity;
 use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
@@ -19,10 +20,11 @@ use bellwether_core::world::version_resolution;
 use super::object::{Object, ObjectId};
 use super::{secrets, version};
 use crate::ops::field_change;
+use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::params::ParamsChange;
 use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
-use crate::ops::{OpError, entity, event, freeze, node_params, param, pause, profile, rollout, slot};
+use crate::ops::{OpError, entity, event, filter, freeze, node_params, param, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
 /// One attempt of an apply.
@@ -30,6 +32,7 @@ pub(super) struct Session {
     transactor: Transactor,
     pub(super) draft: Draft,
     pub(super) namespace: Namespace,
+    who: Identity,
     actor: Actor,
     /// The objects that stay as they are.
     unchanged: Mutex<Vec<AnyKey>>,
@@ -44,10 +47,10 @@ struct Done {
 
 impl Session {
     /// An apply that has not changed anything yet.
-    pub(super) fn new(transactor: &Transactor, namespace: &Namespace, actor: Actor) -> Self {
+    pub(super) fn new(transactor: &Transactor, namespace: &Namespace, who: &Identity) -> Self {
         let (transactor, draft) = transactor.draft();
         let (namespace, unchanged) = (namespace.clone(), Mutex::default());
-        Self { transactor, draft, namespace, actor, unchanged }
+        Self { transactor, draft, namespace, who: who.clone(), actor: who.actor(), unchanged }
     }
 
     /// The namespace with all changes so far.
@@ -98,6 +101,7 @@ impl Session {
             | ObjectId::Slot(_)
             | ObjectId::Node(_)
             | ObjectId::Profile(_)
+            | ObjectId::Filter(_)
             | ObjectId::Param(_) => None,
         };
         old.filter(|kept| !kept.value.is_in_force(self.transactor.now())).map(|_| FieldChange {
@@ -114,6 +118,11 @@ impl Session {
         match (&object.id, &object.document) {
             (ObjectId::Entity(name), Document::Entity(document)) => {
                 entity::set(transactor, namespace, actor, name, &document.spec()).await?;
+            }
+            (ObjectId::Filter(name), Document::Filter(document)) => {
+                let may_read = filter::readable(&self.who, namespace);
+                let scope = FilterScope { namespace, name, actor, may_read: &may_read, only_at: None };
+                filter::set(transactor, scope, &document.spec()).await?;
             }
             (ObjectId::Freeze(name) | ObjectId::GlobalFreeze(name), Document::Freeze(document)) => {
                 done.note = self.set_freeze(name, document).await?;
@@ -229,8 +238,8 @@ impl Session {
             }
             ObjectId::Profile(name) => profile::delete(transactor, namespace, actor, name).await,
             ObjectId::Param(key) => param::undeclare(transactor, (namespace, actor), key).await,
-            // A node has no labels to be found by.
-            ObjectId::Node(_) => Ok(()),
+            // These have no labels to be found by.
+            ObjectId::Node(_) | ObjectId::Filter(_) => Ok(()),
         }
     }
 }

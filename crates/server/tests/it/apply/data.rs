@@ -1,6 +1,6 @@
 //! Documents of shared data: declared params, and the params and profiles of nodes.
 
-use bellwether_api::v1::apply::{NodeDocument, ParamDocument};
+use bellwether_api::v1::apply::{FilterDocument, NodeDocument, ParamDocument};
 use serde_json::Value;
 
 use super::*;
@@ -110,4 +110,33 @@ async fn a_changed_secret_is_a_change_and_its_mark_is_none() {
     }
     assert_eq!(outcome(json!("hunter3")).await, ApplyOutcome::Changed);
     assert_eq!(admin.reveal_of_profile("default", "db", "password").await.unwrap().value, "hunter3");
+}
+
+fn filter(name: &str, text: &str) -> Document {
+    let (name, filter) = (name.to_owned(), text.to_owned());
+    Document::Filter(FilterDocument { name, filter, ..FilterDocument::default() })
+}
+
+#[tokio::test]
+async fn saved_filters_are_applied_in_the_order_in_which_they_name_each_other() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let documents = vec![filter("a", "@b and @c"), filter("b", "not @c"), filter("c", "cordoned")];
+    let applied = apply(&admin, documents.clone()).await;
+    assert!(applied.iter().all(|(_, outcome)| *outcome == ApplyOutcome::Created), "{applied:?}");
+    let exported = admin.documents("default").await.unwrap().items;
+    assert_eq!(exported.len(), 3, "{exported:?}");
+    for documents in [documents, exported] {
+        let again = apply(&admin, documents).await;
+        assert!(again.iter().all(|(_, outcome)| *outcome == ApplyOutcome::Unchanged), "{again:?}");
+    }
+    // The other way round they name each other only for as long as they are not all set.
+    let reversed = vec![filter("c", "@b and @a"), filter("b", "not @a"), filter("a", "drained")];
+    let applied = apply(&admin, reversed).await;
+    assert!(applied.iter().all(|(_, outcome)| *outcome == ApplyOutcome::Changed), "{applied:?}");
+    assert_eq!(admin.filter("default", "c").await.unwrap().filter, "@b and @a");
+    let refused = admin.apply("default", &request(vec![filter("a", "all"), filter("d", "@e")])).await;
+    let (code, detail) = problem(refused);
+    assert!(code == Code::Invalid && detail.contains("filter/d: filter: "), "{detail}");
+    assert_eq!(admin.filter("default", "a").await.unwrap().filter, "drained", "nothing was changed");
 }

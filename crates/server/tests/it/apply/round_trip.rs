@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use bellwether_api::v1::apply::{NodeDocument, ParamDocument};
+use bellwether_api::v1::apply::{FilterDocument, NodeDocument, ParamDocument};
 
 use super::*;
 
@@ -133,6 +133,7 @@ fn objects() -> impl Strategy<Value = Document> {
 fn named(document: Document, name: String) -> Document {
     match document {
         Document::Entity(it) => Document::Entity(Box::new(EntityDocument { name, ..*it })),
+        Document::Filter(it) => Document::Filter(FilterDocument { name, ..it }),
         Document::Freeze(it) => Document::Freeze(FreezeDocument { name, ..it }),
         Document::Node(it) => Document::Node(NodeDocument { name, ..it }),
         Document::Param(it) => Document::Param(ParamDocument { name, ..it }),
