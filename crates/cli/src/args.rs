@@ -4,6 +4,7 @@ mod access;
 mod apply;
 mod consent;
 mod entity;
+mod events;
 mod fleet;
 mod freeze;
 mod help;
@@ -27,7 +28,6 @@ mod slot;
 
 use std::path::PathBuf;
 
-use bellwether_core::words::time::Span;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -35,6 +35,7 @@ pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVer
 pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
+pub(crate) use events::Events;
 pub(crate) use fleet::{
     DeleteStatus, FleetCommand, HostsAtVersion, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts,
 };
@@ -304,26 +305,6 @@ pub(crate) struct Dev {
     /// Address on which the node answers DNS queries
     #[arg(long, default_value = "127.0.0.1:8600", value_name = "ADDRESS")]
     pub(crate) dns: std::net::SocketAddr,
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Events {
-    /// Follow new events as they happen
-    #[arg(short, long)]
-    pub(crate) watch: bool,
-    /// Sequence number after which to start
-    #[arg(long, value_name = "N", value_parser = number::whole::<u64>)]
-    pub(crate) after: Option<u64>,
-    /// Show the events of the last so long, like 10m or 2h
-    #[arg(long, value_name = "TIME", conflicts_with = "after")]
-    pub(crate) since: Option<Span>,
-    /// Most events to print, 1 to 1000: the newest ones; 50 if absent, 1000 with --since
-    #[arg(long, value_parser = number::between(1_u32, 1_000), value_name = "N")]
-    pub(crate) limit: Option<u32>,
-    /// Object that the events are about, with its parts: NAME, node/NAME, entity/NAME, rollout/ENTITY, target/ENTITY/NAME,
-    /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME or token/NAME; every object if absent
-    #[arg(long, value_name = "SUBJECT")]
-    pub(crate) about: Option<String>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
