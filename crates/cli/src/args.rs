@@ -5,6 +5,7 @@ mod apply;
 mod consent;
 mod entity;
 mod events;
+mod filter;
 mod fleet;
 mod freeze;
 mod help;
@@ -36,6 +37,7 @@ pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use events::Events;
+pub(crate) use filter::{FilterVerb, SetFilter};
 pub(crate) use fleet::{
     DeleteStatus, FleetCommand, HostsAtVersion, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts,
 };
@@ -193,6 +195,9 @@ pub(crate) enum Command {
     /// Manage entities: what is rolled out, to which targets, under which policy
     #[command(subcommand)]
     Entity(EntityVerb),
+    /// Save filters under names, for use in other filters as @NAME
+    #[command(subcommand)]
+    Filter(FilterVerb),
     /// Show the params of nodes, and where they come from
     #[command(subcommand)]
     Param(ParamVerb),
@@ -246,7 +251,7 @@ pub(crate) enum Command {
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME or profile/NAME
+        /// slot/NAME, profile/NAME or filter/NAME
         subject: String,
     },
     /// Explain a field: its meaning, default and an example; works offline

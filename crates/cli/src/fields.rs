@@ -7,7 +7,8 @@ mod files;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
-    EntityDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument, ProfileDocument, SlotDocument,
+    EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
+    ProfileDocument, SlotDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -27,7 +28,7 @@ const PLACES: [&str; 7] =
 
 /// What has fields.
 const EXPLAINED: &str =
-    "entity, policy, freeze, node, param, pause, profile, slot, status, server.toml, agent.toml";
+    "entity, policy, filter, freeze, node, param, pause, profile, slot, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
 const WITHOUT_FIELDS: [&str; 6] = ["rollout", "target", "service", "lock", "token", "event"];
@@ -91,6 +92,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let roots = [
         ("entity", EntityDocument::schema()),
         ("policy", Policy::schema()),
+        ("filter", FilterDocument::schema()),
         ("freeze", FreezeDocument::schema()),
         ("node", NodeDocument::schema()),
         ("param", ParamDocument::schema()),

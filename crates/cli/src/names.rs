@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Slot,
     /// API tokens.
     Token,
+    /// Saved filters.
+    Filter,
     /// Declared params.
     Param,
     /// Secrets.
@@ -46,7 +48,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 13] = [
+const KINDS: [(&str, &str, Kind); 14] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -56,6 +58,7 @@ const KINDS: [(&str, &str, Kind); 13] = [
     ("SLOT", "slot", Kind::Slot),
     ("LOCK", "lock", Kind::Slot),
     ("TOKEN", "token", Kind::Token),
+    ("FILTER_NAME", "filter", Kind::Filter),
     ("PARAM", "param", Kind::Param),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
@@ -100,6 +103,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         }
         Kind::Slot => client.slots(namespace, true).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Filter => client.filters(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Param => client.params(namespace).await?.items.into_iter().map(|each| each.key).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),

@@ -39,6 +39,7 @@ pub(crate) struct Export {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DocumentKind {
     Entity,
+    Filter,
     Freeze,
     Node,
     Param,
@@ -52,6 +53,7 @@ impl DocumentKind {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Entity => "entity",
+            Self::Filter => "filter",
             Self::Freeze => "freeze",
             Self::Node => "node",
             Self::Param => "param",

@@ -19,7 +19,7 @@ pub(crate) struct Events {
     #[arg(long, value_parser = number::between(1_u32, 1_000), value_name = "N")]
     pub(crate) limit: Option<u32>,
     /// Object that the events are about, with its parts: NAME, node/NAME, entity/NAME, rollout/ENTITY, target/ENTITY/NAME,
-    /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME or token/NAME; every object if absent
+    /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME, filter/NAME or token/NAME; every object if absent
     #[arg(long, value_name = "SUBJECT")]
     pub(crate) about: Option<String>,
 }

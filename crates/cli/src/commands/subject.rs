@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 11] = [
+pub(super) const KINDS: [&str; 12] = [
     "node",
     "entity",
     "rollout",
@@ -11,6 +11,7 @@ pub(super) const KINDS: [&str; 11] = [
     "freeze",
     "pause",
     "profile",
+    "filter",
     "token",
     "join-token",
 ];

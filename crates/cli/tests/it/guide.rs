@@ -180,6 +180,20 @@ fn the_page_on_secrets_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_filters_works_as_it_stands() {
+    let output = follow_beside_dev(&blocks("docs/guide/filters.md", None));
+    let (said, noted) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        said.matches("@young and not cordoned").count() == 2 && said.contains("machines of this year"),
+        "{said}"
+    );
+    assert!(!said.contains("rolled_back"), "{said}");
+    // By its name with one, by what it lacks with the other.
+    assert_eq!(said.lines().filter(|line| line.starts_with("dev-1")).count(), 2, "{said}");
+    assert!(noted.contains("filter ready: revision 1") && noted.contains("dev-1"), "{noted}");
+}
+
+#[test]
 fn the_page_on_slots_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/slots.md", None)).stdout);
     let refused = "\"value\":\"cannot give slot reboot to machine-2: 1 of 1 held, by machine-1\"}status 409";

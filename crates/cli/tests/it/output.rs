@@ -327,3 +327,40 @@ async fn lists_are_filtered_sorted_cut_and_counted_by_the_same_flags() {
     let refused = place.run(&["entity", "list", "--count", "--limit", "1"]);
     assert_eq!(refused.status.code(), Some(64), "{}", text(&refused.stderr));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_filter_is_set_described_and_pointed_at_where_it_cannot_be_used() {
+    let place = Setup::new().await;
+    let set = |name: &str, filter: &str| place.run(&["filter", "set", name, filter, "--of", "profiles"]);
+    assert!(set("mine", "by = admin").status.success());
+    assert!(set("old", "@mine and revision > 3").status.success());
+    let sheet = done(&place, &["describe", "filter/old"]);
+    assert!(
+        sheet.contains("filter       @mine and revision > 3") && sheet.contains("filter.changed"),
+        "{sheet}"
+    );
+    for (refused, code, says) in [
+        (set("new", "all or @mien"), 64, "all or @mien\n         ^"),
+        (set("new", "all or @mien"), 64, "there is no saved filter mien; did you mean mine?"),
+        (place.run(&["profile", "list", "not @lod"]), 64, "not @lod\n      ^"),
+        (
+            place.run(&["entity", "set", "web", "--selector", "@mine"]),
+            64,
+            "a selector is kept with its object",
+        ),
+        (place.run(&["filter", "get", "od"]), 1, "did you mean old?"),
+        (place.run(&["filter", "delete", "mine", "--yes"]), 7, "filter old names it"),
+        (
+            place.run(&["filter", "set", "old", "all", "--if-revision", "7"]),
+            6,
+            "it is at revision 1, by admin",
+        ),
+    ] {
+        let said = text(&refused.stderr);
+        assert!(said.contains(says), "{says} is not in\n{said}");
+        assert_eq!(refused.status.code(), Some(code), "{said}");
+    }
+    done(&place, &["filter", "delete", "old", "--yes"]);
+    done(&place, &["filter", "delete", "mine", "--yes"]);
+    assert_eq!(done(&place, &["filter", "list", "-o", "json"]).trim(), "[]");
+}

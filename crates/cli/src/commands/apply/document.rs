@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
-    Document, EntityDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument, ProfileDocument,
-    SlotDocument,
+    Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
+    ProfileDocument, SlotDocument,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +48,7 @@ struct Head {
 #[serde(rename_all = "snake_case")]
 enum Kind {
     Entity,
+    Filter,
     Freeze,
     Node,
     Param,
@@ -80,7 +81,7 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
     Ok(documents)
 }
 
-const HINT: &str = "bellwether explain entity   (or: policy, freeze, pause, profile, slot)";
+const HINT: &str = "bellwether explain entity   (or: policy, filter, freeze, pause, profile, slot)";
 
 /// The namespace that all documents are for: the one they name, or else that of the command.
 pub(super) fn namespace<'a>(
@@ -219,6 +220,7 @@ fn one(format: Format, part: &Part) -> Result<Document, String> {
 fn document(format: Format, text: &str) -> Result<Document, String> {
     Ok(match value::<Head>(format, text)?.kind {
         Kind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
+        Kind::Filter => Document::Filter(value::<FilterDocument>(format, text)?),
         Kind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),
         Kind::Node => Document::Node(value::<NodeDocument>(format, text)?),
         Kind::Param => Document::Param(value::<ParamDocument>(format, text)?),
