@@ -63,6 +63,26 @@ async fn occupant(installation: &Installation, request: &str) -> TcpStream {
     stream
 }
 
+/// Occupies the only permit, and asks until that is refused. An occupant that comes while something else is served is refused
+/// itself: then another one comes.
+async fn refusal(
+    installation: &Installation,
+    request: &str,
+    mut ask: impl AsyncFnMut() -> Option<Problem>,
+) -> (TcpStream, Problem) {
+    let mut holder = occupant(installation, request).await;
+    let mut problem = None;
+    until("a refusal", async || {
+        if answered(std::slice::from_ref(&holder)) > 0 {
+            holder = occupant(installation, request).await;
+        }
+        problem = ask().await;
+        problem.is_some()
+    })
+    .await;
+    (holder, problem.unwrap())
+}
+
 /// Number of refused requests of that class.
 async fn refused(client: &Client, class: &str) -> u64 {
     let page = client.text("/metrics", SOON).await.unwrap();
@@ -105,14 +125,10 @@ async fn handshakes_of_agents_are_limited_and_people_connect_in_between() {
 async fn a_refused_agent_is_admitted_when_it_retries_and_people_are_admitted_meanwhile() {
     let installation = Installation::with_lanes(narrow()).await;
     let (admin, node) = (installation.admin(), installation.node("web-1").await);
-    let occupant = occupant(&installation, "POST /v1/join HTTP/1.1").await;
-    let mut problem = None;
-    until("a refusal", async || {
-        problem = busy(node.client.report("default", &node.empty_report()).await);
-        problem.is_some()
+    let (occupant, problem) = refusal(&installation, "POST /v1/join HTTP/1.1", async || {
+        busy(node.client.report("default", &node.empty_report()).await)
     })
     .await;
-    let problem = problem.unwrap();
     assert_eq!((problem.status, problem.retry_after_ms), (429, Some(50)));
     assert_eq!(problem.detail, "cannot accept another request of nodes: 1 are in flight and 0 wait");
     admin.nodes("default", false).await.unwrap();
@@ -128,9 +144,8 @@ async fn a_read_without_room_is_asked_again_until_there_is_and_a_change_is_not()
     let (admin, token) = (installation.admin(), installation.admin_token.expose().to_owned());
     let request =
         format!("PUT /v1/namespaces/default/entities/app HTTP/1.1\r\nauthorization: Bearer {token}");
-    let occupant = occupant(&installation, &request).await;
-    until("a change that is refused", async || {
-        busy(admin.pause_node("default", "web-1", "no reason").await).is_some()
+    let (occupant, _) = refusal(&installation, &request, async || {
+        busy(admin.pause_node("default", "web-1", "no reason").await)
     })
     .await;
     let before = refused(&admin, "people").await;
