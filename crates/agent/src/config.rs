@@ -21,7 +21,7 @@ use std::path::Path;
 
 use bellwether_rt::config_error::ConfigError;
 
-pub use settings::{Config, DEFAULT_DATA_DIR, OnExit};
+pub use settings::{BootCommands, Config, DEFAULT_DATA_DIR, OnExit};
 
 impl Config {
     /// Whether an entity has files that are rendered from params.

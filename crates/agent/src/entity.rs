@@ -6,6 +6,7 @@ mod action;
 mod describe;
 mod files;
 mod follow;
+mod job;
 mod log;
 mod need;
 mod observe;
@@ -16,11 +17,14 @@ mod step;
 pub(crate) mod step_gate;
 mod task;
 mod validate;
+mod work;
 
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::health_tracker::CheckSummary;
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::local::plan::{self, ApplyStep, IdleReason, LocalObservation};
+
+use bellwether_core::records::order::ApplyMethod;
 
 use crate::config::recipe::RecipeKind;
 use rest::NextStep;
@@ -34,6 +38,21 @@ impl EntityTask {
         self.leave().await;
     }
 
+    /// Carries out the run of a workflow, which needs no recipe. Anything else does.
+    async fn without_recipe(&mut self) -> NextStep {
+        match self.entry.memory.wanted.as_ref().map(|wanted| wanted.method) {
+            Some(ApplyMethod::Workflow) => return self.work().await,
+            // It is done, here or before this node's time.
+            Some(ApplyMethod::Acknowledge) if self.is_run() => return self.work().await,
+            Some(ApplyMethod::Apply | ApplyMethod::Render | ApplyMethod::Run | ApplyMethod::Acknowledge) => {
+                self.report_missing_recipe();
+            }
+            None if self.is_run() => return self.forget().await,
+            None => self.remove_account(),
+        }
+        self.rest(None).await
+    }
+
     /// Observes once, and does the one step that follows.
     async fn step_once(&mut self) -> NextStep {
         self.observe();
@@ -41,13 +60,7 @@ impl EntityTask {
         if let Err(reason) = self.keep().await {
             return self.hold(reason).await;
         }
-        let Some(recipe) = self.recipe.clone() else {
-            match self.entry.memory.wanted {
-                Some(_) => self.report_missing_recipe(),
-                None => self.remove_account(),
-            }
-            return self.rest(None).await;
-        };
+        let Some(recipe) = self.recipe.clone() else { return self.without_recipe().await };
         if let Some(summary) = self.mismatch(&recipe) {
             self.report_refused(summary);
             return self.rest(None).await;

@@ -7,6 +7,7 @@ mod entry;
 mod error;
 mod identity;
 mod shape;
+mod work;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,6 +21,7 @@ use bellwether_rt::tasks::Tasks;
 
 pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
 pub use error::LedgerError;
+pub(crate) use work::{RunStore, StoredWork};
 
 use self::error::{damaged, file, read};
 use crate::disk;
@@ -91,6 +93,11 @@ impl Ledger {
     /// The id of this ledger. An agent that lost its ledger has another one.
     pub(crate) const fn id(&self) -> &LedgerId {
         &self.id
+    }
+
+    /// The runs of workflows.
+    pub(crate) fn runs(&self) -> RunStore {
+        RunStore::new(&self.dir, &self.tasks)
     }
 
     /// Notes that an action has begun of which the entity's entry knows.

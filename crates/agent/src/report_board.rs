@@ -34,6 +34,8 @@ pub(crate) const PROVISION: &str = "provision";
 pub(crate) struct ReportBoard {
     /// The ledger's id; `None` only in tests.
     pub(crate) ledger: Option<LedgerId>,
+    /// Whether this node runs the tasks of workflows.
+    pub(crate) allows_tasks: bool,
     /// Generation of the order in force.
     pub(crate) generation: Generation,
     /// Why the last order was refused, if it was; that order may be newer than `generation`.
@@ -110,6 +112,8 @@ impl ReportBoard {
             };
             (name.to_string(), shape)
         });
+        let features =
+            Feature::ALL.iter().filter(|feature| self.allows_tasks || **feature != Feature::Workflows);
         v1::report::Report {
             node: node.to_string(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -117,7 +121,7 @@ impl ReportBoard {
             ledger: self.ledger.as_ref().map(ToString::to_string),
             entities: entities.collect(),
             statuses: self.statuses(now),
-            features: Some(Feature::ALL.iter().map(ToString::to_string).collect()),
+            features: Some(features.map(ToString::to_string).collect()),
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         }

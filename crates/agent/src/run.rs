@@ -8,7 +8,7 @@ use std::time::Duration;
 use bellwether_core::words::counter::Generation;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::apply::former::ProcessOwner;
 use crate::apply::log_store;
@@ -27,6 +27,7 @@ use crate::link::ServerLink;
 use crate::link::connection::{Connection, ConnectionSettings};
 use crate::link::contact::ServerContact;
 use crate::link::server_list::SavedServers;
+use crate::link::source::JobSource;
 use crate::link::source::ParamSource;
 use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
@@ -199,7 +200,12 @@ impl Agent {
             CheckOwner::Entity(name) => config.entities.contains_key(name),
             CheckOwner::Service(_) => true,
         });
-        let board = ReportBoard { generation, ledger: Some(ledger.id().clone()), ..ReportBoard::default() };
+        let board = ReportBoard {
+            generation,
+            ledger: Some(ledger.id().clone()),
+            allows_tasks: config.allows_tasks,
+            ..ReportBoard::default()
+        };
         let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
         let (orders, order) = watch::channel(order.map(Arc::new));
         provision::start(&config.entities, board.clone(), clock.clone(), &tasks);
@@ -282,6 +288,10 @@ impl Agent {
             owner: ProcessOwner::new(&config.data_dir, Some(ledger.id().clone())),
             on_exit: config.services_on_exit,
             steps,
+            lane: Arc::new(Semaphore::new(1)),
+            jobs: JobSource::new(source.clone()),
+            work: config.data_dir.join("work"),
+            boot_commands: config.boot_commands.clone(),
             clock: clock.clone(),
             tasks: tasks.clone(),
             orders: order,

@@ -10,6 +10,7 @@ pub mod media;
 pub mod paths;
 pub mod problem;
 pub mod shape;
+pub mod template;
 pub mod v1;
 pub mod value;
 pub mod word;

@@ -192,6 +192,24 @@ pub const NAMESPACE: &str = "/v1/namespaces/{ns}";
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
 /// One pause.
 pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
+/// Tasks.
+pub const TASKS: &str = "/v1/namespaces/{ns}/tasks";
+/// One task.
+pub const TASK: &str = "/v1/namespaces/{ns}/tasks/{task}";
+/// Stages of workflows.
+pub const STAGES: &str = "/v1/namespaces/{ns}/stages";
+/// One stage.
+pub const STAGE: &str = "/v1/namespaces/{ns}/stages/{stage}";
+/// Workflows.
+pub const WORKFLOWS: &str = "/v1/namespaces/{ns}/workflows";
+/// One workflow.
+pub const WORKFLOW: &str = "/v1/namespaces/{ns}/workflows/{workflow}";
+/// Runs of workflows.
+pub const RUNS: &str = "/v1/namespaces/{ns}/runs";
+/// One run of a workflow.
+pub const RUN: &str = "/v1/namespaces/{ns}/runs/{run}";
+/// What a node needs to run one task of a run, by its index.
+pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/{number}";
 /// Saved filters.
 pub const FILTERS: &str = "/v1/namespaces/{ns}/filters";
 /// One saved filter.

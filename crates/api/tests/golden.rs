@@ -54,6 +54,7 @@ round_trip! {
     "entity_of_every_field": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_profile": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_action": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "entity_of_workflow": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "external": v1::external::ExternalTarget => bellwether_core::records::external::ExternalTarget;
     "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
@@ -106,6 +107,19 @@ fn a_declared_param_survives_its_domain_type() {
         let domain =
             bellwether_core::records::param::ParamDeclaration::try_from(shape).expect("the sample is valid");
         v1::param::StoredParam::try_from(&domain).expect("what is kept is JSON")
+    });
+}
+
+#[test]
+fn a_definition_and_a_run_survive_their_domain_types() {
+    holds::<v1::workflow::StoredDefinition>("definition", |shape| {
+        let domain =
+            bellwether_core::records::definition::Definition::try_from(shape).expect("the sample is valid");
+        v1::workflow::StoredDefinition::try_from(&domain).expect("what is kept is JSON")
+    });
+    holds::<v1::run::StoredRun>("run", |shape| {
+        let domain = bellwether_core::records::run::Run::try_from(shape).expect("the sample is valid");
+        v1::run::StoredRun::try_from(&domain).expect("what is kept is JSON")
     });
 }
 

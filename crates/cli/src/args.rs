@@ -26,6 +26,7 @@ mod server;
 mod service;
 mod simulate;
 mod slot;
+mod workflow;
 
 use std::path::PathBuf;
 
@@ -59,6 +60,7 @@ pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
+pub(crate) use workflow::{RunVerb, RunWorkflow, StageVerb, TaskVerb, WorkflowVerb};
 
 /// Orchestrate a fleet of machines: versions, configuration, services and locks
 #[derive(Debug, Parser)]
@@ -224,6 +226,18 @@ pub(crate) enum Command {
     /// Pause nodes by selector, those that join later too
     #[command(subcommand)]
     Pause(PauseVerb),
+    /// Show tasks: scripts and files that nodes run and write
+    #[command(subcommand)]
+    Task(TaskVerb),
+    /// Show stages: tasks in order, and the profiles that they read
+    #[command(subcommand)]
+    Stage(StageVerb),
+    /// Show workflows, stages in order, and run them on nodes
+    #[command(subcommand)]
+    Workflow(WorkflowVerb),
+    /// Show runs of workflows
+    #[command(subcommand)]
+    Run(RunVerb),
     /// Manage slots: how many machines may do something at once, like reboot
     #[command(subcommand)]
     Slot(SlotVerb),

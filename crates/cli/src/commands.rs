@@ -42,6 +42,7 @@ mod subject;
 mod token;
 mod transfer;
 mod wait;
+mod workflow;
 
 use crate::args::{Args, Command};
 use crate::context::Context;
@@ -79,6 +80,10 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Lock(verb) => lock::run(&Context::new(&global)?, verb).await,
         Command::LockChild(child) => lock::child::run(&child),
         Command::Pause(verb) => pause::run(&Context::new(&global)?, verb).await,
+        Command::Task(verb) => workflow::task(&Context::new(&global)?, verb).await,
+        Command::Stage(verb) => workflow::stage(&Context::new(&global)?, verb).await,
+        Command::Run(verb) => workflow::runs(&Context::new(&global)?, verb).await,
+        Command::Workflow(verb) => workflow::workflow(&Context::new(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&Context::new(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&Context::new(&global)?, stop).await,
         Command::Apply(flags) => apply::apply(&Context::new(&global)?, &flags).await,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
     EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
-    ProfileDocument, SlotDocument,
+    ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -27,8 +27,7 @@ const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// What has fields.
-const EXPLAINED: &str =
-    "entity, policy, filter, freeze, node, param, pause, profile, slot, status, server.toml, agent.toml";
+const EXPLAINED: &str = "entity, policy, filter, freeze, node, param, pause, profile, slot, stage, task, workflow, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
 const WITHOUT_FIELDS: [&str; 6] = ["rollout", "target", "service", "lock", "token", "event"];
@@ -83,6 +82,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     EntityDocument::schemas(&mut shapes);
     FreezeDocument::schemas(&mut shapes);
+    TaskDocument::schemas(&mut shapes);
     let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
     let mut known = BTreeMap::new();
     for (name, shape) in shapes {
@@ -99,6 +99,9 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
         ("pause", PauseDocument::schema()),
         ("profile", ProfileDocument::schema()),
         ("slot", SlotDocument::schema()),
+        ("stage", StageDocument::schema()),
+        ("task", TaskDocument::schema()),
+        ("workflow", WorkflowDocument::schema()),
     ];
     for (name, shape) in roots {
         let shape = serde_json::to_value(shape).map_err(unreadable)?;
@@ -176,8 +179,15 @@ mod tests {
             // A policy is explained by itself, params are what a template reads, and a schema and a default are any value.
             let whole = whole
                 || of_file
-                || ["entity.policy", "profile.params", "node.params", "param.schema", "param.default"]
-                    .contains(&field.field.as_str());
+                || [
+                    "entity.policy",
+                    "profile.params",
+                    "node.params",
+                    "param.schema",
+                    "param.default",
+                    "task.params",
+                ]
+                .contains(&field.field.as_str());
             assert!(whole || field.example.is_some(), "{}", field.field);
         }
         let limit = find(&fields, "status").unwrap().pop().unwrap().meaning;

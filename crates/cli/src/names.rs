@@ -39,6 +39,14 @@ pub(crate) enum Kind {
     Filter,
     /// Declared params.
     Param,
+    /// Tasks.
+    Task,
+    /// Stages of workflows.
+    Stage,
+    /// Workflows.
+    Workflow,
+    /// Runs of workflows.
+    Run,
     /// Secrets.
     Secret,
     /// Roles.
@@ -48,7 +56,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 14] = [
+const KINDS: [(&str, &str, Kind); 18] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -60,6 +68,10 @@ const KINDS: [(&str, &str, Kind); 14] = [
     ("TOKEN", "token", Kind::Token),
     ("FILTER_NAME", "filter", Kind::Filter),
     ("PARAM", "param", Kind::Param),
+    ("TASK", "task", Kind::Task),
+    ("STAGE", "stage", Kind::Stage),
+    ("WORKFLOW", "workflow", Kind::Workflow),
+    ("RUN", "run", Kind::Run),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
     ("CONTEXT", "context", Kind::Context),
@@ -105,6 +117,12 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Filter => client.filters(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Param => client.params(namespace).await?.items.into_iter().map(|each| each.key).collect(),
+        Kind::Task => client.tasks(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Stage => client.stages(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Workflow => {
+            client.workflows(namespace).await?.items.into_iter().map(|each| each.name).collect()
+        }
+        Kind::Run => client.runs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),

@@ -13,6 +13,7 @@ pub mod registrations;
 pub mod report;
 pub mod retention;
 pub mod rollout;
+pub mod runs;
 pub mod services;
 pub mod silence;
 pub mod slots;

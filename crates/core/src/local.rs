@@ -17,3 +17,4 @@ pub mod servers;
 pub mod soak;
 pub mod statuses;
 pub mod ttl;
+pub mod work;

@@ -1,6 +1,7 @@
 //! The stored records, one per file. Each record has one writer, named in its file's header.
 
 pub mod annotation;
+pub mod definition;
 pub mod entity;
 pub mod event;
 pub mod evidence;
@@ -22,6 +23,7 @@ pub mod progress;
 pub mod registrations;
 pub mod report;
 pub mod rollout;
+pub mod run;
 pub mod secret;
 pub mod server;
 pub mod slot;

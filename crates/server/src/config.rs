@@ -72,6 +72,7 @@ struct File {
     unreachable_after: Option<String>,
     events_kept: Option<u64>,
     services_kept: Option<String>,
+    runs_kept: Option<String>,
     hooks: Option<HooksTable>,
     hook_tokens: Option<BTreeMap<String, PathBuf>>,
     dns: Option<names::DnsTable>,
@@ -122,7 +123,7 @@ impl Config {
                 format!("{} is not longer than suspect_after {}", limits.unreachable, limits.suspect);
             return Err(value("unreachable_after", reason));
         }
-        let kept = kept(file.events_kept, file.services_kept)?;
+        let kept = kept(file.events_kept, file.services_kept, file.runs_kept)?;
         let dns = file.dns.map(|table| {
             table.check().map_err(|wrong| value("dns", format!("{}: {}", wrong.key, wrong.reason)))
         });
@@ -162,14 +163,19 @@ impl Config {
 }
 
 /// What is kept, and for how long.
-fn kept(events: Option<u64>, services: Option<String>) -> Result<RetentionLimits, ConfigError> {
+fn kept(
+    events: Option<u64>,
+    services: Option<String>,
+    runs: Option<String>,
+) -> Result<RetentionLimits, ConfigError> {
     let defaults = RetentionLimits::default();
     let events = events.unwrap_or(defaults.events);
     if events < 1_000 {
         return Err(ConfigError::value("events_kept", format!("{events} is below 1000")));
     }
     let services = span("services_kept", services)?.unwrap_or(defaults.services);
-    Ok(RetentionLimits { events, services })
+    let runs = span("runs_kept", runs)?.unwrap_or(defaults.runs);
+    Ok(RetentionLimits { events, services, runs })
 }
 
 /// The server's name. It is required where servers share a store.

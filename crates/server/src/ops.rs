@@ -2,6 +2,7 @@
 //! changes, and commits that with its events; the actor of the events is the caller.
 
 pub mod apply;
+pub mod definition;
 pub mod drain;
 pub mod entity;
 pub mod expect;
@@ -26,6 +27,7 @@ pub mod registrations;
 pub mod report;
 pub mod role;
 pub mod rollout;
+pub mod run;
 pub mod scope;
 pub mod secret;
 pub mod service;

@@ -117,7 +117,8 @@ impl OrderWorker {
             Some(ApplyMethod::Run | ApplyMethod::Acknowledge) => {
                 return self.act(name, &memory, paused).await;
             }
-            Some(ApplyMethod::Apply | ApplyMethod::Render) | None => {}
+            // Nobody here runs workflows.
+            Some(ApplyMethod::Apply | ApplyMethod::Render | ApplyMethod::Workflow) | None => {}
         }
         let seen = LocalObservation { paused, unhealthy: false, validate_at: None, follow_at: None };
         match plan::next(&memory, seen, self.clock.now()) {

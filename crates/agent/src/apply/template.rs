@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::Read;
 
-use super::render::MAX_TEMPLATE_BYTES;
+use bellwether_api::template::MAX_TEMPLATE_BYTES;
+
 use crate::config::recipe::Template;
 
 /// The name of a template for error messages, and its text.

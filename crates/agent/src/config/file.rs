@@ -34,6 +34,9 @@ pub(super) struct AgentTable {
     pub(super) server: Option<toml::Value>,
     pub(super) data_dir: Option<PathBuf>,
     pub(super) services_on_exit: Option<String>,
+    pub(super) tasks: Option<String>,
+    pub(super) reboot_command: Option<Vec<String>>,
+    pub(super) poweroff_command: Option<Vec<String>>,
     pub(super) service_dir: Option<PathBuf>,
     pub(super) addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
 }

@@ -28,6 +28,10 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// What happens to supervised processes when the agent ends.
     pub services_on_exit: OnExit,
+    /// Whether this node runs the tasks of workflows, which come from the control plane.
+    pub allows_tasks: bool,
+    /// The commands that end a boot of this machine.
+    pub boot_commands: BootCommands,
     /// The recipes of entities on this node.
     pub entities: BTreeMap<EntityName, Recipe>,
     /// The actions of this node.
@@ -44,6 +48,22 @@ pub struct Config {
     pub names: Option<DnsConfig>,
     /// Discovery over HTTP on this node, if it is served.
     pub http: Option<CatalogueHttp>,
+}
+
+/// The commands that end a boot of this machine, for tasks that ask for it: program and arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BootCommands {
+    /// It reboots.
+    pub reboot: Vec<String>,
+    /// It is powered off.
+    pub power_off: Vec<String>,
+}
+
+impl Default for BootCommands {
+    fn default() -> Self {
+        let systemctl = |verb: &str| vec!["systemctl".to_owned(), verb.to_owned()];
+        Self { reboot: systemctl("reboot"), power_off: systemctl("poweroff") }
+    }
 }
 
 /// What happens to supervised processes when the agent ends.

@@ -19,7 +19,7 @@ use super::recipe::{
     Recipe,
 };
 use super::runner::{runners, validation};
-use super::settings::{Config, DEFAULT_DATA_DIR, OnExit};
+use super::settings::{BootCommands, Config, DEFAULT_DATA_DIR, OnExit};
 
 /// Builds the configuration from all files; `main` is named if a section is missing.
 pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigError> {
@@ -69,6 +69,8 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         namespace,
         servers: servers(&place.at("server"), agent.server.as_ref())?,
         data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
+        allows_tasks: allows_tasks(&place.at("tasks"), agent.tasks.as_deref())?,
+        boot_commands: boot_commands(&place, agent.reboot_command, agent.poweroff_command)?,
         services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
         entities,
         actions,
@@ -94,6 +96,31 @@ fn on_exit(place: &ConfigPath, text: Option<&str>) -> Result<OnExit, ConfigError
         Some("stop") => Ok(OnExit::Stop),
         Some(other) => Err(place.refuse(format!("{other:?} is neither \"leave\" nor \"stop\""))),
     }
+}
+
+fn allows_tasks(place: &ConfigPath, text: Option<&str>) -> Result<bool, ConfigError> {
+    match text {
+        None | Some("deny") => Ok(false),
+        Some("allow") => Ok(true),
+        Some(other) => Err(place.refuse(format!("{other:?} is neither \"allow\" nor \"deny\""))),
+    }
+}
+
+fn boot_commands(
+    place: &ConfigPath,
+    reboot: Option<Vec<String>>,
+    power_off: Option<Vec<String>>,
+) -> Result<BootCommands, ConfigError> {
+    let defaults = BootCommands::default();
+    let command = |key: &str, words: Option<Vec<String>>, default: Vec<String>| match words {
+        None => Ok(default),
+        Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(words),
+        Some(_) => Err(place.at(key).refuse("write program and arguments, like [\"systemctl\", \"reboot\"]")),
+    };
+    Ok(BootCommands {
+        reboot: command("reboot_command", reboot, defaults.reboot)?,
+        power_off: command("poweroff_command", power_off, defaults.power_off)?,
+    })
 }
 
 fn servers(place: &ConfigPath, value: Option<&toml::Value>) -> Result<Vec<String>, ConfigError> {

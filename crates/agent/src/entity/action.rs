@@ -48,6 +48,7 @@ impl EntityTask {
     }
 
     async fn run_once(&mut self, name: &ActionName, action: &ActionRecipe, version: &Version) -> NextStep {
+        let Some(_turn) = self.turn().await else { return NextStep::Stop };
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         self.entry.memory.runs(version);
         let run_name = self.next_run();

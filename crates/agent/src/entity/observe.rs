@@ -55,7 +55,7 @@ impl EntityTask {
         self.validate_later();
     }
 
-    async fn end_leftovers(&self, run: String) {
+    pub(super) async fn end_leftovers(&self, run: String) {
         let killed = self.context.tasks.spawn_blocking(move || leftover::kill(&run)).await;
         match killed.map_err(std::io::Error::other).flatten() {
             Ok(0) => {}

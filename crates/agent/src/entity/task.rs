@@ -20,7 +20,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::soak::Soak;
 use super::step_gate::StepGate;
@@ -32,9 +32,10 @@ use crate::apply::process::SupervisedProcess;
 use crate::catalogue::CatalogueSnapshot;
 use crate::check::EntityChecks;
 use crate::check_store::CheckStore;
-use crate::config::OnExit;
 use crate::config::recipe::{Recipe, RecipeKind};
-use crate::ledger::{EntityEntry, Ledger};
+use crate::config::{BootCommands, OnExit};
+use crate::ledger::{EntityEntry, Ledger, StoredWork};
+use crate::link::source::JobSource;
 use crate::param_cache::ParamCache;
 use crate::report_board::ReportBoard;
 use crate::secret_cache::SecretCache;
@@ -54,6 +55,14 @@ pub(crate) struct EntityContext {
     pub(crate) owner: ProcessOwner,
     pub(crate) on_exit: OnExit,
     pub(crate) steps: StepGate,
+    /// Jobs and actions of this node run one at a time, in the order in which they were due.
+    pub(crate) lane: Arc<Semaphore>,
+    /// The source of the inputs of jobs.
+    pub(crate) jobs: JobSource,
+    /// The directory of the working directories of jobs.
+    pub(crate) work: PathBuf,
+    /// The commands that end a boot of this machine.
+    pub(crate) boot_commands: BootCommands,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
@@ -107,6 +116,10 @@ pub(crate) struct EntityTask {
     pub(super) paused: Option<String>,
     /// Counts runs, for their names.
     pub(super) runs: u64,
+    /// How far the run of a workflow is; `None` before it is read.
+    pub(super) stored_work: Option<StoredWork>,
+    /// Whether the command that ends this boot of the machine was run.
+    pub(super) boot_ends: bool,
     /// The last write of the ledger failed.
     pub(super) ledger_failed: bool,
 }
@@ -144,6 +157,8 @@ impl EntityTask {
             running_step: None,
             paused: None,
             runs: 0,
+            stored_work: None,
+            boot_ends: false,
             ledger_failed: false,
         }
     }
@@ -196,6 +211,7 @@ impl EntityTask {
         let (fits, is) = match (wanted.method, &recipe.kind) {
             (ApplyMethod::Apply, kind) => (*kind == RecipeKind::Versions, "versions".to_owned()),
             (ApplyMethod::Render, kind) => (matches!(kind, RecipeKind::Files(_)), "a profile".to_owned()),
+            (ApplyMethod::Workflow, _) => (false, "a run of a workflow".to_owned()),
             (ApplyMethod::Run | ApplyMethod::Acknowledge, RecipeKind::Action(name, _)) => {
                 (name.as_str() == requested, format!("action {requested}"))
             }

@@ -11,10 +11,10 @@ use super::format;
 use super::shared::FileContext;
 use super::state::FileState;
 use crate::apply::files::{self, FileJournal};
-use crate::apply::render::{MAX_TEXT_BYTES, draw};
 use crate::apply::template;
 use crate::config::files::{CatalogueFile, FileForm};
 use crate::disk::off_runtime;
+use bellwether_api::template::{MAX_TEXT_BYTES, draw};
 
 /// The reason given for an undefined variable of a template.
 const UNDEFINED: &str =

@@ -1,11 +1,12 @@
-//! The source of params: fetches a revision of a profile from the control plane.
+//! The sources of params and of the inputs of jobs: fetch them from the control plane.
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::ProfileRevision;
+use bellwether_api::v1::run::JobInputs;
 use bellwether_api::v1::secret::NodeSecrets;
 use bellwether_core::words::counter::ProfileRevisionNumber;
-use bellwether_core::words::name::{Namespace, NodeName, ProfileName};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName};
 
 use super::connection::Connection;
 use super::retry::cannot;
@@ -58,6 +59,38 @@ impl ParamSource {
         let client = self.connection.client().map_err(|error| cannot(&error))?;
         let fetched = client.node_secrets(self.namespace.as_str(), self.node.as_str()).await;
         fetched.map_err(|error| format!("cannot read the secrets of this node: {}", cannot(&error)))
+    }
+}
+
+/// Fetches the inputs of jobs. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct JobSource(ParamSource);
+
+/// Why a job has no inputs, as a sentence.
+#[derive(Debug)]
+pub(crate) enum MissingInputs {
+    /// They may be available later.
+    NotYet(String),
+    /// The control plane refuses them: a param is missing, or does not fit.
+    Refused(String),
+}
+
+impl JobSource {
+    pub(crate) const fn new(source: ParamSource) -> Self {
+        Self(source)
+    }
+
+    /// Fetches the inputs of the task of this index of a run.
+    pub(crate) async fn fetch(&self, run: &EntityName, index: u32) -> Result<JobInputs, MissingInputs> {
+        let ParamSource { connection, namespace, node } = &self.0;
+        let client = connection.client().map_err(|error| MissingInputs::NotYet(cannot(&error)))?;
+        match client.job_inputs(namespace.as_str(), (node.as_str(), run.as_str()), index).await {
+            Ok(inputs) => Ok(inputs),
+            Err(CallError::Problem(problem)) if problem.code == Code::Refused => {
+                Err(MissingInputs::Refused(problem.detail))
+            }
+            Err(error) => Err(MissingInputs::NotYet(cannot(&error))),
+        }
     }
 }
 

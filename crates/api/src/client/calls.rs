@@ -14,6 +14,7 @@ mod rollouts;
 mod secrets;
 mod services;
 mod slots;
+mod workflows;
 
 use std::time::Duration;
 

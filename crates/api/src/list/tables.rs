@@ -1,6 +1,10 @@
 //! The fields of everything that is listed, except nodes. The first field of each table names the thing.
 
+mod workflows;
+
 use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
+
+pub use self::workflows::{RUNS, STAGES, TASKS, WORKFLOWS};
 
 /// The fields of entities.
 pub static ENTITIES: FieldTable = FieldTable {
@@ -304,7 +308,11 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 18] = [
+pub static ALL: [&FieldTable; 22] = [
+    &RUNS,
+    &TASKS,
+    &STAGES,
+    &WORKFLOWS,
     &FILTERS,
     &PARAMS,
     &SECRETS,

@@ -6,6 +6,7 @@ mod document;
 mod entity;
 mod ignored;
 mod schema;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub use self::data::{FilterDocument, NodeDocument, ParamDocument};
 pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;
+pub use self::work::{StageDocument, TaskDocument, WorkflowDocument};
 
 /// Largest request to apply documents, in bytes: 16 MiB.
 pub const MAX_APPLY_BYTES: usize = 16 << 20;

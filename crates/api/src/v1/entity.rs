@@ -1,14 +1,13 @@
 //! Entities and the requests for their versions: requests, answers and stored records.
 
 pub mod patch;
+mod request;
 
 use std::collections::BTreeMap;
 
 use crate::v1::annotation::Annotation;
-use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::entity as core;
-use bellwether_core::words::counter::{RequestNumber, Revision, RolloutNumber};
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::counter::Revision;
 use serde::{Deserialize, Serialize};
 
 use super::external::settings::ExternalSettings;
@@ -26,6 +25,8 @@ words! {
         Profile = "profile",
         /// Runs of an action.
         Action = "action",
+        /// The run of a workflow; there is one.
+        Workflow = "workflow",
     }
 }
 
@@ -93,6 +94,12 @@ pub struct Entity {
     /// With kind `action`: name of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// With kind `workflow`: name of the workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// With kind `workflow`: the nodes that were chosen when the run was started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// Rollout policy.
     pub policy: Policy,
     /// The last version that was requested; absent before the first request.
@@ -189,11 +196,19 @@ impl From<&core::Entity> for Entity {
             core::EntityKind::Version => (EntityKind::Version, None, None),
             core::EntityKind::Profile(profile) => (EntityKind::Profile, Some(profile.to_string()), None),
             core::EntityKind::Action(action) => (EntityKind::Action, None, Some(action.to_string())),
+            core::EntityKind::Workflow(_) => (EntityKind::Workflow, None, None),
         };
-        let (selector, external) = match &from.source {
-            core::TargetSource::Nodes(selector) => (selector.to_string(), None),
+        let workflow = match &from.kind {
+            core::EntityKind::Workflow(workflow) => Some(workflow.to_string()),
+            core::EntityKind::Version | core::EntityKind::Profile(_) | core::EntityKind::Action(_) => None,
+        };
+        let (selector, external, nodes) = match &from.source {
+            core::TargetSource::Nodes(selector) => (selector.to_string(), None, Vec::new()),
+            core::TargetSource::Listed(nodes) => {
+                (String::new(), None, nodes.iter().map(ToString::to_string).collect())
+            }
             core::TargetSource::External(patience) => {
-                (String::new(), Some(ExternalSettings::from(*patience)))
+                (String::new(), Some(ExternalSettings::from(*patience)), Vec::new())
             }
         };
         let core::EntityInfo { owner, description } = from.info.clone();
@@ -204,6 +219,8 @@ impl From<&core::Entity> for Entity {
             kind,
             profile,
             action,
+            workflow,
+            nodes,
             policy: (&from.policy).into(),
             requested: from.wanted.as_ref().map(VersionRequest::from),
             hold: from.hold.as_ref().map(Annotation::from),
@@ -235,7 +252,7 @@ impl TryFrom<Entity> for core::Entity {
         let kind = kind(&from)?;
         Ok(Self {
             name: read("name", &from.name)?,
-            source: source(&from.selector, from.external.as_ref())?,
+            source: stored_source(&from)?,
             kind,
             policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
             wanted: from.requested.map(TryInto::try_into).transpose()?,
@@ -255,6 +272,15 @@ fn info(owner: &str, description: &str) -> Result<core::EntityInfo, ShapeError> 
         owner: one_line("owner", owner, core::MAX_OWNER)?,
         description: one_line("description", description, core::MAX_DESCRIPTION)?,
     })
+}
+
+/// Reads the source of the targets of a stored entity.
+fn stored_source(from: &Entity) -> Result<core::TargetSource, ShapeError> {
+    if from.kind != EntityKind::Workflow {
+        return source(&from.selector, from.external.as_ref());
+    }
+    let nodes = from.nodes.iter().map(|node| read("nodes", node)).collect::<Result<_, _>>()?;
+    Ok(core::TargetSource::Listed(std::sync::Arc::new(nodes)))
 }
 
 /// Reads the source of an entity's targets.
@@ -280,7 +306,11 @@ fn kind(from: &Entity) -> Result<core::EntityKind, ShapeError> {
             Ok(core::EntityKind::Profile(read("profile", profile)?))
         }
         (EntityKind::Action, None, Some(action)) => Ok(core::EntityKind::Action(read("action", action)?)),
-        (EntityKind::Version | EntityKind::Profile | EntityKind::Action, _, _) => {
+        (EntityKind::Workflow, None, None) => {
+            let workflow = from.workflow.as_deref().unwrap_or_default();
+            Ok(core::EntityKind::Workflow(read("workflow", workflow)?))
+        }
+        (EntityKind::Version | EntityKind::Profile | EntityKind::Action | EntityKind::Workflow, _, _) => {
             let reason =
                 "set `profile` with kind profile, `action` with kind action, and neither with kind version";
             Err(ShapeError::at("kind", reason))
@@ -321,56 +351,4 @@ impl EntitySpec {
             (Some(_), Some(_)) => Err(ShapeError::at("action", "profile and action exclude each other")),
         }
     }
-}
-
-impl From<&core::VersionRequest> for VersionRequest {
-    fn from(from: &core::VersionRequest) -> Self {
-        Self {
-            request: from.request.get(),
-            version: from.version.to_string(),
-            kind: from.how.into(),
-            by: from.annotation.by.to_string(),
-            reason: from.annotation.reason.clone(),
-            at_ms: from.annotation.at.as_millis(),
-            policy: from.policy.as_deref().map(Policy::from),
-        }
-    }
-}
-
-impl TryFrom<VersionRequest> for core::VersionRequest {
-    type Error = ShapeError;
-    fn try_from(from: VersionRequest) -> Result<Self, ShapeError> {
-        Ok(Self {
-            request: RequestNumber::new(from.request),
-            version: read("version", &from.version)?,
-            how: from.kind.into(),
-            annotation: annotation(&from.by, from.reason, from.at_ms)?,
-            policy: from.policy.as_ref().map(TryInto::try_into).transpose()?.map(Box::new),
-        })
-    }
-}
-
-impl TryFrom<Approval> for core::Approval {
-    type Error = ShapeError;
-    fn try_from(from: Approval) -> Result<Self, ShapeError> {
-        Ok(Self {
-            rollout: RolloutNumber::new(from.rollout),
-            stage: from.stage,
-            annotation: annotation(&from.by, from.reason, from.at_ms)?,
-        })
-    }
-}
-
-impl TryFrom<Abort> for core::Abort {
-    type Error = ShapeError;
-    fn try_from(from: Abort) -> Result<Self, ShapeError> {
-        Ok(Self {
-            request: RequestNumber::new(from.request),
-            annotation: annotation(&from.by, from.reason, from.at_ms)?,
-        })
-    }
-}
-
-fn annotation(by: &str, reason: String, at_ms: u64) -> Result<CoreAnnotation, ShapeError> {
-    Ok(CoreAnnotation { by: read("by", by)?, reason, at: Timestamp::from_millis(at_ms) })
 }

@@ -23,6 +23,8 @@ pub enum ApplyMethod {
     Render,
     /// By running an action once.
     Run,
+    /// By carrying out the run of a workflow, once.
+    Workflow,
     /// Without running the action: it ran before this node joined, and is reported as done.
     Acknowledge,
     /// A method that only newer servers know: the agent refuses the order and keeps the one it has.
@@ -37,6 +39,7 @@ impl From<String> for ApplyMethod {
             "apply" => Self::Apply,
             "render" => Self::Render,
             "run" => Self::Run,
+            "workflow" => Self::Workflow,
             "acknowledge" => Self::Acknowledge,
             _ => Self::Unknown,
         }
@@ -49,6 +52,7 @@ impl From<core::ApplyMethod> for ApplyMethod {
             core::ApplyMethod::Apply => Self::Apply,
             core::ApplyMethod::Render => Self::Render,
             core::ApplyMethod::Run => Self::Run,
+            core::ApplyMethod::Workflow => Self::Workflow,
             core::ApplyMethod::Acknowledge => Self::Acknowledge,
         }
     }
@@ -61,6 +65,7 @@ impl TryFrom<ApplyMethod> for core::ApplyMethod {
             ApplyMethod::Apply => Ok(Self::Apply),
             ApplyMethod::Render => Ok(Self::Render),
             ApplyMethod::Run => Ok(Self::Run),
+            ApplyMethod::Workflow => Ok(Self::Workflow),
             ApplyMethod::Acknowledge => Ok(Self::Acknowledge),
             ApplyMethod::Unknown => Err(ShapeError::at("method", "this release does not know the value")),
         }

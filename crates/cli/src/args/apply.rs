@@ -46,6 +46,9 @@ pub(crate) enum DocumentKind {
     Pause,
     Profile,
     Slot,
+    Stage,
+    Task,
+    Workflow,
 }
 
 impl DocumentKind {
@@ -60,6 +63,9 @@ impl DocumentKind {
             Self::Pause => "pause",
             Self::Profile => "profile",
             Self::Slot => "slot",
+            Self::Stage => "stage",
+            Self::Task => "task",
+            Self::Workflow => "workflow",
         }
     }
 }

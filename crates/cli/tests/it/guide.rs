@@ -180,6 +180,14 @@ fn the_page_on_secrets_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_workflows_works_as_it_stands() {
+    let output = follow_beside_dev(&blocks("docs/guide/workflows.md", None));
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert!(told.contains("would run 1 task on 1 node"), "{told}");
+    assert!(said.contains("succeeded  1 of 1"), "{said}");
+}
+
+#[test]
 fn the_page_on_filters_works_as_it_stands() {
     let output = follow_beside_dev(&blocks("docs/guide/filters.md", None));
     let (said, noted) = (text(&output.stdout), text(&output.stderr));

@@ -46,4 +46,5 @@ mod story_restart;
 mod story_secrets;
 mod story_servers;
 mod story_slots;
+mod story_workflows;
 mod written;

@@ -9,18 +9,18 @@ use super::pattern::{FieldPath, NamePattern};
 use super::words::{ObjectKind, Verb};
 
 /// Most entries of each list of a claim.
-pub const MAX_ENTRIES: usize = 16;
+pub const MAX_ENTRIES: usize = 32;
 
 /// A permission: these verbs on objects of these kinds with these names in these namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
-    /// The verbs, 1 to 16.
+    /// The verbs, 1 to 32.
     pub verbs: Vec<VerbPattern>,
-    /// The kinds of objects, 1 to 16.
+    /// The kinds of objects, 1 to 32.
     pub kinds: Vec<KindPattern>,
-    /// The names of the objects, 1 to 16.
+    /// The names of the objects, 1 to 32.
     pub names: Vec<NamePattern>,
-    /// The namespaces of the objects, 1 to 16. Objects of the whole installation are only in `*`.
+    /// The namespaces of the objects, 1 to 32. Objects of the whole installation are only in `*`.
     pub namespaces: Vec<NamePattern>,
 }
 
@@ -224,7 +224,7 @@ impl Claim {
     }
 }
 
-/// The entries of a list in a claim's text: 1 to 16, with commas between them.
+/// The entries of a list in a claim's text: 1 to 32, with commas between them.
 fn entries<T>(list: &str, text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     let found: Vec<T> = text.split(',').map(read).collect::<Result<_, _>>()?;
     if found.len() > MAX_ENTRIES {

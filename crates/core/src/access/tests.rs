@@ -237,7 +237,7 @@ fn errors_name_the_place_and_the_nearest_word() {
     assert!(why("update:/a~2 node").contains("~0"));
     assert!(why("get node/we*b").contains("'*'"));
     assert!(why("get node/a,,b").contains("empty pattern"));
-    assert!(why(&alloc::format!("get node/{}", ["a"; 17].join(","))).contains("at most 16"));
+    assert!(why(&alloc::format!("get node/{}", ["a"; 33].join(","))).contains("at most 32"));
 }
 
 #[test]

@@ -63,6 +63,8 @@ words! {
         Role = "role",
         /// Rollouts, by the name of their entity.
         Rollout = "rollout",
+        /// Runs of workflows; starting one is a right on the workflow of that name.
+        Run = "run",
         /// Secrets, without their values.
         Secret = "secret",
         /// The servers and their metrics.
@@ -71,8 +73,14 @@ words! {
         Service = "service",
         /// Slots.
         Slot = "slot",
+        /// Stages of workflows.
+        Stage = "stage",
+        /// Tasks.
+        Task = "task",
         /// API tokens.
         Token = "token",
+        /// Workflows.
+        Workflow = "workflow",
     }
 }
 

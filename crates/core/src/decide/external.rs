@@ -71,7 +71,7 @@ impl Fleet {
     pub fn staleness(&self, entity: &EntityName) -> Option<StalenessLimits> {
         match self.entities.get(entity)?.value.source {
             TargetSource::External(staleness) => Some(staleness),
-            TargetSource::Nodes(_) => None,
+            TargetSource::Nodes(_) | TargetSource::Listed(_) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
-use super::{drain, external, order, retention, rollout, services, silence, slots, wait_cycles};
+use super::{drain, external, order, retention, rollout, runs, services, silence, slots, wait_cycles};
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
 use crate::words::counter::Term;
@@ -35,11 +35,13 @@ pub struct RetentionLimits {
     pub events: u64,
     /// How long a service without instances stays known.
     pub services: Span,
+    /// How long a run of a workflow is kept after its end.
+    pub runs: Span,
 }
 
 impl Default for RetentionLimits {
     fn default() -> Self {
-        Self { events: retention::EVENTS_KEPT, services: services::SERVICES_KEPT }
+        Self { events: retention::EVENTS_KEPT, services: services::SERVICES_KEPT, runs: runs::RUNS_KEPT }
     }
 }
 
@@ -64,7 +66,7 @@ pub enum Decide {
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 9] = [
+pub const DECIDERS: [Decider; 10] = [
     whole("external", |of| external::decide(of.fleet, of.watch.since, of.now)),
     whole("silence", |of| silence::decide(of.fleet, of.watch.settled(), of.now)),
     whole("wait_cycles", |of| wait_cycles::decide(of.fleet, of.now)),
@@ -73,6 +75,7 @@ pub const DECIDERS: [Decider; 9] = [
     Decider { name: "rollout", decide: Decide::Entity(rollout_of) },
     whole("order", |of| order::decide(of.fleet, of.term)),
     whole("retention", |of| retention::decide(of.fleet, of.kept.events)),
+    whole("runs", |of| runs::decide(of.fleet, of.kept.runs, of.now)),
     whole("services", |of| services::decide(of.fleet, of.kept.services, of.now)),
 ];
 

@@ -45,7 +45,7 @@ pub fn next(memory: &EntityMemory, ledger: &LedgerId, paused: bool) -> ActionSte
         Some(RunOutcome::Done) => return ActionStep::Acknowledge(version),
     }
     match wanted.method {
-        ApplyMethod::Run if ran.is_none_or(|ran| may_run(&version, ran)) => {
+        ApplyMethod::Run | ApplyMethod::Workflow if ran.is_none_or(|ran| may_run(&version, ran)) => {
             let known = ran.is_some_and(|ran| ran.version == version);
             match &wanted.ledger {
                 Some(bound) if !known && bound != ledger => ActionStep::Lose(version),
@@ -54,9 +54,11 @@ pub fn next(memory: &EntityMemory, ledger: &LedgerId, paused: bool) -> ActionSte
                 Some(_) | None => ActionStep::Run(version),
             }
         }
-        ApplyMethod::Run | ApplyMethod::Acknowledge | ApplyMethod::Apply | ApplyMethod::Render => {
-            ActionStep::Acknowledge(version)
-        }
+        ApplyMethod::Run
+        | ApplyMethod::Workflow
+        | ApplyMethod::Acknowledge
+        | ApplyMethod::Apply
+        | ApplyMethod::Render => ActionStep::Acknowledge(version),
     }
 }
 

@@ -9,11 +9,13 @@ use crate::records::annotation::Annotation;
 use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::feature::Feature;
 use crate::words::label::Labels;
-use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
+use crate::words::name::{ActionName, EntityName, NodeName, ProfileName, WorkflowName};
 use crate::words::node_data::NodeData;
+use crate::words::plural::plural;
 use crate::words::selector::Selector;
 use crate::words::version::Version;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -64,6 +66,8 @@ pub struct EntityInfo {
 pub enum TargetSource {
     /// Nodes that match this selector; it is evaluated again whenever nodes or labels change.
     Nodes(Selector),
+    /// These nodes, as they were chosen when the entity was created.
+    Listed(Arc<BTreeSet<NodeName>>),
     /// Targets that controllers report, with the limits for stale reports.
     External(StalenessLimits),
 }
@@ -78,6 +82,8 @@ pub enum EntityKind {
     Profile(ProfileName),
     /// The node runs this action of its own catalogue, once per version; a version is `action@number`.
     Action(ActionName),
+    /// The node carries out a run of this workflow; a version is `workflow@number`, and there is one.
+    Workflow(WorkflowName),
 }
 
 impl EntityKind {
@@ -88,6 +94,7 @@ impl EntityKind {
             Self::Version => Feature::Versions,
             Self::Profile(_) => Feature::Files,
             Self::Action(_) => Feature::Actions,
+            Self::Workflow(_) => Feature::Workflows,
         }
     }
 }
@@ -184,7 +191,7 @@ impl TargetSource {
     /// Whether its targets are nodes, not external targets.
     #[must_use]
     pub const fn is_nodes(&self) -> bool {
-        matches!(self, Self::Nodes(_))
+        matches!(self, Self::Nodes(_) | Self::Listed(_))
     }
 
     /// Whether a node is a target of this entity; always false for external targets.
@@ -192,6 +199,7 @@ impl TargetSource {
     pub fn picks(&self, node: &NodeName, labels: &Labels, data: &NodeData) -> bool {
         match self {
             Self::Nodes(selector) => selector.picks(node.as_str(), labels, data),
+            Self::Listed(nodes) => nodes.contains(node),
             Self::External(_) => false,
         }
     }
@@ -201,6 +209,7 @@ impl core::fmt::Display for TargetSource {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Nodes(selector) => write!(f, "nodes: {selector}"),
+            Self::Listed(nodes) => write!(f, "{}", plural(nodes.len(), "chosen node")),
             Self::External(_) => f.write_str("external targets"),
         }
     }
@@ -212,6 +221,7 @@ impl core::fmt::Display for EntityKind {
             Self::Version => f.write_str("versions"),
             Self::Profile(profile) => write!(f, "profile {profile}"),
             Self::Action(action) => write!(f, "action {action}"),
+            Self::Workflow(workflow) => write!(f, "workflow {workflow}"),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use alloc::string::String;
 
+use super::definition::{Definition, DefinitionId};
 use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, ExternalTarget};
@@ -21,6 +22,7 @@ use super::progress::Progress;
 use super::registrations::{KnownService, ServiceRegistrations};
 use super::report::Report;
 use super::rollout::Rollout;
+use super::run::Run;
 use super::secret::Secret;
 use super::server::{Leader, Server};
 use super::slot::Slot;
@@ -78,8 +80,12 @@ pub enum Key {
     Filter(FilterName),
     /// A freeze, by name.
     Freeze(FreezeName),
+    /// A task, a stage or a workflow, by kind and name.
+    Definition(DefinitionId),
     /// A declared param, by key.
     Param(ParamKey),
+    /// A run of a workflow, by the name of its entity.
+    Run(EntityName),
     /// A pause of several nodes, by name.
     Pause(PauseName),
     /// A secret, by name.
@@ -175,8 +181,12 @@ pub enum Record {
     Filter(SavedFilter),
     /// A freeze.
     Freeze(Freeze),
+    /// A task, a stage or a workflow.
+    Definition(Definition),
     /// A declared param.
     Param(ParamDeclaration),
+    /// A run of a workflow.
+    Run(Run),
     /// A pause of several nodes.
     Pause(NodePause),
     /// A secret.
@@ -216,6 +226,8 @@ impl Record {
             Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
             Self::Filter(filter) => Key::Filter(filter.name.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
+            Self::Definition(definition) => Key::Definition(definition.id.clone()),
+            Self::Run(run) => Key::Run(run.name.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),

@@ -109,7 +109,7 @@ impl Assignment {
         let kept = last.filter(|last| last.version == self.version).and_then(|last| last.ledger.as_ref());
         match self.method {
             ApplyMethod::Apply | ApplyMethod::Render => None,
-            ApplyMethod::Run => kept.or(reported),
+            ApplyMethod::Run | ApplyMethod::Workflow => kept.or(reported),
             ApplyMethod::Acknowledge => kept,
         }
     }
@@ -125,6 +125,8 @@ pub enum ApplyMethod {
     Render,
     /// Run the action once: the node was dispatched.
     Run,
+    /// Carry out the run of a workflow: the node was dispatched.
+    Workflow,
     /// Do nothing: the action ran before this node was a target; the version is only reported.
     Acknowledge,
 }
@@ -145,8 +147,9 @@ impl ApplyMethod {
             (EntityKind::Version, _) => Self::Apply,
             (EntityKind::Profile(_), _) => Self::Render,
             (EntityKind::Action(_), AssignmentPurpose::Update) if open => Self::Run,
+            (EntityKind::Workflow(_), AssignmentPurpose::Update) if open => Self::Workflow,
             (
-                EntityKind::Action(_),
+                EntityKind::Action(_) | EntityKind::Workflow(_),
                 AssignmentPurpose::Update
                 | AssignmentPurpose::Adopted
                 | AssignmentPurpose::Rollback

@@ -185,8 +185,12 @@ fn soaking(
 fn confirmation(board: &Board, observation: Option<&Observation>) -> &'static str {
     match (&board.entity().source, observation.map(|observation| &observation.health)) {
         (TargetSource::External(_), _) => "the next report of its controller confirms it",
-        (TargetSource::Nodes(_), Some(TargetHealth::NoChecks)) => "its agent has not confirmed it yet",
-        (TargetSource::Nodes(_), _) => "its agent asks every check again to confirm it",
+        (TargetSource::Nodes(_) | TargetSource::Listed(_), Some(TargetHealth::NoChecks)) => {
+            "its agent has not confirmed it yet"
+        }
+        (TargetSource::Nodes(_) | TargetSource::Listed(_), _) => {
+            "its agent asks every check again to confirm it"
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub enum Feature {
     Facts,
     /// Soaks: it measures them itself, and confirms them by its checks.
     Soak,
+    /// Runs of workflows; its configuration allows tasks.
+    Workflows,
 }
 
 /// The features of an agent.
@@ -24,7 +26,8 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 5] = [Self::Versions, Self::Files, Self::Actions, Self::Facts, Self::Soak];
+    pub const ALL: [Self; 6] =
+        [Self::Versions, Self::Files, Self::Actions, Self::Facts, Self::Soak, Self::Workflows];
 
     /// Features of agents that report none: of the first builds, or before the first report.
     const FIRST: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
@@ -38,6 +41,7 @@ impl Feature {
             Self::Actions => "actions",
             Self::Facts => "facts",
             Self::Soak => "soak",
+            Self::Workflows => "workflows",
         }
     }
 

@@ -111,6 +111,14 @@ names! {
     ProviderName: "provider name", label;
     /// A key that secrets are encrypted with, by the first half of its fingerprint in hex. A DNS label.
     SecretKeyId: "secret key id", label;
+    /// A task: scripts and files that a node runs and writes. A DNS label.
+    TaskName: "task name", label;
+    /// A step of a task. A DNS label.
+    StepName: "step name", label;
+    /// A stage: tasks in order, and the profiles that they read. A DNS label.
+    StageName: "stage name", label;
+    /// A workflow: stages in order. A DNS label.
+    WorkflowName: "workflow name", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

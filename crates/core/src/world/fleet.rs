@@ -10,6 +10,7 @@ use super::waits::WaitIndex;
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::CatalogueLog;
 use crate::records::annotation::Annotation;
+use crate::records::definition::{Definition, DefinitionId};
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
@@ -28,6 +29,7 @@ use crate::records::progress::Progress;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
+use crate::records::run::Run;
 use crate::records::secret::Secret;
 use crate::records::slot::Slot;
 use crate::records::versioned::Versioned;
@@ -103,6 +105,10 @@ pub struct Fleet {
     pub freezes_changed: Revision,
     /// Pauses of several nodes, by name.
     pub pauses: Map<PauseName, Versioned<NodePause>>,
+    /// Tasks, stages and workflows.
+    pub definitions: Map<DefinitionId, Versioned<Definition>>,
+    /// Runs of workflows, by the name of their entity.
+    pub runs: Map<EntityName, Versioned<Run>>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
     /// Secrets.

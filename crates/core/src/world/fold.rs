@@ -51,6 +51,10 @@ impl Fleet {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
+            Record::Definition(definition) => {
+                self.definitions.insert_mut(definition.id.clone(), kept(definition, revision));
+            }
+            Record::Run(run) => self.runs.insert_mut(run.name.clone(), kept(run, revision)),
             Record::Param(param) => self.params.insert_mut(param.key.clone(), kept(param, revision)),
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
@@ -91,6 +95,12 @@ impl Fleet {
             Key::Freeze(name) => {
                 self.freezes_changed = revision;
                 self.freezes.remove_mut(name);
+            }
+            Key::Definition(id) => {
+                self.definitions.remove_mut(id);
+            }
+            Key::Run(name) => {
+                self.runs.remove_mut(name);
             }
             Key::Param(key) => {
                 self.params.remove_mut(key);

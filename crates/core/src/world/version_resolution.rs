@@ -8,7 +8,7 @@ use crate::records::entity::{Entity, EntityKind};
 use crate::records::profile::ProfileRevision;
 use crate::records::progress::Progress;
 use crate::words::counter::ProfileRevisionNumber;
-use crate::words::name::{ActionName, EntityName, ProfileName};
+use crate::words::name::{ActionName, EntityName, ProfileName, WorkflowName};
 use crate::words::version::Version;
 use crate::world::fleet::Fleet;
 
@@ -60,6 +60,14 @@ pub enum UnresolvedVersion {
         /// The newest revision.
         newest: ProfileRevisionNumber,
     },
+    /// The entity is a run of a workflow, which is started once.
+    #[error("start {entity} again: it is a run of workflow {workflow}, and a run is started once")]
+    OneRun {
+        /// Name of the entity.
+        entity: EntityName,
+        /// Name of its workflow.
+        workflow: WorkflowName,
+    },
     /// The entity runs an action, whose run numbers people cannot choose.
     #[error("start {asked}: entity {entity} runs action {action}, whose runs are numbered automatically")]
     OwnNumber {
@@ -85,6 +93,7 @@ impl UnresolvedVersion {
                 )
             }
             Self::NoRevision { profile, .. } => alloc::format!("bellwether profile history {profile}"),
+            Self::OneRun { workflow, .. } => alloc::format!("bellwether workflow run {workflow} -l FILTER"),
             Self::OwnNumber { entity, .. } => alloc::format!("bellwether rollout start {entity}"),
         }
     }
@@ -113,6 +122,9 @@ pub fn resolve(
             })
         }
         (EntityKind::Action(action), _) => Ok(next_run(fleet, action)),
+        (EntityKind::Workflow(workflow), _) => {
+            Err(UnresolvedVersion::OneRun { entity: name(), workflow: workflow.clone() })
+        }
     }
 }
 

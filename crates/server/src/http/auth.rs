@@ -171,10 +171,14 @@ fn object(
         ObjectKind::Pause => "pause",
         ObjectKind::Profile => "profile",
         ObjectKind::Role => "role",
+        ObjectKind::Run => "run",
         ObjectKind::Secret => "secret",
         ObjectKind::Server => "server",
         ObjectKind::Service => "service",
         ObjectKind::Slot => "slot",
+        ObjectKind::Stage => "stage",
+        ObjectKind::Task => "task",
+        ObjectKind::Workflow => "workflow",
     });
     let name = key.and_then(&param);
     match path {

@@ -14,7 +14,7 @@ use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{Filter, FilterError};
 use bellwether_core::words::name::{
     Category, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName,
-    RoleName, SecretName, ServiceName, SlotName,
+    RoleName, SecretName, ServiceName, SlotName, StageName, TaskName, WorkflowName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -163,6 +163,10 @@ params! {
     Freeze(FreezeName) = "freeze";
     Pause(PauseName) = "pause";
     Turn(SlotName) = "slot";
+    TaskNamed(TaskName) = "task";
+    StageNamed(StageName) = "stage";
+    WorkflowNamed(WorkflowName) = "workflow";
+    RunNamed(EntityName) = "run";
     Number(u64) = "number";
     Word(String) = "operation";
     CategoryText(String) = "category";

@@ -4,6 +4,7 @@ use axum::extract::State;
 use bellwether_api::v1::overview::{EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::access::ObjectKind;
+use bellwether_core::records::entity::EntityKind;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -52,12 +53,21 @@ pub(crate) async fn get(
         entities: fleet
             .boards
             .iter()
-            .filter(|(name, _)| readable.has_object(ObjectKind::Entity, name.as_str()))
+            .filter(|(name, board)| {
+                readable.has_object(ObjectKind::Entity, name.as_str()) && !is_past_run(board)
+            })
             .map(|(name, board)| line(fleet, name, board, since))
             .collect(),
         last_event: fleet.last_event().get(),
         store: Some(store(&app.records.store.health().borrow())),
     })
+}
+
+/// Whether it is a run of a workflow that has ended: `run list` has those.
+fn is_past_run(board: &Board) -> bool {
+    let (entity, progress) = (board.entity(), board.progress());
+    let is_run = matches!(entity.kind, EntityKind::Workflow(_));
+    is_run && progress.active().is_none() && entity.last_request() <= progress.handled
 }
 
 fn line(fleet: &Fleet, name: &EntityName, board: &Board, since: Timestamp) -> EntityOverview {

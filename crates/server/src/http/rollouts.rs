@@ -169,7 +169,8 @@ pub(crate) fn view(
     };
     let thresholds = board.thresholds();
     Some(RolloutView {
-        entity: board.entity().into(),
+        // A run has a list of its nodes, which nobody needs each time that one of them changes.
+        entity: bellwether_api::v1::entity::Entity { nodes: Vec::new(), ..board.entity().into() },
         progress: progress.into(),
         desired: board.desired().map(ToString::to_string),
         rollout: rollout.map(|kept| (&*kept.value).into()),

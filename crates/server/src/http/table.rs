@@ -11,6 +11,7 @@ mod secrets;
 mod server;
 mod services;
 mod slots;
+mod workflows;
 
 use axum::Router;
 use axum::routing::get;
@@ -23,7 +24,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 26] = [
+const PARTS: [fn(Routes) -> Routes; 30] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
@@ -45,6 +46,10 @@ const PARTS: [fn(Routes) -> Routes; 26] = [
     profiles::profiles,
     profiles::revisions,
     profiles::params,
+    workflows::tasks,
+    workflows::stages,
+    workflows::workflows,
+    workflows::runs,
     secrets::secrets,
     secrets::revealed,
     access::access,

@@ -146,8 +146,9 @@ fn same_source(name: &EntityName, old: Option<&Entity>, source: &TargetSource) -
     match (old.map(|old| &old.source), source) {
         (None, _)
         | (Some(TargetSource::Nodes(_)), TargetSource::Nodes(_))
+        | (Some(TargetSource::Listed(_)), TargetSource::Listed(_))
         | (Some(TargetSource::External(_)), TargetSource::External(_)) => Ok(()),
-        (Some(old @ (TargetSource::Nodes(_) | TargetSource::External(_))), _) => {
+        (Some(old @ (TargetSource::Nodes(_) | TargetSource::Listed(_) | TargetSource::External(_))), _) => {
             let reason = format!("change the targets of entity {name} to {source}: they are {old}");
             let hint = format!("use another name, or first: bellwether entity delete {name}");
             Err(OpError::Refused { reason, hint: Some(hint) })

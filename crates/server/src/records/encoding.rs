@@ -2,6 +2,8 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
+use bellwether_api::v1::node_params::StoredNodeParams;
+use bellwether_api::v1::workflow::StoredDefinition;
 use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -43,7 +45,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     let schema = schema(&record.key());
     match record {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
-        Record::NodeParams(params) => put(schema, v1::node_params::StoredNodeParams::try_from(params)?),
+        Record::NodeParams(params) => put(schema, StoredNodeParams::try_from(params)?),
         Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Expected(_, by) => put(schema, bellwether_api::v1::annotation::Annotation::from(by)),
@@ -68,6 +70,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
         Record::Filter(filter) => put(schema, v1::filter::Filter::from(filter)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
+        Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
+        Record::Run(run) => put(schema, v1::run::StoredRun::try_from(run)?),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Secret(secret) => put(schema, v1::secret::StoredSecret::from(secret)),
@@ -137,9 +141,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             let controllers = get::<v1::external::Controllers>(schema, bytes)?.try_into()?;
             Record::Controllers(entity.clone(), controllers)
         }
-        Key::NodeParams(_) => {
-            Record::NodeParams(get::<v1::node_params::StoredNodeParams>(schema, bytes)?.try_into()?)
-        }
+        Key::NodeParams(_) => Record::NodeParams(get::<StoredNodeParams>(schema, bytes)?.try_into()?),
         Key::Profile(_) => Record::Profile(get::<v1::profile::Profile>(schema, bytes)?.try_into()?),
         Key::ProfileRevision(_, _) => {
             Record::ProfileRevision(get::<v1::profile::StoredProfileRevision>(schema, bytes)?.try_into()?)
@@ -150,6 +152,8 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         ),
         Key::Filter(_) => Record::Filter(get::<v1::filter::Filter>(schema, bytes)?.try_into()?),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
+        Key::Run(_) => Record::Run(get::<v1::run::StoredRun>(schema, bytes)?.try_into()?),
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Secret(_) => Record::Secret(get::<v1::secret::StoredSecret>(schema, bytes)?.try_into()?),
@@ -213,6 +217,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::HookAnswers(_) => "hook-answers.v1",
         Key::Filter(_) => "filter.v1",
         Key::Freeze(_) => "freeze.v1",
+        Key::Definition(_) => "definition.v1",
+        Key::Run(_) => "run.v1",
         Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",
         Key::Secret(_) => "secret.v1",

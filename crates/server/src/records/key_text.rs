@@ -25,6 +25,7 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::key::{AnyKey, GlobalKey, Key};
 use bellwether_core::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerName, TargetName};
@@ -95,6 +96,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::HookAnswers(name) => ns("hook-answers", name.as_str()),
         Key::Filter(name) => ns("filter", name.as_str()),
         Key::Freeze(name) => ns("freeze", name.as_str()),
+        Key::Definition(id) => ns(id.kind(), id.name()),
+        Key::Run(name) => ns("run", name.as_str()),
         Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
         Key::Secret(name) => ns("secret", name.as_str()),
@@ -214,6 +217,10 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         }
         "hook-answers" => Key::HookAnswers(name.parse().ok()?),
         "freeze" => Key::Freeze(name.parse().ok()?),
+        "task" => Key::Definition(DefinitionId::Task(name.parse().ok()?)),
+        "stage" => Key::Definition(DefinitionId::Stage(name.parse().ok()?)),
+        "workflow" => Key::Definition(DefinitionId::Workflow(name.parse().ok()?)),
+        "run" => Key::Run(name.parse().ok()?),
         "filter" => Key::Filter(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
@@ -276,6 +283,10 @@ mod tests {
             Key::ProfileRevision("web".parse().unwrap(), ProfileRevisionNumber::new(7)),
             Key::HookAnswers("web".parse().unwrap()),
             Key::Freeze("holidays".parse().unwrap()),
+            Key::Definition(DefinitionId::Task("install".parse().unwrap())),
+            Key::Definition(DefinitionId::Stage("install".parse().unwrap())),
+            Key::Definition(DefinitionId::Workflow("install".parse().unwrap())),
+            Key::Run("install-7".parse().unwrap()),
             Key::Filter("old".parse().unwrap()),
             Key::Param("cluster/leader-count".parse().unwrap()),
             Key::Pause("disks".parse().unwrap()),

@@ -118,6 +118,9 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
         Record::Slot(slot) => fleet.slots.insert_mut(slot.name.clone(), versioned(slot)),
+        Record::Definition(definition) => {
+            fleet.definitions.insert_mut(definition.id.clone(), versioned(definition));
+        }
         Record::Param(param) => fleet.params.insert_mut(param.key.clone(), versioned(param)),
         Record::NodeParams(node) => fleet.node_params.insert_mut(node.node.clone(), versioned(node)),
         Record::Profile(profile) => fleet.profiles.insert_mut(profile.name.clone(), versioned(profile)),
@@ -137,6 +140,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
         AnyKey::Global(GlobalKey::Freeze(name)) => world.freezes.remove_mut(name),
         AnyKey::Namespaced(Key::Pause(name)) => fleet.pauses.remove_mut(name),
         AnyKey::Namespaced(Key::Slot(name)) => fleet.slots.remove_mut(name),
+        AnyKey::Namespaced(Key::Definition(id)) => fleet.definitions.remove_mut(id),
         AnyKey::Namespaced(Key::Param(key)) => fleet.params.remove_mut(key),
         AnyKey::Namespaced(Key::Profile(name)) => fleet.profiles.remove_mut(name),
         AnyKey::Namespaced(Key::ProfileRevision(name, number)) => {

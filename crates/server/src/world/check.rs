@@ -156,7 +156,7 @@ mod tests {
     use crate::records::encoding;
 
     /// An encoded sample of each kind of record.
-    const SAMPLES: [(&str, &str, &str); 28] = [
+    const SAMPLES: [(&str, &str, &str); 30] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
         ("annotation", "expected.v1", "ns/default/expected/web-9"),
@@ -172,6 +172,8 @@ mod tests {
         ("target", "target.v1", "ns/default/target/web/web-1"),
         ("external", "external.v1", "ns/default/external/web/web-1"),
         ("controllers", "controllers.v1", "ns/default/controllers/web"),
+        ("definition", "definition.v1", "ns/default/task/install-db"),
+        ("run", "run.v1", "ns/default/run/new-shop-7"),
         ("profile", "profile.v1", "ns/default/profile/web"),
         ("profile_revision", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
         ("hook_answers", "hook-answers.v1", "ns/default/hook-answers/web"),

@@ -44,6 +44,17 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
         (format!("{base}/freezes/sale"), "/v1/namespaces/{ns}/freezes/{freeze}", "{}"),
         ("/v1/freezes/sale".to_owned(), "/v1/freezes/{freeze}", "{}"),
         (format!("{base}/pauses/disks"), "/v1/namespaces/{ns}/pauses/{pause}", r#"{"nodes": "all"}"#),
+        (
+            format!("{base}/tasks/install"),
+            "/v1/namespaces/{ns}/tasks/{task}",
+            r#"{"steps": [{"name": "do", "script": {"text": "true"}}]}"#,
+        ),
+        (format!("{base}/stages/install"), "/v1/namespaces/{ns}/stages/{stage}", r#"{"tasks": ["install"]}"#),
+        (
+            format!("{base}/workflows/install"),
+            "/v1/namespaces/{ns}/workflows/{workflow}",
+            r#"{"stages": ["a"]}"#,
+        ),
         (format!("{base}/secrets/db/root"), "/v1/namespaces/{ns}/secrets/{secret}", r#"{"value": 1}"#),
     ] {
         let responses = &document["paths"][template]["put"]["responses"];
@@ -71,7 +82,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 7, "another operation is described with 201");
+    assert_eq!(created, 10, "another operation is described with 201");
 }
 
 #[tokio::test]

@@ -1,3 +1,4 @@
+use bellwether_api::template::{MAX_TAG_BYTES, MAX_TEMPLATE_BYTES};
 use serde_json::json;
 
 use super::*;

@@ -11,6 +11,7 @@ use super::data::{FilterDocument, NodeDocument, ParamDocument};
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
 use super::schema;
+use super::work::{StageDocument, TaskDocument, WorkflowDocument};
 use crate::v1::freeze::FreezeKind;
 use crate::v1::profile::Params;
 
@@ -34,6 +35,12 @@ pub enum Document {
     Profile(ProfileDocument),
     /// A slot.
     Slot(SlotDocument),
+    /// A stage of workflows.
+    Stage(StageDocument),
+    /// A task.
+    Task(TaskDocument),
+    /// A workflow.
+    Workflow(WorkflowDocument),
 }
 
 /// The desired state of a freeze.
@@ -203,6 +210,9 @@ impl Document {
             Self::Pause(_) => "pause",
             Self::Profile(_) => "profile",
             Self::Slot(_) => "slot",
+            Self::Stage(_) => "stage",
+            Self::Task(_) => "task",
+            Self::Workflow(_) => "workflow",
         }
     }
 
@@ -218,6 +228,9 @@ impl Document {
             Self::Pause(document) => &document.name,
             Self::Profile(document) => &document.name,
             Self::Slot(document) => &document.name,
+            Self::Stage(document) => &document.name,
+            Self::Task(document) => &document.name,
+            Self::Workflow(document) => &document.name,
         }
     }
 
@@ -233,6 +246,9 @@ impl Document {
             Self::Pause(document) => document.namespace.as_deref(),
             Self::Profile(document) => document.namespace.as_deref(),
             Self::Slot(document) => document.namespace.as_deref(),
+            Self::Stage(document) => document.namespace.as_deref(),
+            Self::Task(document) => document.namespace.as_deref(),
+            Self::Workflow(document) => document.namespace.as_deref(),
         }
     }
 
@@ -246,6 +262,9 @@ impl Document {
             Self::Pause(document) => Some(&document.labels),
             Self::Profile(document) => Some(&document.labels),
             Self::Slot(document) => Some(&document.labels),
+            Self::Stage(document) => Some(&document.labels),
+            Self::Task(document) => Some(&document.labels),
+            Self::Workflow(document) => Some(&document.labels),
         }
     }
 
@@ -266,13 +285,16 @@ impl Document {
             | Self::Param(_)
             | Self::Pause(_)
             | Self::Profile(_)
-            | Self::Slot(_) => false,
+            | Self::Slot(_)
+            | Self::Stage(_)
+            | Self::Task(_)
+            | Self::Workflow(_) => false,
         }
     }
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 11] = [
     ("entity", "EntityDocument"),
     ("filter", "FilterDocument"),
     ("freeze", "FreezeDocument"),
@@ -281,6 +303,9 @@ const KINDS: [(&str, &str); 8] = [
     ("pause", "PauseDocument"),
     ("profile", "ProfileDocument"),
     ("slot", "SlotDocument"),
+    ("stage", "StageDocument"),
+    ("task", "TaskDocument"),
+    ("workflow", "WorkflowDocument"),
 ];
 
 impl PartialSchema for Document {
@@ -307,6 +332,9 @@ impl ToSchema for Document {
         PauseDocument::schemas(schemas);
         ProfileDocument::schemas(schemas);
         SlotDocument::schemas(schemas);
+        StageDocument::schemas(schemas);
+        TaskDocument::schemas(schemas);
+        WorkflowDocument::schemas(schemas);
         schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
         schemas.push(("FilterDocument".to_owned(), FilterDocument::schema()));
         schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));
@@ -315,5 +343,8 @@ impl ToSchema for Document {
         schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
         schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
         schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
+        schemas.push(("StageDocument".to_owned(), StageDocument::schema()));
+        schemas.push(("TaskDocument".to_owned(), TaskDocument::schema()));
+        schemas.push(("WorkflowDocument".to_owned(), WorkflowDocument::schema()));
     }
 }

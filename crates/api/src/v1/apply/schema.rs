@@ -45,6 +45,18 @@ pub(super) fn slot() -> Object {
     kind("slot")
 }
 
+pub(super) fn stage() -> Object {
+    kind("stage")
+}
+
+pub(super) fn task() -> Object {
+    kind("task")
+}
+
+pub(super) fn workflow() -> Object {
+    kind("workflow")
+}
+
 /// The field `status`, which `export` prints.
 pub(super) fn status() -> Object {
     ObjectBuilder::new()

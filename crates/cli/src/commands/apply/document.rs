@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
     Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
-    ProfileDocument, SlotDocument,
+    ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -55,6 +55,9 @@ enum Kind {
     Pause,
     Profile,
     Slot,
+    Stage,
+    Task,
+    Workflow,
 }
 
 /// Reads every document of all files. Nothing is answered unless all of them can be read, and each is there once.
@@ -81,7 +84,8 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
     Ok(documents)
 }
 
-const HINT: &str = "bellwether explain entity   (or: policy, filter, freeze, pause, profile, slot)";
+const HINT: &str =
+    "bellwether explain entity   (or: policy, filter, freeze, pause, profile, slot, stage, task, workflow)";
 
 /// The namespace that all documents are for: the one they name, or else that of the command.
 pub(super) fn namespace<'a>(
@@ -227,6 +231,9 @@ fn document(format: Format, text: &str) -> Result<Document, String> {
         Kind::Pause => Document::Pause(value::<PauseDocument>(format, text)?),
         Kind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
         Kind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),
+        Kind::Stage => Document::Stage(value::<StageDocument>(format, text)?),
+        Kind::Task => Document::Task(value::<TaskDocument>(format, text)?),
+        Kind::Workflow => Document::Workflow(value::<WorkflowDocument>(format, text)?),
     })
 }
 

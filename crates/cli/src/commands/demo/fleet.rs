@@ -148,6 +148,7 @@ name = "{name}"
 server = "https://{server}"
 data_dir = {data:?}
 services_on_exit = "stop"
+tasks = "allow"
 
 [entity.{ENTITY}]
 timeout = "3s"

@@ -69,7 +69,7 @@ pub(super) fn turn_clock(pass: &mut Pass<'_>, member: &BoardMember, state: &Targ
 fn proved_contact(pass: &Pass<'_>, observation: &Observation) -> Timestamp {
     match pass.board.entity().source {
         TargetSource::External(_) => observation.reported_at,
-        TargetSource::Nodes(_) => pass.now.minus(unnoticed(pass)),
+        TargetSource::Nodes(_) | TargetSource::Listed(_) => pass.now.minus(unnoticed(pass)),
     }
 }
 

@@ -6,6 +6,10 @@ use alloc::string::String;
 use super::{EntityKind, TargetSource};
 use crate::records::policy::ordering::TargetOrder;
 use crate::records::policy::{OnFailure, Policy, PolicyDraft, PolicyError};
+use crate::words::time::Span;
+
+/// Default deadline of a target of a run: its tasks have timeouts of their own.
+const RUN_DEADLINE: Span = Span::from_secs(24 * 60 * 60);
 
 impl EntityKind {
     /// The policy of an entity of this kind with these targets. A run of an action cannot be undone, so a failure
@@ -30,10 +34,23 @@ impl EntityKind {
                 }
                 draft.on_failure = draft.on_failure.or(Some(OnFailure::Pause));
             }
+            Self::Workflow(workflow) => {
+                if draft.on_failure == Some(OnFailure::Rollback) {
+                    let reason = format!("workflow {workflow} cannot be rolled back; use pause or continue");
+                    return wrong("on_failure", reason);
+                }
+                if draft.retries.is_some_and(|retries| retries > 0) {
+                    let reason = "a task that failed waits for a person; mark the tasks as idempotent, or retry the node";
+                    return wrong("retries", reason.into());
+                }
+                draft.on_failure = draft.on_failure.or(Some(OnFailure::Pause));
+                draft.soak = draft.soak.or(Some(Span::ZERO));
+                draft.deadline = draft.deadline.or(Some(RUN_DEADLINE));
+            }
             Self::Version | Self::Profile(_) => {}
         }
         match source {
-            TargetSource::Nodes(_) => {}
+            TargetSource::Nodes(_) | TargetSource::Listed(_) => {}
             TargetSource::External(_) if draft.retries.is_some_and(|retries| retries > 0) => {
                 let reason = "controllers report errors, not attempts; use fail_fast = false to give external targets \
                               until their deadline";

@@ -118,6 +118,6 @@ impl Fleet {
 fn profile_of(entity: &Arc<Entity>) -> Option<&ProfileName> {
     match &entity.kind {
         EntityKind::Profile(profile) => Some(profile),
-        EntityKind::Version | EntityKind::Action(_) => None,
+        EntityKind::Version | EntityKind::Action(_) | EntityKind::Workflow(_) => None,
     }
 }

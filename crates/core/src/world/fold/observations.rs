@@ -96,6 +96,13 @@ impl Fleet {
                     None => self.nodes.values().for_each(|kept| fold(&kept.value)),
                 }
             }
+            TargetSource::Listed(nodes) => {
+                let known = nodes.iter().filter_map(|node| self.nodes.get(node));
+                for node in known.map(|kept| &kept.value).filter(|node| node.decommissioned.is_none()) {
+                    let target = TargetName::from(&node.name);
+                    board.fold_observation(&target, Some(self.see_node(name, &node.name)));
+                }
+            }
             TargetSource::External(_) => {
                 for (target, external) in self.externals_of(name) {
                     board.fold_observation(target, Some(self.see_external(name, target, &external.value)));
@@ -121,7 +128,7 @@ impl Fleet {
     /// The observation of a target; `None` if it is not a target.
     pub(super) fn observation(&self, entity: &EntityName, target: &TargetName) -> Option<Observation> {
         match &self.entities.get(entity)?.value.source {
-            TargetSource::Nodes(_) => {
+            TargetSource::Nodes(_) | TargetSource::Listed(_) => {
                 self.observation_of_node(entity, &NodeName::parse(target.as_str()).ok()?)
             }
             TargetSource::External(_) => {
@@ -157,8 +164,17 @@ impl Fleet {
         let report = &self.reports.get(name)?.value;
         let feature = self.entities.get(entity)?.value.kind.feature();
         let (version, lacks) = (&report.agent_version, !report.features.has(feature));
-        lacks.then(|| {
-            format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent")
+        lacks.then(|| match feature {
+            Feature::Workflows if report.features.has(Feature::Soak) => {
+                "not able to run it: its agent does not allow tasks; set tasks = \"allow\" in [agent] of its agent.toml"
+                    .into()
+            }
+            Feature::Versions
+            | Feature::Files
+            | Feature::Actions
+            | Feature::Facts
+            | Feature::Soak
+            | Feature::Workflows => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

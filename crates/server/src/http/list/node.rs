@@ -93,8 +93,11 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
     let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
     let report = fleet.reports.get(name).map(|kept| &kept.value);
     let running = report.into_iter().flat_map(|report| &report.entities);
-    let running =
-        running.filter_map(|(name, entity)| Some((name.to_string(), entity.running.as_ref()?.to_string())));
+    // A run of a workflow is nothing that runs on: `run list` has it.
+    let is_run = |name: &EntityName| fleet.runs.contains_key(name);
+    let running = running
+        .filter(|(name, _)| !is_run(name))
+        .filter_map(|(name, entity)| Some((name.to_string(), entity.running.as_ref()?.to_string())));
     let assigned = fleet.contents.get(name).into_iter().flat_map(|content| &content.entities);
     let statuses = report.into_iter().flat_map(|report| &report.statuses);
     let mut shown = v1::node::Node::from(&**node);

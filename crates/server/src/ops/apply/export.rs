@@ -25,6 +25,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let nodes = nodes.map(|node| ObjectId::Node(node.node.clone()));
     let slots = fleet.slots.values().filter(|kept| !kept.value.is_idle());
     let slots = slots.map(|kept| ObjectId::Slot(kept.value.name.clone()));
+    let definitions = fleet.definitions.keys().cloned().map(ObjectId::Definition);
     let entities = fleet.entities.keys().cloned().map(ObjectId::Entity);
     let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
     let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
@@ -36,6 +37,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
         .chain(profiles)
         .chain(nodes)
         .chain(slots)
+        .chain(definitions)
         .chain(entities)
         .chain(pauses)
         .chain(freezes)

@@ -5,9 +5,10 @@ use std::fmt;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
     Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
-    ProfileDocument, SlotDocument,
+    ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
@@ -17,7 +18,7 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::version;
-use crate::ops::{node_params, param};
+use crate::ops::{definition, node_params, param};
 
 /// An object by kind and name. They are in the order in which they are deleted: what uses another one goes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +28,7 @@ pub(super) enum ObjectId {
     Pause(PauseName),
     Entity(EntityName),
     Slot(SlotName),
+    Definition(DefinitionId),
     Node(NodeName),
     Profile(ProfileName),
     Param(ParamKey),
@@ -51,6 +53,7 @@ impl fmt::Display for ObjectId {
             Self::Pause(name) => write!(f, "pause/{name}"),
             Self::Entity(name) => write!(f, "entity/{name}"),
             Self::Slot(name) => write!(f, "slot/{name}"),
+            Self::Definition(id) => write!(f, "{}/{}", id.kind(), id.name()),
             Self::Profile(name) => write!(f, "profile/{name}"),
         }
     }
@@ -80,6 +83,15 @@ impl Object {
             Document::Pause(_) => read("name", name).map(ObjectId::Pause),
             Document::Profile(_) => read("name", name).map(ObjectId::Profile),
             Document::Slot(_) => read("name", name).map(ObjectId::Slot),
+            Document::Stage(_) => {
+                read("name", name).map(|name| ObjectId::Definition(DefinitionId::Stage(name)))
+            }
+            Document::Task(_) => {
+                read("name", name).map(|name| ObjectId::Definition(DefinitionId::Task(name)))
+            }
+            Document::Workflow(_) => {
+                read("name", name).map(|name| ObjectId::Definition(DefinitionId::Workflow(name)))
+            }
         };
         let labels = document.labels().map(bellwether_api::v1::labels::labels_in).transpose();
         let labels = labels.map_err(within)?.unwrap_or_default();
@@ -92,9 +104,9 @@ impl Object {
             ObjectId::Param(_) | ObjectId::Filter(_) => 0,
             ObjectId::Profile(_) => 1,
             ObjectId::Node(_) => 2,
-            ObjectId::Slot(_) => 3,
-            ObjectId::Entity(_) => 4,
-            ObjectId::Pause(_) => 5,
+            ObjectId::Slot(_) | ObjectId::Definition(DefinitionId::Task(_)) => 3,
+            ObjectId::Entity(_) | ObjectId::Definition(DefinitionId::Stage(_)) => 4,
+            ObjectId::Pause(_) | ObjectId::Definition(DefinitionId::Workflow(_)) => 5,
             ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 6,
         }
     }
@@ -112,6 +124,9 @@ impl ObjectId {
             Self::Pause(_) => ObjectKind::Pause,
             Self::Entity(_) => ObjectKind::Entity,
             Self::Slot(_) => ObjectKind::Slot,
+            Self::Definition(DefinitionId::Stage(_)) => ObjectKind::Stage,
+            Self::Definition(DefinitionId::Task(_)) => ObjectKind::Task,
+            Self::Definition(DefinitionId::Workflow(_)) => ObjectKind::Workflow,
             Self::Profile(_) => ObjectKind::Profile,
         }
     }
@@ -129,6 +144,7 @@ impl ObjectId {
             | Self::Pause(_)
             | Self::Entity(_)
             | Self::Slot(_)
+            | Self::Definition(_)
             | Self::Profile(_)
             | Self::Param(_) => vec![Right::update(self.kind())],
         }
@@ -144,6 +160,7 @@ impl ObjectId {
             Self::Pause(name) => name.as_str(),
             Self::Entity(name) => name.as_str(),
             Self::Slot(name) => name.as_str(),
+            Self::Definition(id) => id.name(),
             Self::Profile(name) => name.as_str(),
         }
     }
@@ -159,6 +176,7 @@ impl ObjectId {
             Self::Pause(name) => Key::Pause(name.clone()).into(),
             Self::Entity(name) => Key::Entity(name.clone()).into(),
             Self::Slot(name) => Key::Slot(name.clone()).into(),
+            Self::Definition(id) => Key::Definition(id.clone()).into(),
             Self::Profile(name) => Key::Profile(name.clone()).into(),
         }
     }
@@ -187,6 +205,7 @@ impl ObjectId {
                 let version = version::requested(fleet, entity);
                 Document::Entity(Box::new(EntityDocument::of(entity, version.as_ref())))
             }
+            Self::Definition(id) => defined(fleet, id)?,
             Self::Slot(name) => Document::Slot(SlotDocument::of(&fleet.slots.get(name)?.value)),
             Self::Profile(name) => {
                 let profile = fleet.profile(name)?;
@@ -212,6 +231,7 @@ impl ObjectId {
             Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
+            Self::Definition(id) => with_labels!(fleet.definitions.get(id), Record::Definition),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
             Self::Slot(name) => {
                 let slot = fleet.slots.get(name).map(|kept| (*kept.value).clone());
@@ -234,7 +254,26 @@ impl ObjectId {
             Self::Pause(_) => "pause.labelled",
             Self::Entity(_) => "entity.labelled",
             Self::Slot(_) => "slot.labelled",
+            Self::Definition(DefinitionId::Stage(_)) => "stage.labelled",
+            Self::Definition(DefinitionId::Task(_)) => "task.labelled",
+            Self::Definition(DefinitionId::Workflow(_)) => "workflow.labelled",
             Self::Profile(_) => "profile.labelled",
         }
     }
+}
+
+/// The document of a task, a stage or a workflow as it is. What names it is not read: no document has it.
+fn defined(fleet: &Fleet, id: &DefinitionId) -> Option<Document> {
+    let users = definition::Users::new();
+    Some(match id {
+        DefinitionId::Task(name) => {
+            Document::Task(TaskDocument::of(definition::task_view(fleet, &users, name).ok()??))
+        }
+        DefinitionId::Stage(name) => {
+            Document::Stage(StageDocument::of(definition::stage_view(fleet, &users, name).ok()??))
+        }
+        DefinitionId::Workflow(name) => {
+            Document::Workflow(WorkflowDocument::of(definition::workflow_view(fleet, name).ok()??))
+        }
+    })
 }

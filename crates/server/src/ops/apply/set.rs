@@ -8,6 +8,7 @@ use bellwether_api::v1::apply::{
 };
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_core::access::Identity;
+use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
@@ -19,6 +20,7 @@ use bellwether_core::world::version_resolution;
 
 use super::object::{Object, ObjectId};
 use super::{secrets, version};
+use crate::ops::definition::{self, DefinitionScope};
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
@@ -99,6 +101,7 @@ impl Session {
             ObjectId::Pause(_)
             | ObjectId::Entity(_)
             | ObjectId::Slot(_)
+            | ObjectId::Definition(_)
             | ObjectId::Node(_)
             | ObjectId::Profile(_)
             | ObjectId::Filter(_)
@@ -146,6 +149,7 @@ impl Session {
             (ObjectId::Param(key), Document::Param(document)) => {
                 param::declare(transactor, (namespace, actor), key, &document.spec()).await?;
             }
+            (ObjectId::Definition(id), document) => done.note = self.define(id, document).await?,
             (ObjectId::Slot(name), Document::Slot(document)) => {
                 let scope = SlotScope { namespace, slot: name, actor };
                 slot::set(transactor, scope, &document.spec()).await?;
@@ -161,6 +165,31 @@ impl Session {
             done.rollout = self.request(name, document).await?;
         }
         Ok(done)
+    }
+
+    /// Sets a task, a stage or a workflow; answers what it names that does not exist.
+    async fn define(&self, id: &DefinitionId, document: &Document) -> Result<Option<String>, OpError> {
+        let (content, reason) = match document {
+            Document::Task(task) => (definition::task(&task.spec())?, &task.reason),
+            Document::Stage(stage) => (definition::stage(&stage.spec())?, &stage.reason),
+            Document::Workflow(workflow) => (definition::workflow(&workflow.spec())?, &workflow.reason),
+            Document::Entity(_)
+            | Document::Filter(_)
+            | Document::Freeze(_)
+            | Document::Node(_)
+            | Document::Param(_)
+            | Document::Pause(_)
+            | Document::Profile(_)
+            | Document::Slot(_) => {
+                return Err(
+                    ShapeError::at(&id.to_string(), format!("not a valid {}", document.kind())).into()
+                );
+            }
+        };
+        let scope = DefinitionScope { namespace: &self.namespace, id, actor: &self.actor };
+        definition::set(&self.transactor, scope, &content, reason).await?;
+        let missing = definition::missing(&self.fleet(), id)?;
+        Ok((!missing.is_empty()).then(|| format!("no run starts until there is {}", missing.join(", "))))
     }
 
     async fn set_freeze(
@@ -237,6 +266,9 @@ impl Session {
                 slot::delete(transactor, SlotScope { namespace, slot: name, actor }).await
             }
             ObjectId::Profile(name) => profile::delete(transactor, namespace, actor, name).await,
+            ObjectId::Definition(id) => {
+                definition::delete(transactor, DefinitionScope { namespace, id, actor }).await
+            }
             ObjectId::Param(key) => param::undeclare(transactor, (namespace, actor), key).await,
             // These have no labels to be found by.
             ObjectId::Node(_) | ObjectId::Filter(_) => Ok(()),

@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use bellwether_api::v1::apply::{FilterDocument, NodeDocument, ParamDocument};
+use bellwether_api::v1::apply::{
+    FilterDocument, NodeDocument, ParamDocument, StageDocument, TaskDocument, WorkflowDocument,
+};
+use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
 
 use super::*;
 
@@ -127,7 +130,52 @@ fn objects() -> impl Strategy<Value = Document> {
     let slots = (labels(), some(0_u32..1_000), some(word(&["30s", "1h", "2d"]))).prop_map(
         |(labels, capacity, lease)| Document::Slot(SlotDocument { labels, capacity, lease, ..slot("x") }),
     );
-    prop_oneof![entities, freezes, pauses, profiles, slots]
+    prop_oneof![entities, freezes, pauses, profiles, slots, tasks(), workflows()]
+}
+
+fn tasks() -> impl Strategy<Value = Document> {
+    let scripts =
+        (texts(), some(word(&["bash", "/usr/bin/python3"]))).prop_map(|(text, interpreter)| TaskStep {
+            name: "step".to_owned(),
+            script: Some(Script { text, interpreter: interpreter.into_iter().collect() }),
+            file: None,
+        });
+    let files = (texts(), some(word(&["0640", "600"]))).prop_map(|(text, mode)| TaskStep {
+        name: "step".to_owned(),
+        script: None,
+        file: Some(TaskFile { path: "/etc/a b".to_owned(), text, mode }),
+    });
+    let steps = prop_oneof![scripts, files];
+    (labels(), texts(), steps, any::<bool>(), some(word(&["10m", "7d"]))).prop_map(
+        |(labels, description, step, idempotent, timeout)| {
+            let (name, steps) = ("x".to_owned(), vec![step]);
+            let params = [("a/b".to_owned(), serde_json::Map::new())].into();
+            let task =
+                TaskDocument { name, labels, description, steps, params, idempotent, ..Default::default() };
+            Document::Task(TaskDocument { timeout, ..task })
+        },
+    )
+}
+
+fn workflows() -> impl Strategy<Value = Document> {
+    let names =
+        || proptest::collection::btree_set("[a-z]{1,4}", 1..4).prop_map(|names| names.into_iter().collect());
+    (labels(), texts(), names(), names(), any::<bool>()).prop_map(
+        |(labels, description, listed, profiles, is_stage)| {
+            let (name, listed): (_, Vec<String>) = ("x".to_owned(), listed);
+            if is_stage {
+                let stage = StageDocument { name, labels, description, tasks: listed, ..Default::default() };
+                return Document::Stage(StageDocument { profiles, ..stage });
+            }
+            Document::Workflow(WorkflowDocument {
+                name,
+                labels,
+                description,
+                stages: listed,
+                ..Default::default()
+            })
+        },
+    )
 }
 
 fn named(document: Document, name: String) -> Document {
@@ -140,6 +188,9 @@ fn named(document: Document, name: String) -> Document {
         Document::Pause(it) => Document::Pause(PauseDocument { name, ..it }),
         Document::Profile(it) => Document::Profile(ProfileDocument { name, ..it }),
         Document::Slot(it) => Document::Slot(SlotDocument { name, ..it }),
+        Document::Stage(it) => Document::Stage(StageDocument { name, ..it }),
+        Document::Task(it) => Document::Task(TaskDocument { name, ..it }),
+        Document::Workflow(it) => Document::Workflow(WorkflowDocument { name, ..it }),
     }
 }
 

@@ -1,0 +1,237 @@
+//! One job: the steps of a task from the inputs in the ledger, in a working directory of its own that is removed afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bellwether_api::template::draw;
+use bellwether_api::v1::run::JobInputs;
+use bellwether_api::v1::workflow::TaskStep;
+use bellwether_core::local::account::AgentActivity;
+use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
+use bellwether_core::local::work::ScriptExit;
+use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::report::RunningStep;
+use bellwether_core::words::time::Span;
+use minijinja::Value;
+use minijinja::value::Serde;
+use tokio::time::Instant;
+
+use super::rest::NextStep;
+use super::task::EntityTask;
+use crate::apply::exec::{CommandExit, run};
+use crate::config::recipe::Command;
+use crate::disk;
+use crate::ledger::StoredWork;
+
+/// Default timeout of a task.
+const DEFAULT_TIMEOUT: Span = Span::from_secs(60 * 60);
+
+/// Default interpreter of a script.
+const SHELL: [&str; 2] = ["/bin/sh", "-eu"];
+
+/// Mode of a file of a task that says none.
+const FILE_MODE: u32 = 0o644;
+
+/// How a job ended.
+enum JobEnd {
+    /// By the exit code of a script, or after its last step.
+    Exit(ScriptExit, Evidence),
+    /// The agent stops.
+    AgentStops,
+}
+
+impl EntityTask {
+    /// Runs the job of the task of this index, and remembers how it ended.
+    pub(super) async fn run_job(&mut self, mut stored: StoredWork, index: u32, boot: &str) -> NextStep {
+        let inputs = match self.context.ledger.runs().inputs(&self.name).await {
+            Ok(Some(inputs)) if inputs.index == index => inputs,
+            // The inputs of a job are on disk before it is remembered.
+            Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
+            Err(error) => return self.hold(error.to_string()).await,
+        };
+        let Some(_turn) = self.turn().await else { return NextStep::Stop };
+        let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
+        stored.memory.begins();
+        if let Err(reason) = self.keep_work(stored.clone()).await {
+            return self.hold(reason).await;
+        }
+        let run_name = self.next_run();
+        self.entry.run = Some(run_name.clone());
+        if let Err(reason) = self.keep().await {
+            return self.hold(reason).await;
+        }
+        self.recent.clear();
+        let ended = self.steps(&inputs, &run_name).await;
+        let JobEnd::Exit(exit, evidence) = ended else { return NextStep::Stop };
+        // What the task left running is part of it.
+        self.end_leftovers(run_name.clone()).await;
+        (self.entry.run, self.running_step) = (None, None);
+        match exit {
+            ScriptExit::Complete => stored.memory.completes(),
+            ScriptExit::Failed(_) => {
+                let outcome = StepOutcome::Failed(evidence);
+                let version = stored.memory.version.clone();
+                self.keep_log(ApplyProgress::Dynamic, &version, &run_name, &outcome).await;
+                self.end_run(outcome);
+                return NextStep::Observe;
+            }
+            ScriptExit::Incomplete | ScriptExit::Stop { .. } | ScriptExit::Boot { .. } => {
+                tracing::info!(run = %self.name, task = inputs.task.task, ?exit, "the task says how the run goes on");
+                let (now, seed) = (self.now(), self.seed());
+                stored.memory.pauses(exit, boot, now, seed);
+            }
+        }
+        match self.keep_work(stored).await {
+            Ok(()) => NextStep::Observe,
+            Err(reason) => self.hold(reason).await,
+        }
+    }
+
+    /// Does the steps of the task in order, until one says something else than that it is complete.
+    async fn steps(&mut self, inputs: &JobInputs, run_name: &str) -> JobEnd {
+        let dir = self.context.work.join(self.name.as_str());
+        if let Err(error) = self.prepare(&dir, inputs).await {
+            return failed(format!("cannot prepare {}: {error}", dir.display()));
+        }
+        let timeout = inputs.spec.timeout.as_deref().and_then(|text| text.parse().ok());
+        let timeout: Span = timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let ends = Instant::now() + timeout.to_duration();
+        let mut end = JobEnd::Exit(ScriptExit::Complete, Evidence::default());
+        for step in &inputs.spec.steps {
+            let line = format!(
+                "task {} ({} of {}), step {}",
+                inputs.task.task,
+                inputs.index.saturating_add(1),
+                inputs.tasks,
+                step.name
+            );
+            self.running_step = Some(RunningStep::new("job", &line, self.now(), timeout));
+            self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
+            let left = ends.saturating_duration_since(Instant::now());
+            end = self.step_of_job(inputs, step, (&dir, &line), (run_name, left)).await;
+            if !matches!(end, JobEnd::Exit(ScriptExit::Complete, _)) {
+                break;
+            }
+        }
+        let removed = self.context.tasks.spawn_blocking(move || fs::remove_dir_all(&dir)).await;
+        if let Err(error) = removed.map_err(io::Error::other).flatten() {
+            tracing::warn!(run = %self.name, %error, "cannot remove the working directory of a job");
+        }
+        end
+    }
+
+    /// Makes the working directory of a job, with its params in a file.
+    async fn prepare(&self, dir: &Path, inputs: &JobInputs) -> io::Result<()> {
+        let (dir, params) = (dir.to_owned(), serde_json::to_string_pretty(&inputs.params)?);
+        let prepared = self.context.tasks.spawn_blocking(move || {
+            match fs::remove_dir_all(&dir) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            disk::private_dir(&dir)?;
+            disk::replace(&dir.join("params.json"), &params)
+        });
+        prepared.await.map_err(io::Error::other).flatten()
+    }
+
+    async fn step_of_job(
+        &mut self,
+        inputs: &JobInputs,
+        step: &TaskStep,
+        (dir, line): (&Path, &str),
+        (run_name, left): (&str, Duration),
+    ) -> JobEnd {
+        let text =
+            step.script.as_ref().map(|script| &script.text).or(step.file.as_ref().map(|file| &file.text));
+        let Some(text) = text else { return failed(format!("{line}: it has neither a script nor a file")) };
+        let rendered = match draw(&step.name, text, self.variables(inputs), UNDEFINED) {
+            Ok(rendered) => rendered,
+            Err(reason) => return failed(format!("task {}: {reason}", inputs.task.task)),
+        };
+        if let Some(file) = &step.file {
+            let mode = file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok());
+            let path = dir.join(&file.path);
+            return match self.write(path.clone(), rendered, mode.unwrap_or(FILE_MODE)).await {
+                Ok(()) => JobEnd::Exit(ScriptExit::Complete, Evidence::default()),
+                Err(error) => failed(format!("{line}: cannot write {}: {error}", path.display())),
+            };
+        }
+        let path = dir.join(&step.name);
+        if let Err(error) = self.write(path.clone(), rendered, 0o700).await {
+            return failed(format!("{line}: cannot write {}: {error}", path.display()));
+        }
+        let interpreter = step.script.as_ref().map(|script| script.interpreter.clone()).unwrap_or_default();
+        let interpreter =
+            if interpreter.is_empty() { SHELL.map(str::to_owned).to_vec() } else { interpreter };
+        let argv = interpreter.into_iter().chain([path.display().to_string()]).collect();
+        let env = BTreeMap::from([
+            ("BELLWETHER_TASK".to_owned(), inputs.task.task.clone()),
+            ("BELLWETHER_WORKFLOW".to_owned(), inputs.workflow.clone()),
+            ("BELLWETHER_PARAMS".to_owned(), dir.join("params.json").display().to_string()),
+        ]);
+        self.script(&Command { argv, workdir: dir.to_owned(), env }, line, (run_name, left)).await
+    }
+
+    async fn script(&mut self, command: &Command, line: &str, (run_name, left): (&str, Duration)) -> JobEnd {
+        let version = self.entry.memory.ran.as_ref().map(|ran| ran.version.clone());
+        let Some(version) = version else { return JobEnd::AgentStops };
+        let (facts, mut log) = (self.facts(&version, run_name.to_owned()), self.log());
+        let token = self.context.tasks.token();
+        // If the agent ends here, the job is in its ledger: the next agent runs it again only if it may.
+        let ended = tokio::select! {
+            ended = run(command, &facts, left, Some(&mut log)) => ended,
+            () = token.cancelled() => return JobEnd::AgentStops,
+        };
+        let exit = match &ended.exit {
+            CommandExit::Success => ScriptExit::Complete,
+            other @ (CommandExit::NotYet | CommandExit::Code(_)) => {
+                other.code().map_or(ScriptExit::Failed(-1), ScriptExit::of)
+            }
+            CommandExit::Signal(_) | CommandExit::TimedOut(_) | CommandExit::NotStarted(_) => {
+                ScriptExit::Failed(-1)
+            }
+        };
+        let summary = format!("{line}: {}", ended.exit);
+        let evidence =
+            Evidence { summary, exit_code: ended.exit.code(), tail: ended.tail, failing_checks: Vec::new() };
+        JobEnd::Exit(exit, evidence)
+    }
+
+    /// The variables of the templates of a task.
+    fn variables(&self, inputs: &JobInputs) -> Value {
+        let (node, namespace) = (self.context.node.as_str(), self.context.namespace.as_str());
+        minijinja::context! {
+            params => Value::from(Serde(&inputs.params)),
+            node => minijinja::context! { name => node, namespace => namespace },
+            run => &*inputs.run,
+            workflow => &*inputs.workflow,
+            stage => &*inputs.task.stage,
+            task => &*inputs.task.task,
+        }
+    }
+
+    /// Writes a file of a job, complete or not at all.
+    async fn write(&self, path: PathBuf, text: String, mode: u32) -> io::Result<()> {
+        let written = self.context.tasks.spawn_blocking(move || {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(".new");
+            let new = path.with_file_name(name);
+            fs::write(&new, text)?;
+            fs::set_permissions(&new, fs::Permissions::from_mode(mode))?;
+            fs::rename(&new, &path)
+        });
+        written.await.map_err(io::Error::other).flatten()
+    }
+}
+
+/// The reason given for an undefined variable.
+const UNDEFINED: &str =
+    "no level of params has it; see bellwether param explain NODE, and name it in the task's `params`";
+
+fn failed(summary: String) -> JobEnd {
+    JobEnd::Exit(ScriptExit::Failed(-1), Evidence { summary, ..Evidence::default() })
+}

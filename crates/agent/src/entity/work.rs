@@ -1,0 +1,216 @@
+//! The run of a workflow on this node: its tasks in order, each in the ledger before it begins.
+
+use bellwether_core::local::account::AgentActivity;
+use bellwether_core::local::action::{ActionStep, next};
+use bellwether_core::local::memory::{ApplyProgress, RunOutcome, StepOutcome};
+use bellwether_core::local::plan::IdleReason;
+use bellwether_core::local::work::{BootEnd, WorkMemory, WorkStep};
+use bellwether_core::records::evidence::Evidence;
+use bellwether_core::words::time::Span;
+use bellwether_core::words::version::Version;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::rest::NextStep;
+use super::task::EntityTask;
+use crate::apply::process::boot_id;
+use crate::ledger::StoredWork;
+use crate::link::source::MissingInputs;
+
+/// How long to wait before the inputs of a job are asked for again: the control plane is away.
+const AGAIN: Span = Span::from_secs(3);
+
+impl EntityTask {
+    /// Does the one step that follows from the assignment and from how far the run is.
+    pub(super) async fn work(&mut self) -> NextStep {
+        match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
+            ActionStep::Run(version) => self.carry_out(&version).await,
+            ActionStep::Lose(version) => {
+                tracing::warn!(run = %self.name, "the ledger was lost: it may have run before");
+                let (now, seed) = (self.now(), self.seed());
+                self.entry.memory.loses(&version, false, now, seed);
+                NextStep::Observe
+            }
+            ActionStep::Acknowledge(version) => {
+                self.entry.memory.acknowledges(&version);
+                NextStep::Observe
+            }
+            ActionStep::Rest(IdleReason::Paused) => self.rest_paused(None).await,
+            ActionStep::Rest(reason @ IdleReason::LedgerNotRecorded) => {
+                self.report(&AgentActivity::Held(reason.to_string()));
+                self.rest(None).await
+            }
+            ActionStep::Rest(
+                IdleReason::UpToDate
+                | IdleReason::NoAssignment
+                | IdleReason::BackingOff
+                | IdleReason::AttemptsExhausted,
+            ) => {
+                self.report(&AgentActivity::Idle);
+                self.rest(None).await
+            }
+        }
+    }
+
+    /// Whether this entity is, or was, the run of a workflow.
+    pub(super) fn is_run(&self) -> bool {
+        self.recipe.is_none() && (self.stored_work.is_some() || self.entry.memory.ran.is_some())
+    }
+
+    /// Removes a run that is not assigned any more, and ends its task.
+    pub(super) async fn forget(&mut self) -> NextStep {
+        if let Err(error) = self.context.ledger.runs().forget(&self.name).await {
+            return self.hold(error.to_string()).await;
+        }
+        let log = self.context.logs.join(format!("{}.log", self.name));
+        let removed = self.context.tasks.spawn_blocking(move || crate::disk::remove(&log)).await;
+        if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
+            tracing::warn!(run = %self.name, %error, "cannot remove the log of a run");
+        }
+        self.remove_account();
+        tracing::info!(run = %self.name, "forgotten");
+        NextStep::Stop
+    }
+
+    /// Waits until no other job and no action runs on this node. None when the agent stops.
+    pub(super) async fn turn(&mut self) -> Option<OwnedSemaphorePermit> {
+        let lane = self.context.lane.clone();
+        if let Ok(turn) = lane.clone().try_acquire_owned() {
+            return Some(turn);
+        }
+        self.report(&AgentActivity::Held("another job or action runs on this node".to_owned()));
+        let token = self.context.tasks.token();
+        // Both arms only wait.
+        tokio::select! {
+            turn = lane.acquire_owned() => turn.ok(),
+            () = token.cancelled() => None,
+        }
+    }
+
+    async fn carry_out(&mut self, version: &Version) -> NextStep {
+        let known = self.entry.memory.ran.as_ref();
+        if known.is_none_or(|ran| ran.version != *version || ran.outcome != RunOutcome::Begun) {
+            self.entry.memory.runs(version);
+            if let Err(reason) = self.keep().await {
+                return self.hold(reason).await;
+            }
+            if let Err(error) = self.context.ledger.mark_begun(&self.name).await {
+                return self.hold(error.to_string()).await;
+            }
+        }
+        let boot = match boot_id() {
+            Ok(boot) => boot,
+            Err(error) => return self.hold(format!("read the boot of this machine: {error}")).await,
+        };
+        let stored = match self.stored(version, &boot).await {
+            Ok(stored) => stored,
+            Err(reason) => return self.hold(reason).await,
+        };
+        match stored.memory.next(stored.tasks.unwrap_or(u32::MAX), &boot, self.now()) {
+            WorkStep::Create(index) => self.create_job(stored, index).await,
+            WorkStep::Begin(index) => self.run_job(stored, index, &boot).await,
+            WorkStep::WaitUntil(at) => {
+                let task = stored.memory.job.as_ref().map(|job| job.task.to_string()).unwrap_or_default();
+                self.report(&AgentActivity::Held(format!("task {task} is incomplete; it is run again")));
+                self.rest(Some(at)).await
+            }
+            WorkStep::WaitForStart(reason) => {
+                self.report(&AgentActivity::Held(reason));
+                self.rest(None).await
+            }
+            WorkStep::EndBoot(how) => self.end_boot(how).await,
+            WorkStep::Done => {
+                self.end_run(StepOutcome::Done);
+                NextStep::Observe
+            }
+            WorkStep::Fail(summary) => {
+                self.end_run(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
+                NextStep::Observe
+            }
+        }
+    }
+
+    /// How far the run is: as the agent remembers it, or from the ledger when it has just started.
+    async fn stored(&mut self, version: &Version, boot: &str) -> Result<StoredWork, String> {
+        if let Some(stored) = self.stored_work.as_ref().filter(|stored| stored.memory.version == *version) {
+            return Ok(stored.clone());
+        }
+        let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
+        let found = found.filter(|stored| stored.memory.version == *version);
+        let mut stored =
+            found.unwrap_or_else(|| StoredWork { memory: WorkMemory::new(version.clone()), tasks: None });
+        stored.memory.started(boot);
+        self.keep_work(stored.clone()).await?;
+        Ok(stored)
+    }
+
+    pub(super) async fn keep_work(&mut self, stored: StoredWork) -> Result<(), String> {
+        self.context.ledger.runs().keep_work(&self.name, &stored).await.map_err(|error| error.to_string())?;
+        self.stored_work = Some(stored);
+        Ok(())
+    }
+
+    /// Fetches the inputs of the next task, and stores them: what runs is decided now, whatever changes later.
+    async fn create_job(&mut self, mut stored: StoredWork, index: u32) -> NextStep {
+        let inputs = match self.context.jobs.fetch(&self.name, index).await {
+            Ok(inputs) => inputs,
+            Err(MissingInputs::Refused(reason)) => {
+                self.end_run(StepOutcome::Failed(Evidence { summary: reason, ..Evidence::default() }));
+                return NextStep::Observe;
+            }
+            Err(MissingInputs::NotYet(reason)) => {
+                self.report(&AgentActivity::Held(format!("waits for the inputs of its next task: {reason}")));
+                let at = self.now().plus(AGAIN);
+                return self.rest(Some(at)).await;
+            }
+        };
+        let Ok(task) = inputs.task.task.parse() else {
+            return self.hold(format!("use the name of task {:?}", inputs.task.task)).await;
+        };
+        if let Err(error) = self.context.ledger.runs().keep_inputs(&self.name, &inputs).await {
+            return self.hold(error.to_string()).await;
+        }
+        stored.tasks = Some(inputs.tasks);
+        stored.memory.created(task, inputs.spec.idempotent);
+        match self.keep_work(stored).await {
+            Ok(()) => NextStep::Observe,
+            Err(reason) => self.hold(reason).await,
+        }
+    }
+
+    /// Ends the boot of the machine by the configured command, once in this agent's life, and waits.
+    async fn end_boot(&mut self, how: BootEnd) -> NextStep {
+        let (word, command) = match how {
+            BootEnd::Reboot => ("reboots", &self.context.boot_commands.reboot),
+            BootEnd::PowerOff => ("is powered off", &self.context.boot_commands.power_off),
+        };
+        self.report(&AgentActivity::Held(format!("the machine {word}; the run goes on after that")));
+        if !self.boot_ends {
+            self.boot_ends = true;
+            tracing::info!(run = %self.name, ?command, "a task asked for the end of this boot");
+            let (program, arguments) = (command.first().cloned().unwrap_or_default(), command.get(1..));
+            let started =
+                tokio::process::Command::new(program).args(arguments.unwrap_or_default()).status().await;
+            let failed = match started {
+                Ok(status) if status.success() => None,
+                Ok(status) => Some(format!("{command:?}: {status}")),
+                Err(error) => Some(format!("{command:?}: {error}")),
+            };
+            if let Some(reason) = failed {
+                let summary = format!("cannot end the boot of this machine: {reason}");
+                self.end_run(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
+                return NextStep::Observe;
+            }
+        }
+        self.rest(None).await
+    }
+
+    /// Remembers the outcome of the whole run.
+    pub(super) fn end_run(&mut self, outcome: StepOutcome) {
+        let version = self.entry.memory.ran.as_ref().map(|ran| ran.version.clone());
+        if let Some(version) = version {
+            self.log_outcome(&version, ApplyProgress::Dynamic, &outcome);
+        }
+        let (now, seed) = (self.now(), self.seed());
+        self.entry.memory.finished(outcome, now, seed);
+    }
+}

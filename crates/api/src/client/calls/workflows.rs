@@ -1,0 +1,134 @@
+//! Calls about tasks, stages and workflows.
+
+use http::Method;
+
+use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
+use super::super::error::CallError;
+use crate::paths::{self, fill};
+use crate::v1::page::Page;
+use crate::v1::run::{JobInputs, NewRun, Run};
+use crate::v1::workflow::{Stage, Task, Workflow};
+
+impl Client {
+    /// Lists the tasks of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn tasks(&self, namespace: &str) -> Result<Page<Task>, CallError> {
+        self.list(&fill(paths::TASKS, &[namespace])).await
+    }
+
+    /// Reads a task.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn task(&self, namespace: &str, task: &str) -> Result<Task, CallError> {
+        self.get(&fill(paths::TASK, &[namespace, task]), DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a task.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_task(&self, namespace: &str, task: &str) -> Result<(), CallError> {
+        let path = fill(paths::TASK, &[namespace, task]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Lists the stages of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn stages(&self, namespace: &str) -> Result<Page<Stage>, CallError> {
+        self.list(&fill(paths::STAGES, &[namespace])).await
+    }
+
+    /// Reads a stage.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn stage(&self, namespace: &str, stage: &str) -> Result<Stage, CallError> {
+        self.get(&fill(paths::STAGE, &[namespace, stage]), DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a stage.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_stage(&self, namespace: &str, stage: &str) -> Result<(), CallError> {
+        let path = fill(paths::STAGE, &[namespace, stage]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Lists the workflows of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn workflows(&self, namespace: &str) -> Result<Page<Workflow>, CallError> {
+        self.list(&fill(paths::WORKFLOWS, &[namespace])).await
+    }
+
+    /// Reads a workflow.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn workflow(&self, namespace: &str, workflow: &str) -> Result<Workflow, CallError> {
+        self.get(&fill(paths::WORKFLOW, &[namespace, workflow]), DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a workflow.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_workflow(&self, namespace: &str, workflow: &str) -> Result<(), CallError> {
+        let path = fill(paths::WORKFLOW, &[namespace, workflow]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Lists the runs of workflows of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn runs(&self, namespace: &str) -> Result<Page<Run>, CallError> {
+        self.list(&fill(paths::RUNS, &[namespace])).await
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn run(&self, namespace: &str, run: &str) -> Result<Run, CallError> {
+        self.get(&fill(paths::RUN, &[namespace, run]), DEFAULT_DEADLINE).await
+    }
+
+    /// Runs a workflow.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn start_run(&self, namespace: &str, run: &NewRun) -> Result<Run, CallError> {
+        self.send(Method::POST, &fill(paths::RUNS, &[namespace]), run, DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a run that has ended.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_run(&self, namespace: &str, run: &str) -> Result<(), CallError> {
+        let path = fill(paths::RUN, &[namespace, run]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Reads what a node needs to run the task of this index of a run.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn job_inputs(
+        &self,
+        namespace: &str,
+        (node, run): (&str, &str),
+        index: u32,
+    ) -> Result<JobInputs, CallError> {
+        let path = fill(paths::JOB_INPUTS, &[namespace, node, run, &index.to_string()]);
+        self.get(&path, DEFAULT_DEADLINE).await
+    }
+}

@@ -1,0 +1,75 @@
+//! The fields of tasks, stages and workflows.
+
+use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
+
+/// The fields of tasks.
+pub static TASKS: FieldTable = FieldTable {
+    plural: "tasks",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the task").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of its content").at("/digest"),
+        FieldSpec::recorded("used_by", FieldType::Names, "stages that name it").at("/used_by"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "digest"],
+};
+
+/// The fields of stages.
+pub static STAGES: FieldTable = FieldTable {
+    plural: "stages",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the stage").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of its content").at("/digest"),
+        FieldSpec::recorded("task", FieldType::Names, "its tasks").at("/spec/tasks"),
+        FieldSpec::recorded("used_by", FieldType::Names, "workflows that name it").at("/used_by"),
+        FieldSpec::recorded("missing", FieldType::Names, "what it names and does not exist").at("/missing"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "digest"],
+};
+
+/// The fields of workflows.
+pub static WORKFLOWS: FieldTable = FieldTable {
+    plural: "workflows",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the workflow").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of its content").at("/digest"),
+        FieldSpec::recorded("stage", FieldType::Names, "its stages").at("/spec/stages"),
+        FieldSpec::recorded("task", FieldType::Names, "tasks of its stages").at("/tasks"),
+        FieldSpec::recorded("missing", FieldType::Names, "what it or its stages name and does not exist")
+            .at("/missing"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "digest"],
+};
+
+/// The fields of runs of workflows.
+pub static RUNS: FieldTable = FieldTable {
+    plural: "runs",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the run").at("/name"),
+        FieldSpec::recorded("workflow", FieldType::Text, "its workflow").at("/workflow"),
+        FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of the workflow then").at("/digest"),
+        FieldSpec::recorded("nodes", FieldType::Number, "number of nodes that were chosen").at("/nodes"),
+        FieldSpec::changing("state", FieldType::Text, "state, such as `in_progress` or `failed`")
+            .at("/state"),
+        FieldSpec::changing("succeeded", FieldType::Number, "number of nodes that completed it")
+            .at("/succeeded"),
+        FieldSpec::changing("failed", FieldType::Number, "number of nodes on which it failed").at("/failed"),
+        FieldSpec::recorded("by", FieldType::Text, "who started it").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since its start").at("/at_ms"),
+    ],
+    slim: &["name", "workflow", "state"],
+};

@@ -1,0 +1,180 @@
+//! Runs of workflows: requests, answers and stored records.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::run as core;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::policy::Policy;
+use super::profile::Params;
+use super::rollout::RolloutState;
+use super::workflow::TaskSpec;
+use crate::shape::{ShapeError, object, read};
+
+/// Request to run a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRun {
+    /// Name of the workflow.
+    #[schema(example = "new-shop")]
+    pub workflow: String,
+    /// Filter of the nodes that run it, evaluated now, such as `role=web`; `all` for every node of the namespace.
+    #[schema(example = "role=web")]
+    pub on: String,
+    /// Policy of the run; absent fields take their defaults. A failure pauses the run, a target has a day.
+    #[serde(default, deserialize_with = "object")]
+    pub policy: Policy,
+    /// Reason for the run, recorded in its history.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Whether to answer only what would run, and where.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// A run of a workflow. It is carried out as rollout 1 of the entity of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Run {
+    /// Name of the run, and of its entity.
+    pub name: String,
+    /// Name of the workflow.
+    pub workflow: String,
+    /// SHA-256 of the workflow's content when the run was started.
+    pub digest: String,
+    /// Its tasks, in the order in which a node runs them.
+    pub tasks: Vec<RunTask>,
+    /// Number of nodes that were chosen.
+    pub nodes: u64,
+    /// State of its rollout.
+    pub state: RolloutState,
+    /// Number of nodes on which every task is complete.
+    pub succeeded: u64,
+    /// Number of nodes on which a task failed.
+    pub failed: u64,
+    /// Name of the token that started it.
+    pub by: String,
+    /// Time of the start, in milliseconds since the Unix epoch, by the server's clock.
+    pub at_ms: u64,
+    /// Reason that was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// A task of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunTask {
+    /// Name of the stage.
+    pub stage: String,
+    /// Name of the task.
+    pub task: String,
+    /// SHA-256 of the task's content when the run was started.
+    pub digest: String,
+    /// Profiles of the stage, the one that takes precedence first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<String>,
+}
+
+/// What a node needs to run one task of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct JobInputs {
+    /// Name of the run.
+    pub run: String,
+    /// Name of the workflow.
+    pub workflow: String,
+    /// Number of tasks of the run.
+    pub tasks: u32,
+    /// Index of the task, from 0.
+    pub index: u32,
+    /// The task.
+    pub task: RunTask,
+    /// What it does.
+    pub spec: TaskSpec,
+    /// The params of the node for this task.
+    #[schema(value_type = Object)]
+    pub params: Params,
+}
+
+/// Stored record of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredRun {
+    /// Name of the run, and of its entity.
+    pub name: String,
+    /// Name of the workflow.
+    pub workflow: String,
+    /// SHA-256 of the workflow's content when the run was started.
+    pub digest: String,
+    /// Its tasks, in the order in which a node runs them.
+    pub tasks: Vec<RunTask>,
+    /// The content of each task, by its digest.
+    pub contents: BTreeMap<String, Value>,
+    /// Name of the token that started it.
+    pub by: String,
+    /// Time of the start, in milliseconds since the Unix epoch, by the server's clock.
+    pub at_ms: u64,
+    /// Reason that was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl From<&core::RunTask> for RunTask {
+    fn from(from: &core::RunTask) -> Self {
+        Self {
+            stage: from.stage.to_string(),
+            task: from.task.to_string(),
+            digest: from.digest.clone(),
+            profiles: from.profiles.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl TryFrom<RunTask> for core::RunTask {
+    type Error = ShapeError;
+    fn try_from(from: RunTask) -> Result<Self, ShapeError> {
+        Ok(Self {
+            stage: read("stage", &from.stage)?,
+            task: read("task", &from.task)?,
+            digest: from.digest,
+            profiles: from.profiles.iter().map(|name| read("profiles", name)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl TryFrom<&core::Run> for StoredRun {
+    type Error = ShapeError;
+    fn try_from(from: &core::Run) -> Result<Self, ShapeError> {
+        Ok(Self {
+            name: from.name.to_string(),
+            workflow: from.workflow.to_string(),
+            digest: from.digest.clone(),
+            tasks: from.tasks.iter().map(RunTask::from).collect(),
+            contents: serde_json::from_str(&from.contents)
+                .map_err(|error| ShapeError::at("contents", error))?,
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
+        })
+    }
+}
+
+impl TryFrom<StoredRun> for core::Run {
+    type Error = ShapeError;
+    fn try_from(from: StoredRun) -> Result<Self, ShapeError> {
+        let tasks = from.tasks.into_iter().map(TryInto::try_into);
+        Ok(Self {
+            name: read("name", &from.name)?,
+            workflow: read("workflow", &from.workflow)?,
+            digest: from.digest,
+            tasks: tasks.collect::<Result<_, ShapeError>>().map_err(|error| error.within("tasks"))?,
+            contents: serde_json::to_string(&from.contents)
+                .map_err(|error| ShapeError::at("contents", error))?,
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                reason: from.reason,
+                at: Timestamp::from_millis(from.at_ms),
+            },
+        })
+    }
+}

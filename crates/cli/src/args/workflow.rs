@@ -1,0 +1,136 @@
+//! `task`, `stage` and `workflow` as typed.
+
+use clap::Subcommand;
+
+use super::consent::Consent;
+use super::list::ListFlags;
+use super::policy::PolicyFlags;
+use super::rollout::WaitFlags;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskVerb {
+    /// List tasks
+    List(ListFlags),
+    /// Show a task with its steps
+    Get {
+        #[command(flatten)]
+        of: TaskName,
+    },
+    /// Delete a task; stages that name it stay
+    Delete {
+        #[command(flatten)]
+        of: TaskName,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StageVerb {
+    /// List stages of workflows
+    List(ListFlags),
+    /// Show a stage with its tasks
+    Get {
+        #[command(flatten)]
+        of: StageName,
+    },
+    /// Delete a stage; workflows that name it stay
+    Delete {
+        #[command(flatten)]
+        of: StageName,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkflowVerb {
+    /// List workflows
+    List(ListFlags),
+    /// Run a workflow on nodes, as a rollout: in batches, with its limits, pauses and freezes
+    ///
+    /// The nodes are chosen now, and each runs the tasks as they are now. Nodes run tasks only if their agent's configuration
+    /// allows it.
+    Run(Box<RunWorkflow>),
+    /// Show a workflow with its stages and tasks
+    Get {
+        #[command(flatten)]
+        of: WorkflowName,
+    },
+    /// Delete a workflow; its stages and tasks stay
+    Delete {
+        #[command(flatten)]
+        of: WorkflowName,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RunWorkflow {
+    #[command(flatten)]
+    pub(crate) of: WorkflowName,
+    /// Filter of the nodes that run it, like 'role=web and not cordoned'; `all` matches every node of the namespace
+    #[arg(short = 'l', long)]
+    pub(crate) filter: String,
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+    /// Show what would run, and on how many nodes, and start nothing
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) wait: WaitFlags,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunVerb {
+    /// List runs of workflows
+    List(ListFlags),
+    /// Show a run with its tasks; `rollout status RUN` tells what it does on which node
+    Get {
+        #[command(flatten)]
+        of: RunName,
+    },
+    /// Delete a run that has ended, with its history
+    Delete {
+        #[command(flatten)]
+        of: RunName,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+/// The run that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RunName {
+    /// Run name
+    #[arg(value_name = "RUN")]
+    pub(crate) name: String,
+}
+
+/// The task that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct TaskName {
+    /// Task name
+    #[arg(value_name = "TASK")]
+    pub(crate) name: String,
+}
+
+/// The stage that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct StageName {
+    /// Stage name
+    #[arg(value_name = "STAGE")]
+    pub(crate) name: String,
+}
+
+/// The workflow that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct WorkflowName {
+    /// Workflow name
+    #[arg(value_name = "WORKFLOW")]
+    pub(crate) name: String,
+}

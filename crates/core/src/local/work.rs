@@ -1,0 +1,234 @@
+//! The next step of a node that carries out the run of a workflow: its tasks in order, each begun at most once unless it is
+//! idempotent or says itself that it is to run again. Decides; never acts.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::delay;
+use crate::words::name::TaskName;
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Most times that one run may reboot the machine, or power it off.
+pub const MAX_BOOTS: u32 = 16;
+
+/// What an agent remembers about a run across restarts: on disk before each job begins and after it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkMemory {
+    /// The version that the run is, as it was assigned.
+    pub version: Version,
+    /// Number of tasks that are complete: the index of the one that is next.
+    pub complete: u32,
+    /// The job of the task that is next; `None` before it is created.
+    pub job: Option<JobMemory>,
+    /// Times that the run ended a boot of the machine.
+    pub boots: u32,
+}
+
+/// What an agent remembers about the execution of one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobMemory {
+    /// The task.
+    pub task: TaskName,
+    /// Whether it may run again when nobody knows how far it came.
+    pub idempotent: bool,
+    /// Times that it was begun.
+    pub attempts: u32,
+    /// What became of it.
+    pub state: JobState,
+}
+
+/// What became of a job that is not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobState {
+    /// Its inputs are on disk; nothing has begun, or it is to begin again.
+    Created,
+    /// A step of it runs, or the agent ended while one did.
+    Running,
+    /// It is to begin again at this time, by the agent's clock.
+    Incomplete(Timestamp),
+    /// The run goes on in another life of the agent.
+    Stopped {
+        /// Whether the job is to begin again; it is complete otherwise.
+        again: bool,
+    },
+    /// The run goes on in another boot of the machine than this one.
+    Boot {
+        /// Identity of the boot that ends.
+        boot: String,
+        /// How it ends.
+        how: BootEnd,
+        /// Whether the job is to begin again; it is complete otherwise.
+        again: bool,
+    },
+}
+
+/// How a boot of a machine ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootEnd {
+    /// The machine reboots.
+    Reboot,
+    /// The machine is powered off.
+    PowerOff,
+}
+
+/// How a script ended, by its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptExit {
+    /// 0: the step is complete.
+    Complete,
+    /// 128: the task is to begin again.
+    Incomplete,
+    /// 16 or 144: the run is to go on in another life of the agent.
+    Stop {
+        /// Whether the task is to begin again then.
+        again: bool,
+    },
+    /// 32, 64, 160 or 192: the run is to go on in another boot.
+    Boot {
+        /// How this one ends.
+        how: BootEnd,
+        /// Whether the task is to begin again then.
+        again: bool,
+    },
+    /// Any other code.
+    Failed(i32),
+}
+
+impl ScriptExit {
+    /// The meaning of an exit code.
+    #[must_use]
+    pub const fn of(code: i32) -> Self {
+        match code {
+            0 => Self::Complete,
+            128 => Self::Incomplete,
+            16 | 144 => Self::Stop { again: code == 144 },
+            32 | 160 => Self::Boot { how: BootEnd::PowerOff, again: code == 160 },
+            64 | 192 => Self::Boot { how: BootEnd::Reboot, again: code == 192 },
+            other => Self::Failed(other),
+        }
+    }
+}
+
+/// The next step of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkStep {
+    /// Fetch the inputs of the task of this index, store them, and remember its job.
+    Create(u32),
+    /// Begin the job of the task of this index, whose inputs are on disk.
+    Begin(u32),
+    /// Do nothing until this time.
+    WaitUntil(Timestamp),
+    /// Wait until the agent starts again, for this reason.
+    WaitForStart(String),
+    /// End the boot of the machine, and wait.
+    EndBoot(BootEnd),
+    /// Every task is complete.
+    Done,
+    /// The run has failed, for this reason.
+    Fail(String),
+}
+
+impl WorkMemory {
+    /// The memory of a run before its first task.
+    #[must_use]
+    pub const fn new(version: Version) -> Self {
+        Self { version, complete: 0, job: None, boots: 0 }
+    }
+
+    /// The next step of a run of so many tasks, in this boot of the machine.
+    #[must_use]
+    pub fn next(&self, tasks: u32, boot: &str, now: Timestamp) -> WorkStep {
+        let Some(job) = &self.job else {
+            return if self.complete >= tasks { WorkStep::Done } else { WorkStep::Create(self.complete) };
+        };
+        match &job.state {
+            JobState::Created => WorkStep::Begin(self.complete),
+            JobState::Incomplete(at) if *at > now => WorkStep::WaitUntil(*at),
+            JobState::Incomplete(_) => WorkStep::Begin(self.complete),
+            // The agent that remembers this is not the one that runs it.
+            JobState::Running => WorkStep::Fail(lost(&job.task)),
+            JobState::Stopped { .. } => WorkStep::WaitForStart(format!(
+                "task {} stopped the run; it goes on when the agent starts again",
+                job.task
+            )),
+            JobState::Boot { boot: ended, how, .. } if ended == boot => {
+                if self.boots > MAX_BOOTS {
+                    let reason = format!(
+                        "task {} ended {MAX_BOOTS} boots of the machine, which is the most for one run",
+                        job.task
+                    );
+                    WorkStep::Fail(reason)
+                } else {
+                    WorkStep::EndBoot(*how)
+                }
+            }
+            // It is another boot: `started` goes on from here.
+            JobState::Boot { .. } => WorkStep::Begin(self.complete),
+        }
+    }
+
+    /// Called when an agent starts, in this boot of the machine: what waited for that goes on, and a job that was running is begun
+    /// again if it may be.
+    pub fn started(&mut self, boot: &str) {
+        let Some(job) = &mut self.job else { return };
+        match &job.state {
+            JobState::Running if job.idempotent => job.state = JobState::Created,
+            JobState::Stopped { again: true } => job.state = JobState::Created,
+            JobState::Stopped { again: false } => self.completes(),
+            JobState::Boot { boot: ended, again, .. } if ended != boot => {
+                if *again {
+                    job.state = JobState::Created;
+                } else {
+                    self.completes();
+                }
+            }
+            JobState::Created | JobState::Running | JobState::Incomplete(_) | JobState::Boot { .. } => {}
+        }
+    }
+
+    /// Called when the inputs of the next task are on disk.
+    pub fn created(&mut self, task: TaskName, idempotent: bool) {
+        self.job = Some(JobMemory { task, idempotent, attempts: 0, state: JobState::Created });
+    }
+
+    /// Called before a job begins.
+    pub fn begins(&mut self) {
+        if let Some(job) = &mut self.job {
+            job.attempts = job.attempts.saturating_add(1);
+            job.state = JobState::Running;
+        }
+    }
+
+    /// Called when the task that is next is complete.
+    pub fn completes(&mut self) {
+        self.complete = self.complete.saturating_add(1);
+        self.job = None;
+    }
+
+    /// Called when a job ended that neither completed nor failed.
+    pub fn pauses(&mut self, exit: ScriptExit, boot: &str, now: Timestamp, seed: u64) {
+        let Some(job) = &mut self.job else { return };
+        match exit {
+            ScriptExit::Incomplete => {
+                job.state = JobState::Incomplete(now.plus(delay::after(job.attempts, seed)));
+            }
+            ScriptExit::Stop { again } => job.state = JobState::Stopped { again },
+            ScriptExit::Boot { how, again } => {
+                self.boots = self.boots.saturating_add(1);
+                job.state = JobState::Boot { boot: boot.to_string(), how, again };
+            }
+            ScriptExit::Complete | ScriptExit::Failed(_) => {}
+        }
+    }
+}
+
+/// Why a run failed whose job was running when its agent ended.
+fn lost(task: &TaskName) -> String {
+    format!(
+        "task {task} is lost: the agent ended while it ran, and it is not marked as idempotent; not run again"
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+fn memory() -> WorkMemory {
+    WorkMemory::new(Version::parse("install@7").unwrap())
+}
+
+fn running(idempotent: bool) -> WorkMemory {
+    let mut memory = memory();
+    memory.created("install-db".parse().unwrap(), idempotent);
+    assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(0));
+    memory.begins();
+    memory
+}
+
+#[test]
+fn tasks_are_created_and_begun_in_order_until_all_are_complete() {
+    let mut memory = memory();
+    for index in 0..2 {
+        assert_eq!(memory.next(2, "a", NOW), WorkStep::Create(index));
+        memory.created("install-db".parse().unwrap(), false);
+        assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(index));
+        memory.begins();
+        memory.completes();
+    }
+    assert_eq!(memory.next(2, "a", NOW), WorkStep::Done);
+}
+
+#[test]
+fn a_job_that_ran_when_its_agent_ended_is_lost_unless_it_is_idempotent() {
+    let mut once = running(false);
+    once.started("a");
+    assert!(matches!(once.next(2, "a", NOW), WorkStep::Fail(reason) if reason.contains("is lost")));
+    let mut again = running(true);
+    again.started("b");
+    assert_eq!(again.next(2, "b", NOW), WorkStep::Begin(0));
+}
+
+#[test]
+fn a_job_that_had_not_begun_begins_after_a_restart() {
+    let mut memory = memory();
+    memory.created("install-db".parse().unwrap(), false);
+    memory.started("b");
+    assert_eq!(memory.next(2, "b", NOW), WorkStep::Begin(0));
+}
+
+#[test]
+fn an_exit_code_says_how_the_run_goes_on() {
+    let exits = [
+        (0, ScriptExit::Complete),
+        (1, ScriptExit::Failed(1)),
+        (16, ScriptExit::Stop { again: false }),
+        (32, ScriptExit::Boot { how: BootEnd::PowerOff, again: false }),
+        (64, ScriptExit::Boot { how: BootEnd::Reboot, again: false }),
+        (128, ScriptExit::Incomplete),
+        (144, ScriptExit::Stop { again: true }),
+        (160, ScriptExit::Boot { how: BootEnd::PowerOff, again: true }),
+        (192, ScriptExit::Boot { how: BootEnd::Reboot, again: true }),
+        (208, ScriptExit::Failed(208)),
+    ];
+    for (code, exit) in exits {
+        assert_eq!(ScriptExit::of(code), exit, "{code}");
+    }
+}
+
+#[test]
+fn a_stop_goes_on_with_the_next_task_and_an_incomplete_one_with_the_same() {
+    for (again, next) in [(false, WorkStep::Create(1)), (true, WorkStep::Begin(0))] {
+        let mut memory = running(false);
+        memory.pauses(ScriptExit::Stop { again }, "a", NOW, 7);
+        assert!(matches!(memory.next(2, "a", NOW), WorkStep::WaitForStart(_)));
+        memory.started("a");
+        assert_eq!(memory.next(2, "a", NOW), next);
+    }
+}
+
+#[test]
+fn a_reboot_goes_on_in_another_boot_only() {
+    for (again, next) in [(false, WorkStep::Create(1)), (true, WorkStep::Begin(0))] {
+        let mut memory = running(false);
+        memory.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again }, "a", NOW, 7);
+        memory.started("a");
+        assert_eq!(memory.next(2, "a", NOW), WorkStep::EndBoot(BootEnd::Reboot));
+        memory.started("b");
+        assert_eq!(memory.next(2, "b", NOW), next);
+    }
+}
+
+#[test]
+fn a_task_that_always_asks_for_a_reboot_fails_at_last() {
+    let mut memory = running(false);
+    for boot in 0..=MAX_BOOTS {
+        memory.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again: true }, &boot.to_string(), NOW, 7);
+        let step = memory.next(2, &boot.to_string(), NOW);
+        let last = boot == MAX_BOOTS;
+        assert_eq!(matches!(step, WorkStep::Fail(_)), last, "{boot}: {step:?}");
+        if !last {
+            memory.started(&(boot + 1).to_string());
+            memory.begins();
+        }
+    }
+}
+
+#[test]
+fn an_incomplete_task_begins_again_later_each_time() {
+    let mut memory = running(false);
+    let mut waits = alloc::vec::Vec::new();
+    for _ in 0..4 {
+        memory.pauses(ScriptExit::Incomplete, "a", NOW, 7);
+        let WorkStep::WaitUntil(at) = memory.next(2, "a", NOW) else { panic!("it waits") };
+        waits.push(at.since(NOW));
+        assert_eq!(memory.next(2, "a", at), WorkStep::Begin(0));
+        memory.begins();
+    }
+    assert!(waits.is_sorted() && waits.first() < waits.last(), "{waits:?}");
+}

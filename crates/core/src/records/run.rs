@@ -1,0 +1,49 @@
+//! Runs of workflows. Written only by operations, and removed by the leader after their retention.
+//!
+//! A run is carried out as the rollout of an entity of the same name, over the nodes that were chosen at its start. This
+//! record has what the nodes do: the content that the workflow, its stages and its tasks had then.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::records::annotation::Annotation;
+use crate::words::name::{EntityName, ProfileName, StageName, TaskName, WorkflowName};
+
+/// Most tasks of a run.
+pub const MAX_TASKS: usize = 256;
+
+/// Most nodes of a run.
+pub const MAX_NODES: usize = 20_000;
+
+/// Longest content of all tasks of a run, as JSON, in bytes.
+pub const MAX_RUN_BYTES: usize = 768 << 10;
+
+/// A run of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its name, and that of its entity.
+    pub name: EntityName,
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// The SHA-256 of the workflow's content, in lower-case hex.
+    pub digest: String,
+    /// The tasks, in the order in which a node runs them; at most [`MAX_TASKS`].
+    pub tasks: Vec<RunTask>,
+    /// The content of each task by its digest: a JSON object of JSON objects as text, at most [`MAX_RUN_BYTES`].
+    pub contents: String,
+    /// Who started it, when and why.
+    pub annotation: Annotation,
+}
+
+/// A task of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunTask {
+    /// Its stage.
+    pub stage: StageName,
+    /// The task.
+    pub task: TaskName,
+    /// The SHA-256 of its content, in lower-case hex.
+    pub digest: String,
+    /// Profiles of the stage, the one that takes precedence first.
+    pub profiles: Vec<ProfileName>,
+}

@@ -1,0 +1,110 @@
+//! Routes of tasks, stages and workflows.
+
+use bellwether_api::paths;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::run::{JobInputs, NewRun, Run};
+use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
+use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::{definitions, runs as handlers};
+
+/// Tasks.
+pub(super) fn tasks(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Task);
+    let (update, delete) =
+        (RequiredAccess::update(ObjectKind::Task), RequiredAccess::delete(ObjectKind::Task));
+    routes
+        .add::<Empty, Page<Task>, _, _>(
+            route(Get, paths::TASKS, get(), "List tasks").list(),
+            definitions::tasks,
+        )
+        .add::<Empty, Task, _, _>(route(Get, paths::TASK, get(), "Get a task"), definitions::task)
+        .add::<TaskSpec, Task, _, _>(
+            route(Put, paths::TASK, update, "Create a task, or replace one").creates(),
+            definitions::put_task,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::TASK, delete, "Delete a task"),
+            definitions::delete_task,
+        )
+}
+
+/// Stages.
+pub(super) fn stages(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Stage);
+    let (update, delete) =
+        (RequiredAccess::update(ObjectKind::Stage), RequiredAccess::delete(ObjectKind::Stage));
+    routes
+        .add::<Empty, Page<Stage>, _, _>(
+            route(Get, paths::STAGES, get(), "List stages of workflows").list(),
+            definitions::stages,
+        )
+        .add::<Empty, Stage, _, _>(route(Get, paths::STAGE, get(), "Get a stage"), definitions::stage)
+        .add::<StageSpec, Stage, _, _>(
+            route(Put, paths::STAGE, update, "Create a stage, or replace one").creates(),
+            definitions::put_stage,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::STAGE, delete, "Delete a stage"),
+            definitions::delete_stage,
+        )
+}
+
+/// Workflows.
+pub(super) fn workflows(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Workflow);
+    let (update, delete) =
+        (RequiredAccess::update(ObjectKind::Workflow), RequiredAccess::delete(ObjectKind::Workflow));
+    routes
+        .add::<Empty, Page<Workflow>, _, _>(
+            route(Get, paths::WORKFLOWS, get(), "List workflows").list(),
+            definitions::workflows,
+        )
+        .add::<Empty, Workflow, _, _>(
+            route(Get, paths::WORKFLOW, get(), "Get a workflow"),
+            definitions::workflow,
+        )
+        .add::<WorkflowSpec, Workflow, _, _>(
+            route(Put, paths::WORKFLOW, update, "Create a workflow, or replace one").creates(),
+            definitions::put_workflow,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::WORKFLOW, delete, "Delete a workflow"),
+            definitions::delete_workflow,
+        )
+}
+
+/// Runs of workflows.
+pub(super) fn runs(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Run);
+    routes
+        .add::<Empty, Page<Run>, _, _>(
+            route(Get, paths::RUNS, get(), "List runs of workflows").list(),
+            handlers::list,
+        )
+        .add::<NewRun, Run, _, _>(
+            route(
+                Post,
+                paths::RUNS,
+                RequiredAccess::Right(Right::update(ObjectKind::Run).partial()),
+                "Run a workflow",
+            ),
+            handlers::start,
+        )
+        .add::<Empty, Run, _, _>(route(Get, paths::RUN, get(), "Get a run of a workflow"), handlers::get)
+        .add::<Empty, JobInputs, _, _>(
+            route(
+                Get,
+                paths::JOB_INPUTS,
+                RequiredAccess::OwnNode,
+                "Get what a node needs to run a task of a run",
+            ),
+            handlers::inputs,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::RUN, RequiredAccess::delete(ObjectKind::Run), "Delete a run that has ended"),
+            handlers::delete,
+        )
+}

@@ -1,0 +1,86 @@
+//! What a node needs to run one task: the task as the run has it, and the node's params as they are now.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::profile::{Params, params};
+use bellwether_api::v1::run::{JobInputs, RunTask as TaskShape};
+use bellwether_api::v1::workflow::TaskSpec;
+use bellwether_core::records::run::{Run, RunTask};
+use bellwether_core::words::name::{EntityName, NodeName, ProfileName};
+use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
+use bellwether_core::world::fleet::Fleet;
+
+use crate::ops::params::schema::ParamSchema;
+use crate::ops::{OpError, node_params};
+
+/// The inputs of the task of this index, for a node of the run.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] when the node lacks a param that the task needs, or has one that does not fit.
+pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Result<JobInputs, OpError> {
+    let assigned = fleet.contents.get(node).is_some_and(|content| content.entities.contains_key(name));
+    let run = fleet.runs.get(name).filter(|_| assigned).map(|kept| &*kept.value);
+    let run = run.ok_or_else(|| OpError::NotFound(format!("run {name} on node {node}")))?;
+    let number = usize::try_from(index).unwrap_or(usize::MAX);
+    let task =
+        run.tasks.get(number).ok_or_else(|| OpError::NotFound(format!("task {index} of run {name}")))?;
+    let spec = spec(run, task)?;
+    let params = resolved(fleet, node, &task.profiles)?;
+    has_needed(task, &spec, &params, node)?;
+    Ok(JobInputs {
+        run: name.to_string(),
+        workflow: run.workflow.to_string(),
+        tasks: u32::try_from(run.tasks.len()).unwrap_or(u32::MAX),
+        index: u32::try_from(index).unwrap_or(u32::MAX),
+        task: TaskShape::from(task),
+        spec,
+        params,
+    })
+}
+
+fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
+    let contents: BTreeMap<String, TaskSpec> =
+        serde_json::from_str(&run.contents).map_err(|error| ShapeError::at("contents", error))?;
+    let missing = || OpError::NotFound(format!("the content of task {}", task.task));
+    contents.get(&task.digest).cloned().ok_or_else(missing)
+}
+
+/// The params of a node: its own, those of the live profiles that it reads, then of those of the stage, by the precedence that holds
+/// everywhere.
+fn resolved(fleet: &Fleet, node: &NodeName, stage: &[ProfileName]) -> Result<Params, OpError> {
+    let own = node_params::get(fleet, node)?;
+    let profiles: Vec<ProfileName> = own.profiles.iter().chain(stage).cloned().collect();
+    let mut layers = Vec::new();
+    for level in levels(&profiles, None) {
+        let text = match &level {
+            ParamLevel::Node => Some(own.params.as_str()),
+            ParamLevel::Profile(profile) => {
+                fleet.profile(profile).filter(|head| head.live).and_then(|head| {
+                    let kept = fleet.profile_revisions.get(&(profile.clone(), head.newest))?;
+                    Some(kept.value.params.as_str())
+                })
+            }
+        };
+        if let Some(text) = text {
+            layers.push((level, params(text)?));
+        }
+    }
+    let layers = ParamLayers::new(layers);
+    Ok(layers.resolved().into_iter().map(|(key, (_, value))| (key.to_owned(), value.clone())).collect())
+}
+
+/// Refuses a node without a param that the task needs, or with one that does not fit.
+fn has_needed(task: &RunTask, spec: &TaskSpec, params: &Params, node: &NodeName) -> Result<(), OpError> {
+    for (key, schema) in &spec.params {
+        let refused = |reason: String| {
+            let reason = format!("run task {} on node {node}: param {key} {reason}", task.task);
+            let hint = format!("see: bellwether param explain {node} {key}");
+            OpError::Refused { reason, hint: Some(hint) }
+        };
+        let value = params.get(key).ok_or_else(|| refused("has no value on any level".to_owned()))?;
+        let schema = ParamSchema::read(&serde_json::Value::Object(schema.clone()).to_string())?;
+        schema.check(value).map_err(|reason| refused(format!("does not fit: {reason}")))?;
+    }
+    Ok(())
+}
