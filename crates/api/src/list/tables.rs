@@ -190,6 +190,10 @@ pub static NAMESPACES: FieldTable = FieldTable {
         FieldSpec::changing("pauses", FieldType::Number, "number of pauses").at("/pauses"),
         FieldSpec::changing("slots", FieldType::Number, "number of slots").at("/slots"),
         FieldSpec::changing("filters", FieldType::Number, "number of saved filters").at("/filters"),
+        FieldSpec::changing("params", FieldType::Number, "number of declared params").at("/params"),
+        FieldSpec::changing("secrets", FieldType::Number, "number of secrets").at("/secrets"),
+        FieldSpec::changing("definitions", FieldType::Number, "number of tasks, stages and workflows")
+            .at("/definitions"),
     ],
     slim: &["name", "nodes", "entities"],
 };

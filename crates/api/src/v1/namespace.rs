@@ -26,6 +26,15 @@ pub struct NamespaceView {
     /// Number of saved filters.
     #[serde(default)]
     pub filters: u64,
+    /// Number of declared params.
+    #[serde(default)]
+    pub params: u64,
+    /// Number of secrets.
+    #[serde(default)]
+    pub secrets: u64,
+    /// Number of tasks, stages and workflows.
+    #[serde(default)]
+    pub definitions: u64,
 }
 
 impl NamespaceView {
@@ -43,6 +52,9 @@ impl NamespaceView {
             pauses: count(contents.pauses),
             slots: count(contents.slots),
             filters: count(contents.filters),
+            params: count(contents.params),
+            secrets: count(contents.secrets),
+            definitions: count(contents.definitions),
         }
     }
 }

@@ -115,6 +115,9 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
+    assert!(!done(&place, &["export"]).contains(&run), "a run is started, not applied");
+    let refused = place.run(&["entity", "delete", &run, "--yes"]);
+    assert!(text(&refused.stderr).contains("run delete"), "{}", text(&refused.stderr));
     let refused = place.run(&["run", "delete", &run, "--yes"]);
     assert!(text(&refused.stderr).contains("rollout abort"), "{}", text(&refused.stderr));
     done(&place, &["rollout", "abort", &run]);

@@ -7,7 +7,8 @@ use super::World;
 use super::fleet::Fleet;
 use crate::records::key::Key;
 use crate::words::counter::Sequence;
-use crate::words::name::Namespace;
+use crate::words::name::{Namespace, ProfileName};
+use crate::words::precedence::DEFAULTS_PROFILE;
 
 /// Number of objects of a namespace that keep it from being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,12 +29,18 @@ pub struct NamespaceContents {
     pub slots: usize,
     /// Saved filters.
     pub filters: usize,
+    /// Declared params.
+    pub params: usize,
+    /// Secrets.
+    pub secrets: usize,
+    /// Tasks, stages and workflows.
+    pub definitions: usize,
 }
 
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 8] {
+    pub const fn counts(&self) -> [(usize, &'static str); 11] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -43,6 +50,9 @@ impl NamespaceContents {
             (self.pauses, "pause"),
             (self.slots, "slot"),
             (self.filters, "filter"),
+            (self.params, "declared param"),
+            (self.secrets, "secret"),
+            (self.definitions, "task, stage or workflow"),
         ]
     }
 
@@ -75,15 +85,20 @@ impl Fleet {
     #[must_use]
     pub fn contents_left(&self) -> NamespaceContents {
         let active = |name| self.active_node(name).is_some();
+        // It is empty once no declared param has a default, and nobody can delete it.
+        let own = |name: &ProfileName| name.as_str() != DEFAULTS_PROFILE;
         NamespaceContents {
             nodes: self.nodes.keys().filter(|name| active(name)).count(),
             expected: self.expected.size(),
             entities: self.entities.size() + self.orphans.size(),
-            profiles: self.profiles.keys().filter(|name| self.profile(name).is_some()).count(),
+            profiles: self.profiles.keys().filter(|name| own(name) && self.profile(name).is_some()).count(),
             freezes: self.freezes.size(),
             pauses: self.pauses.size(),
             slots: self.slots.size(),
             filters: self.filters.size(),
+            params: self.params.size(),
+            secrets: self.secrets.size(),
+            definitions: self.definitions.size(),
         }
     }
 
@@ -97,6 +112,9 @@ impl Fleet {
         let orders = self.orders.keys().cloned().map(Key::Order);
         let logs = self.logs.keys().cloned().map(|(node, category, entity)| Key::Log(node, category, entity));
         let registrations = self.registrations.keys().cloned().map(Key::Registrations);
+        let node_params = self.node_params.keys().cloned().map(Key::NodeParams);
+        let facts = self.facts.keys().cloned().map(Key::Facts);
+        let runs = self.runs.keys().cloned().map(Key::Run);
         let services = self.services.keys().cloned().map(Key::Service);
         let wait_cycles = self.wait_cycles.iter().map(|_| Key::WaitCycles);
         let profiles = self.profiles.keys().cloned().map(Key::Profile);
@@ -107,6 +125,7 @@ impl Fleet {
         let stored = (oldest.max(1)..=self.last_event().get()).filter(|_| oldest > 0);
         let events = stored.map(|number| Key::Event(Sequence::new(number)));
         let of_nodes = nodes.chain(presences).chain(reports).chain(orders).chain(logs).chain(registrations);
+        let of_nodes = of_nodes.chain(node_params).chain(facts).chain(runs);
         of_nodes
             .chain(services)
             .chain(wait_cycles)

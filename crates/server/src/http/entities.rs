@@ -22,8 +22,12 @@ pub(crate) async fn list(
 ) -> Result<ListAnswer, Failure> {
     let list = ListQuery::read(&query, &ENTITIES, &[])?;
     let world = app.world();
-    let entities = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.entities.values());
-    let entities = entities.map(|kept| Shape::at(&kept.value, kept.revision));
+    let fleets = world.fleets.get(&namespace).into_iter();
+    // Runs of workflows have a list of their own.
+    let own = fleets.flat_map(|fleet| {
+        fleet.entities.iter().filter(|(name, _)| !fleet.runs.contains_key(*name)).map(|(_, kept)| kept)
+    });
+    let entities = own.map(|kept| Shape::at(&kept.value, kept.revision));
     list.answer_json((&ENTITIES, app.clock.now()), entities, world.revision)
 }
 

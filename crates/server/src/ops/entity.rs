@@ -229,6 +229,10 @@ pub async fn delete(
             if !fleet.entities.contains_key(name) {
                 return Err(OpError::NotFound(format!("entity {name}")));
             }
+            if fleet.runs.contains_key(name) {
+                let reason = format!("delete entity {name}: it is a run of a workflow");
+                return Err(OpError::Refused { reason, hint: Some(format!("bellwether run delete {name}")) });
+            }
             let progress = fleet.progresses.get(name).map(|kept| &kept.value);
             let asked = fleet.entities.get(name).map(|kept| kept.value.last_request());
             let active = progress.is_some_and(|progress| progress.active().is_some());

@@ -26,7 +26,9 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let slots = fleet.slots.values().filter(|kept| !kept.value.is_idle());
     let slots = slots.map(|kept| ObjectId::Slot(kept.value.name.clone()));
     let definitions = fleet.definitions.keys().cloned().map(ObjectId::Definition);
-    let entities = fleet.entities.keys().cloned().map(ObjectId::Entity);
+    // A run is started, not applied.
+    let entities = fleet.entities.keys().filter(|name| !fleet.runs.contains_key(*name));
+    let entities = entities.cloned().map(ObjectId::Entity);
     let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
     let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
     let freezes = freezes.map(|kept| ObjectId::Freeze(kept.value.name.clone()));
