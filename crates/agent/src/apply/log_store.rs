@@ -14,6 +14,17 @@ use crate::disk;
 /// Logs stored per entity and category: with 64 KiB each, one mebibyte per entity.
 const KEPT: usize = 8;
 
+/// Removes every log below `logs` of an entity that this node has no longer.
+pub(crate) fn forget(logs: &Path, entity: &EntityName) -> io::Result<()> {
+    for file in [format!("{entity}.log"), format!("{entity}.log.1")] {
+        disk::remove(&logs.join(file))?;
+    }
+    match fs::remove_dir_all(logs.join("failed").join(entity.as_str())) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// The newest log of each category and entity that the control plane does not have yet.
 pub(crate) type UnsentLogs = BTreeMap<(Category, EntityName), NewLog>;
 

@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::rest::NextStep;
 use super::task::EntityTask;
+use crate::apply::log_store;
 use crate::apply::process::boot_id;
 use crate::ledger::StoredWork;
 use crate::link::source::MissingInputs;
@@ -61,10 +62,11 @@ impl EntityTask {
         if let Err(error) = self.context.ledger.runs().forget(&self.name).await {
             return self.hold(error.to_string()).await;
         }
-        let log = self.context.logs.join(format!("{}.log", self.name));
-        let removed = self.context.tasks.spawn_blocking(move || crate::disk::remove(&log)).await;
+        self.context.unsent_logs.send_modify(|waiting| waiting.retain(|(_, of), _| *of != self.name));
+        let (logs, name) = (self.context.logs.clone(), self.name.clone());
+        let removed = self.context.tasks.spawn_blocking(move || log_store::forget(&logs, &name)).await;
         if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
-            tracing::warn!(run = %self.name, %error, "cannot remove the log of a run");
+            tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
         }
         self.remove_account();
         tracing::info!(run = %self.name, "forgotten");

@@ -121,15 +121,20 @@ fn external(set: &SetEntity) -> Option<ExternalSettings> {
 
 /// Where its targets come from.
 fn targets(entity: &Entity) -> String {
-    if entity.external.is_some() { "external".to_owned() } else { entity.selector.clone() }
+    match (&entity.external, &entity.workflow) {
+        (Some(_), _) => "external".to_owned(),
+        (None, Some(_)) => "chosen when the run was started".to_owned(),
+        (None, None) => entity.selector.clone(),
+    }
 }
 
 /// What a version of the entity is.
 fn kind(entity: &Entity) -> String {
-    match (&entity.profile, &entity.action) {
-        (Some(profile), _) => format!("profile {profile}"),
-        (None, Some(action)) => format!("action {action}"),
-        (None, None) => "versions".to_owned(),
+    match (&entity.profile, &entity.action, &entity.workflow) {
+        (Some(profile), _, _) => format!("profile {profile}"),
+        (None, Some(action), _) => format!("action {action}"),
+        (None, None, Some(workflow)) => format!("workflow {workflow}"),
+        (None, None, None) => "versions".to_owned(),
     }
 }
 

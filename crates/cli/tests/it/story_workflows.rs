@@ -125,6 +125,8 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     done(&place, &["run", "delete", &run, "--yes"]);
     let kept = place.path(&format!("web-1/data/ledger/runs/{run}"));
     wait_for("the agent forgets it", async || !Path::new(&kept).exists()).await;
+    let log = place.path(&format!("web-1/data/logs/failed/{run}"));
+    wait_for("its logs are gone", async || !Path::new(&log).exists()).await;
     assert!(!Path::new(&place.path(&format!("web-1/data/ledger/entities/{run}.json"))).exists());
 }
 
