@@ -214,8 +214,43 @@ pub fn one_line(place: &str, text: &str, longest: usize) -> Result<String, Shape
     Ok(text.trim().to_owned())
 }
 
+/// Checks a description: one line of at most `longest` bytes, as it was written.
+///
+/// # Errors
+/// [`ShapeError`] at `description`.
+pub fn description(text: &str, longest: usize) -> Result<(), ShapeError> {
+    let refused = |reason: String| Err(ShapeError::at("description", reason));
+    if text.len() > longest {
+        return refused(format!("{} bytes; at most {longest} are allowed", text.len()));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        None => Ok(()),
+        Some(c) => {
+            refused(format!("must be one line of text; it has the control character {c:?}: leave it out"))
+        }
+    }
+}
+
 /// Whether a number is left out because it is zero.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) const fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_one_line_without_control_characters() {
+        assert_eq!(description(" what it is: ü ", 20), Ok(()));
+        assert_eq!(
+            description("xxx", 2).unwrap_err().to_string(),
+            "description: 3 bytes; at most 2 are allowed"
+        );
+        for bad in ["a\nb", "a\u{1b}[31m", "\u{9b}1m"] {
+            let refused = description(bad, 20).unwrap_err().to_string();
+            assert!(refused.starts_with("description: must be one line of text"), "{refused}");
+        }
+    }
 }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::problem::Code;
 
+use crate::show::visible;
+
 /// How a command ended, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -312,7 +314,7 @@ pub(crate) fn usage(error: &clap::Error, hint: Option<String>) -> ExitCode {
 
 fn say(line: &str) {
     // With stderr closed nobody reads the message.
-    drop(writeln!(std::io::stderr(), "{line}"));
+    drop(writeln!(std::io::stderr(), "{}", visible::text(line)));
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub(crate) mod paint;
 pub(crate) mod screen;
 pub(crate) mod time;
 pub(crate) mod tree;
+pub(crate) mod visible;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -51,11 +52,11 @@ impl Show {
             Output::Yaml => data::readable(data)
                 .map_err(|error| error.to_string())
                 .and_then(|value| serde_norway::to_string(&value).map_err(|error| error.to_string())),
-            Output::Name => Ok(names().join("\n")),
-            Output::Table => Ok(human(false)),
-            Output::Wide => Ok(human(true)),
+            Output::Name => return print(&names().join("\n")),
+            Output::Table => return print(&human(false)),
+            Output::Wide => return print(&human(true)),
         };
-        print(&text.map_err(|error| Failure::ours(format!("print the answer: {error}")))?)
+        print_data(&text.map_err(|error| Failure::ours(format!("print the answer: {error}")))?)
     }
 
     /// Reports what a command changed, in one line on stderr; nothing with `--quiet`.
@@ -82,7 +83,7 @@ pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(|text| text.to_uppercase()));
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| visible::line(cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -90,20 +91,41 @@ pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints to stdout. A reader that has gone away is not a failure of the command; a full disk is.
+/// Prints to stdout what a person reads, with control characters made visible. A reader that has gone away is not a failure of the
+/// command; a full disk is.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match try_print(text) {
+    unless_gone(try_print(text))
+}
+
+/// Prints to stdout what a program reads, as it is.
+pub(crate) fn print_data(text: &str) -> Result<(), Failure> {
+    unless_gone(try_print_data(text))
+}
+
+fn unless_gone(ended: Result<(), Failure>) -> Result<(), Failure> {
+    match ended {
         Err(failure) if failure.exit == Exit::ReaderGone => Ok(()),
         ended => ended,
     }
 }
 
-/// Prints to stdout, for a command that prints until it is stopped.
+/// Prints to stdout, for a command that prints until it is stopped, what a person reads.
 ///
 /// # Errors
 /// [`Failure::reader_gone`] when the reader has gone away: the command is to end quietly, and not as if what it follows had
 /// ended. A failure with its reason when the text cannot be written.
 pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() {
+        return try_print_data(&visible::coloured(text));
+    }
+    try_print_data(&visible::text(text))
+}
+
+/// Prints to stdout, for a command that prints until it is stopped, what a program reads.
+///
+/// # Errors
+/// Those of [`try_print`].
+pub(crate) fn try_print_data(text: &str) -> Result<(), Failure> {
     let text = text.trim_end();
     if text.is_empty() {
         return Ok(());
@@ -120,5 +142,5 @@ pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
 
 /// Tells a person something, on stderr, so that the answer on stdout stays clean.
 pub(crate) fn tell(text: &str) {
-    drop(writeln!(std::io::stderr(), "{}", text.trim_end()));
+    drop(writeln!(std::io::stderr(), "{}", visible::text(text.trim_end())));
 }

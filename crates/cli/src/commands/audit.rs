@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::readable;
 use crate::show::time::date;
-use crate::show::try_print;
+use crate::show::{try_print, try_print_data, visible};
 
 /// Most entries that one request returns.
 const MOST: u32 = 1_000;
@@ -44,10 +44,16 @@ fn show(context: &Context, entries: &[AuditEntry]) -> Result<(), Failure> {
                 let text = serde_norway::to_string(&value).map_err(|error| error.to_string())?;
                 Ok(format!("---\n{text}"))
             }),
-            Output::Name => Ok(entry.id.to_string()),
-            Output::Table | Output::Wide => Ok(line(entry)),
+            Output::Name => {
+                try_print(&entry.id.to_string())?;
+                continue;
+            }
+            Output::Table | Output::Wide => {
+                try_print(&visible::line(&line(entry)))?;
+                continue;
+            }
         };
-        try_print(&text.map_err(|error| Failure::ours(format!("print an entry: {error}")))?)?;
+        try_print_data(&text.map_err(|error| Failure::ours(format!("print an entry: {error}")))?)?;
     }
     Ok(())
 }

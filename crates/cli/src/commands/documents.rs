@@ -11,7 +11,7 @@ use crate::args::{Export, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::show::data::readable;
-use crate::show::print;
+use crate::show::{print, print_data};
 
 /// Prints what can be applied of the namespace, or writes it to files.
 pub(super) async fn export(context: &Context, flags: &Export) -> CommandResult {
@@ -33,7 +33,7 @@ pub(super) async fn export(context: &Context, flags: &Export) -> CommandResult {
         Output::Name => print(&documents.iter().map(object).collect::<Vec<_>>().join("\n"))?,
         Output::Table | Output::Wide | Output::Yaml => {
             let all = documents.iter().map(|document| text(document, None));
-            print(&all.collect::<Result<Vec<_>, _>>()?.join("---\n"))?;
+            print_data(&all.collect::<Result<Vec<_>, _>>()?.join("---\n"))?;
         }
     }
     Ok(Exit::Yes)
@@ -78,7 +78,7 @@ pub(super) async fn yaml<T: Serialize>(context: &Context, kind: &str, views: &[T
             None => texts.push(commented(&view)?),
         }
     }
-    print(&texts.join("---\n"))?;
+    print_data(&texts.join("---\n"))?;
     Ok(true)
 }
 

@@ -12,7 +12,7 @@ use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::readable;
 use crate::show::event::line;
 use crate::show::time::{clock, date};
-use crate::show::try_print;
+use crate::show::{try_print, try_print_data};
 
 /// Most events that one request returns.
 const MOST: u32 = 1_000;
@@ -145,11 +145,18 @@ fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failur
                 let text = serde_norway::to_string(&value).map_err(|error| error.to_string())?;
                 Ok(format!("---\n{text}"))
             }),
-            Output::Name => Ok(event.seq.to_string()),
-            Output::Table => Ok(line(event, context.show.paint, &clock(event.time_ms))),
-            Output::Wide => Ok(line(event, context.show.paint, &date(event.time_ms))),
+            Output::Name => {
+                try_print(&event.seq.to_string())?;
+                continue;
+            }
+            Output::Table | Output::Wide => {
+                let is_wide = context.show.output == Output::Wide;
+                let time = if is_wide { date(event.time_ms) } else { clock(event.time_ms) };
+                try_print(&line(event, context.show.paint, &time))?;
+                continue;
+            }
         };
-        try_print(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?)?;
+        try_print_data(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?)?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::service::{self, unreachable};
 use crate::args::{AgentDir, CacheServices, CheckFlags, Global, PublishService, Register, ServiceVerb};
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
-use crate::show::{Show, print, table};
+use crate::show::{Show, print_data, table};
 
 /// Writes the service catalogue, as this node's agent knows it now.
 pub(super) async fn cache_services(global: &Global, cache: CacheServices) -> CommandResult {
@@ -31,7 +31,7 @@ pub(super) async fn cache_services(global: &Global, cache: CacheServices) -> Com
     let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(unreachable)?;
     let text = format::text(format, &format::everything(level), &catalogue).map_err(Failure::ours)?;
     let Some(file) = cache.file else {
-        print(&text)?;
+        print_data(&text)?;
         return Ok(Exit::Yes);
     };
     let whole = std::path::absolute(&file);

@@ -6,10 +6,10 @@ use clap::builder::Resettable;
 
 use crate::args::{self, ENVIRONMENT, Global};
 use crate::exit::{self, CommandResult, Exit, Failure, LocalFault};
-use crate::show::{Show, print};
+use crate::show::{Show, print_data};
 
 pub(super) fn completions(shell: &str) -> CommandResult {
-    print(&crate::completion::script(shell)?)?;
+    print_data(&crate::completion::script(shell)?)?;
     Ok(Exit::Yes)
 }
 

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::lists;
 use super::profile::text_of;
-use crate::args::{SecretVerb, SetSecret};
+use crate::args::{Output, SecretVerb, SetSecret};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::table;
 use crate::show::time::date;
+use crate::show::{print_data, table};
 
 pub(super) async fn run(context: &Context, verb: SecretVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
@@ -45,7 +45,12 @@ pub(super) async fn run(context: &Context, verb: SecretVerb) -> CommandResult {
                 | Value::Array(_)
                 | Value::Object(_)) => other.to_string(),
             };
-            context.show.data(&revealed, || vec![text()], |_| text())?;
+            if matches!(context.show.output, Output::Json | Output::Yaml) || context.show.terminal {
+                context.show.data(&revealed, || vec![text()], |_| text())?;
+            } else {
+                // A file or a program gets every character of it.
+                print_data(&text())?;
+            }
         }
         SecretVerb::Propagate { name, reason } => {
             let secret = client.secret(namespace, &name).await?;

@@ -3,6 +3,7 @@
 use bellwether_api::v1::event::Event;
 
 use super::paint::{Paint, Tone};
+use super::visible;
 
 /// An event: its number, time, kind and subject, what changed, why and by whom.
 pub(crate) fn line(event: &Event, paint: Paint, time: &str) -> String {
@@ -12,6 +13,7 @@ pub(crate) fn line(event: &Event, paint: Paint, time: &str) -> String {
         (Some(before), None) => format!("{before} →: "),
         (None, None) => String::new(),
     };
+    let change = visible::line(&change);
     let tone = match event.kind.rsplit('.').next() {
         Some(
             "failed" | "unreachable" | "rolling_back" | "known_bad" | "rollback_failed" | "late_failure",
@@ -24,8 +26,8 @@ pub(crate) fn line(event: &Event, paint: Paint, time: &str) -> String {
         paint.text(Tone::Dim, &format!("{:>6}", event.seq)),
         paint.text(Tone::Dim, time),
         paint.text(tone, &format!("{:<22}", event.kind)),
-        format_args!("{:<22}", event.subject),
-        event.cause,
-        paint.text(Tone::Dim, &format!("({})", event.actor)),
+        format_args!("{:<22}", visible::line(&event.subject)),
+        visible::line(&event.cause),
+        paint.text(Tone::Dim, &visible::line(&format!("({})", event.actor))),
     )
 }

@@ -2,6 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::visible;
+
 /// Whether and how to colour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
@@ -34,7 +36,7 @@ impl Paint {
             Tone::Plain => Style::new(),
         };
         if self.on && tone != Tone::Plain {
-            format!("{}{text}{}", style.render(), style.render_reset())
+            format!("{}{}{}", style.render(), visible::text(text), style.render_reset())
         } else {
             text.to_owned()
         }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use super::visible;
+
 /// The lines that are on the screen now.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
@@ -24,7 +26,7 @@ impl Screen {
         let hidden = lines.len().saturating_sub(most);
         let shown = if hidden > 0 { most.saturating_sub(1) } else { lines.len() };
         for line in lines.iter().take(shown) {
-            out.push_str(&cut(line, columns));
+            out.push_str(&cut(&visible::coloured(line), columns));
             out.push('\n');
         }
         if hidden > 0 {

@@ -364,3 +364,16 @@ async fn a_saved_filter_is_set_described_and_pointed_at_where_it_cannot_be_used(
     done(&place, &["filter", "delete", "mine", "--yes"]);
     assert_eq!(done(&place, &["filter", "list", "-o", "json"]).trim(), "[]");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_wrote_can_neither_forge_lines_nor_reach_the_terminal() {
+    let place = Setup::new().await;
+    let refused = place.client().delete_profile("default", "nobody\nFORGED\u{1b}[31m").await;
+    assert!(refused.is_err());
+    let printed = done(&place, &["audit", "list"]);
+    assert!(printed.contains(r"nobody\u{a}FORGED\u{1b}[31m"), "{printed}");
+    let obeyed = |c: char| c.is_control() && c != '\n';
+    assert!(!printed.contains(obeyed) && !printed.contains("\nFORGED"), "{printed:?}");
+    let refused = place.run(&["profile", "get", "a\u{1b}]2;x\u{7}"]);
+    assert!(!text(&refused.stderr).contains(obeyed), "{:?}", text(&refused.stderr));
+}

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 use super::pattern::{FieldPath, NamePattern};
 use super::words::{ObjectKind, Verb};
@@ -287,15 +287,29 @@ impl fmt::Display for AccessRequest<'_> {
         }
         write!(f, " {}", self.kind.as_str())?;
         match self.name {
-            NameScope::Named(name) => write!(f, "/{name}")?,
+            NameScope::Named(name) => {
+                f.write_str("/")?;
+                write_visible(f, name)?;
+            }
             NameScope::Some => {}
             NameScope::All => f.write_str("/*")?,
         }
         match self.scope {
-            AccessScope::Namespace(namespace) => write!(f, " in {namespace}"),
+            AccessScope::Namespace(namespace) => {
+                f.write_str(" in ")?;
+                write_visible(f, namespace)
+            }
             AccessScope::Installation | AccessScope::Some => Ok(()),
         }
     }
+}
+
+/// A name as it came in a path, before anyone checked it: control characters are written out.
+fn write_visible(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    name.chars().try_for_each(|c| match c.is_control() {
+        true => write!(f, "{}", c.escape_unicode()),
+        false => f.write_char(c),
+    })
 }
 
 /// Shared claims of a role.

@@ -250,3 +250,9 @@ fn events_are_about_objects() {
     assert_eq!(of("token/ci/deploy"), Some((ObjectKind::Token, "ci/deploy")));
     assert_eq!(of("something"), None);
 }
+
+#[test]
+fn a_right_shows_what_a_terminal_would_obey_in_a_name() {
+    let right = Right::delete(ObjectKind::Profile).on(Some("nobody\nFORGED\u{1b}[31m"), Some("a\tb"));
+    assert_eq!(right.to_string(), "delete profile/nobody\\u{a}FORGED\\u{1b}[31m in a\\u{9}b");
+}

@@ -4,7 +4,7 @@ mod find;
 
 use std::sync::Arc;
 
-use bellwether_api::shape::ShapeError;
+use bellwether_api::shape::{ShapeError, description};
 use bellwether_api::v1::filter::FilterSpec;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::filter::SavedFilter;
@@ -53,10 +53,7 @@ pub async fn set(
     spec: &FilterSpec,
 ) -> Result<(SavedFilter, bool), OpError> {
     let FilterScope { namespace, name, actor, may_read, only_at } = scope;
-    if spec.description.len() > MAX_DESCRIPTION_BYTES {
-        let reason = format!("{} bytes; at most {MAX_DESCRIPTION_BYTES} are allowed", spec.description.len());
-        return Err(ShapeError::at("description", reason).into());
-    }
+    description(&spec.description, MAX_DESCRIPTION_BYTES)?;
     let table = table(&spec.of).map_err(|reason| ShapeError::at("of", reason))?;
     let misread = |error| OpError::from(ShapeError::misread("filter", &error));
     let read = FilterDraft::parse(&spec.filter, table).map_err(misread)?;

@@ -1,6 +1,6 @@
 //! Declarations of params: schema, default and description. A declared param has valid values wherever it is written from then on.
 
-use bellwether_api::shape::ShapeError;
+use bellwether_api::shape::{ShapeError, description};
 use bellwether_api::v1::param::{Param, ParamSpec};
 use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::secret::SecretMark;
@@ -30,10 +30,7 @@ pub async fn declare(
     key: &ParamKey,
     spec: &ParamSpec,
 ) -> Result<(Param, bool), OpError> {
-    if spec.description.len() > MAX_DESCRIPTION_BYTES {
-        let reason = format!("{} bytes; at most {MAX_DESCRIPTION_BYTES} are allowed", spec.description.len());
-        return Err(ShapeError::at("description", reason).into());
-    }
+    description(&spec.description, MAX_DESCRIPTION_BYTES)?;
     let text = Value::Object(spec.schema.clone()).to_string();
     if text.len() > MAX_SCHEMA_BYTES {
         let reason = format!("{} bytes as JSON; at most {MAX_SCHEMA_BYTES} are allowed", text.len());

@@ -1,5 +1,6 @@
 //! Operations on roles: set, delete, list. Nobody can put a claim into a role that their own rights do not cover.
 
+use bellwether_api::shape::description;
 use bellwether_api::v1::role::{Claim, Role as RoleView, RoleSpec};
 use bellwether_core::access::BUILT_IN;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
@@ -23,6 +24,7 @@ pub async fn set(
 ) -> Result<bool, OpError> {
     refuse_built_in(name, "change")?;
     let role = spec.role(name.clone())?;
+    description(&spec.description, usize::MAX)?;
     grantable(author.rights, &role.claims, &format!("set role {name}"))?;
     transactor
         .change(&access_namespace()?, author.actor, |world, _, _| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::shape::{ShapeError, read, reason};
+use bellwether_api::shape::{ShapeError, description, read, reason};
 use bellwether_api::v1::access::patterns;
 use bellwether_api::v1::secret::SecretSpec;
 use bellwether_core::access::NamePattern;
@@ -49,10 +49,7 @@ pub async fn set(
     let SecretScope { namespace, name, actor, only_at } = scope;
     let (why, provider) = (reason(&spec.reason)?, provider(spec, providers)?);
     let readers = spec.readers.as_ref().map(|readers| self::readers(readers)).transpose()?;
-    if let Some(description) = spec.description.as_ref().filter(|text| text.len() > MAX_TEXT_BYTES) {
-        let reason = format!("{} bytes; at most {MAX_TEXT_BYTES} are allowed", description.len());
-        return Err(ShapeError::at("description", reason).into());
-    }
+    description(spec.description.as_deref().unwrap_or_default(), MAX_TEXT_BYTES)?;
     if let Some(value) = &spec.value {
         within_limit(value).map_err(|reason| ShapeError::at("value", reason))?;
     }
