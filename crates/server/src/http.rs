@@ -1,5 +1,6 @@
 //! The HTTP API: routes, authorisation, and the conversion between wire shapes and operations. Decides nothing.
 
+mod accepted;
 mod access;
 mod admission;
 mod apply;

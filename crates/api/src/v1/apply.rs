@@ -5,6 +5,7 @@ mod data;
 mod document;
 mod entity;
 mod ignored;
+mod limit;
 mod schema;
 mod work;
 
@@ -21,13 +22,17 @@ pub use self::work::{StageDocument, TaskDocument, WorkflowDocument};
 /// Largest request to apply documents, in bytes: 16 MiB.
 pub const MAX_APPLY_BYTES: usize = 16 << 20;
 
+/// Most documents in one request: what they change is held in memory as a whole, and a hundred times as many as one fleet has objects
+/// of its own kinds fit.
+pub const MAX_APPLY_DOCUMENTS: usize = 10_000;
+
 /// Request to apply documents, at most 16 MiB. Nothing is changed unless all of them can be applied. Changes that one
 /// transaction takes are made all at once; more are made in several transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyRequest {
-    /// The desired state of each object; at least one document, and each object at most once.
-    #[serde(default)]
+    /// The desired state of each object; at least one document, at most 10,000, and each object at most once.
+    #[serde(default, deserialize_with = "limit::documents")]
     pub documents: Vec<Document>,
     /// Whether to answer only what would change, without changing anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -12,7 +12,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::limits::{ConcurrencyLimit, ConcurrencyLimits, LARGE_BODIES};
+use super::limits::{ConcurrencyLimit, ConcurrencyLimits, DRY_RUNS, LARGE_BODIES};
 use super::listen::Peer;
 use super::problem::Failure;
 use crate::metrics::RefusedRequests;
@@ -20,8 +20,8 @@ use crate::metrics::RefusedRequests;
 /// Longest wait for a permit: half of the time after which clients give up, so that a response still has a reader.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// When a client whose large body found no permit may retry, in milliseconds.
-const LARGE_BODY_RETRY_MS: u64 = 2_000;
+/// When a client whose large body or dry run found no permit may retry, in milliseconds.
+const LARGE_REQUEST_RETRY_MS: u64 = 2_000;
 
 /// The class of a request. Classes do not share limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Admission {
     syncs: ClassQueue,
     /// Permits of bodies above the usual limit.
     large_bodies: Arc<Semaphore>,
+    /// Permits of dry runs of an apply.
+    dry_runs: Arc<Semaphore>,
     refused: Family<RefusedRequests, Counter>,
 }
 
@@ -73,6 +75,7 @@ impl Admission {
             machines: ClassQueue::new(limits.machines),
             syncs: ClassQueue::new(limits.syncs),
             large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
+            dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             refused,
         }
     }
@@ -82,12 +85,17 @@ impl Admission {
     /// # Errors
     /// When to retry, if none is free in time.
     pub(super) async fn large_body(&self) -> Result<OwnedSemaphorePermit, Failure> {
-        let permit = tokio::time::timeout(PATIENCE, self.large_bodies.clone().acquire_owned()).await;
-        permit.ok().and_then(Result::ok).ok_or_else(|| {
-            let detail = format!("cannot read the body: {LARGE_BODIES} large bodies are in progress");
-            let failure = Failure::new(Code::Busy, detail).hint("nothing was changed; retry");
-            failure.retry_after_ms(LARGE_BODY_RETRY_MS)
-        })
+        let busy = || format!("cannot read the body: {LARGE_BODIES} large bodies are in progress");
+        patiently(&self.large_bodies, busy).await
+    }
+
+    /// Waits for the permit of a dry run of an apply.
+    ///
+    /// # Errors
+    /// When to retry, if none is free in time.
+    pub(super) async fn dry_run(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        let busy = || format!("cannot compare the documents: {DRY_RUNS} dry runs are in progress");
+        patiently(&self.dry_runs, busy).await
     }
 
     /// Waits for a permit, if not too many requests wait already.
@@ -114,6 +122,18 @@ impl Admission {
             .hint("nothing was changed; retry")
             .retry_after_ms(retry_after_ms))
     }
+}
+
+/// Waits for one of few permits of requests that cost much.
+async fn patiently(
+    permits: &Arc<Semaphore>,
+    busy: impl FnOnce() -> String,
+) -> Result<OwnedSemaphorePermit, Failure> {
+    let permit = tokio::time::timeout(PATIENCE, Arc::clone(permits).acquire_owned()).await;
+    permit.ok().and_then(Result::ok).ok_or_else(|| {
+        let failure = Failure::new(Code::Busy, busy()).hint("nothing was changed; retry");
+        failure.retry_after_ms(LARGE_REQUEST_RETRY_MS)
+    })
 }
 
 impl ClassQueue {
@@ -222,6 +242,16 @@ mod tests {
         assert!(third.as_mut().now_or_never().is_none(), "it waits, and is not refused");
         drop(first);
         assert!(third.await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn few_dry_runs_of_an_apply_run_at_the_same_time() {
+        let admission = narrow();
+        let first = admission.dry_run().await.unwrap();
+        let _second = admission.dry_run().await.unwrap();
+        assert_eq!(admission.dry_run().await.unwrap_err().into_response().status(), 429);
+        drop(first);
+        assert!(admission.dry_run().await.is_ok());
     }
 
     #[test]

@@ -18,6 +18,10 @@ pub(crate) async fn apply(
     NamespacePath(namespace): NamespacePath,
     body: ApplyBody,
 ) -> Result<JsonAnswer<Applied>, Failure> {
+    let _permit = match body.request.dry_run {
+        true => Some(app.traffic.admission.dry_run().await?),
+        false => None,
+    };
     for document in &body.request.documents {
         if let Document::Entity(entity) = document {
             let at = |error: ShapeError| error.within(&format!("entity {}", entity.name));

@@ -19,6 +19,7 @@ use bellwether_core::world::World;
 use http::header;
 use http::request::Parts;
 
+use super::accepted::Accepted;
 use super::admission::RequestClass;
 use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
@@ -95,7 +96,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
 /// Ten thousand requests wait behind it at a time, so what lives across an await is small: strings are copied out of the
 /// request, and the request is boxed, since a future reserves space for everything it ever holds.
 pub(crate) fn guard(
-    State((app, path, need)): State<(AppState, &'static str, RequiredAccess)>,
+    State((app, path, need, accepted)): State<(AppState, &'static str, RequiredAccess, Accepted)>,
     params: RawPathParams,
     request: Request,
     next: Next,
@@ -126,6 +127,9 @@ pub(crate) fn guard(
         if let Identity::Token { rights, .. } = &identity {
             let readable = Readable::of(rights, need, object.0, object.1);
             request.extensions_mut().insert(readable);
+        }
+        if let Err(failure) = accepted.check(need, &request) {
+            return failure.into_response();
         }
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),

@@ -197,12 +197,19 @@ pub(crate) struct IfMatch(pub(crate) Option<Revision>);
 impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        let Some(value) = parts.headers.get(http::header::IF_MATCH) else { return Ok(Self(None)) };
-        let text = value.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
-        let revision = text.and_then(|text| text.parse().ok()).map(Revision::new);
-        let refused = || ShapeError::at("If-Match", "expected one revision in quotes, such as \"42\"").into();
-        revision.map(|revision| Self(Some(revision))).ok_or_else(refused)
+        if parts.headers.contains_key(http::header::IF_NONE_MATCH) {
+            return Err(ShapeError::at("If-None-Match", "not supported here; send If-Match").into());
+        }
+        if_match(parts).map(Self)
     }
+}
+
+fn if_match(parts: &Parts) -> Result<Option<Revision>, Failure> {
+    let Some(value) = parts.headers.get(http::header::IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
+    let revision = text.and_then(|text| text.parse().ok()).map(Revision::new);
+    let refused = || ShapeError::at("If-Match", "expected one revision in quotes, such as \"42\"").into();
+    revision.map(Some).ok_or_else(refused)
 }
 
 /// The header `If-Match` with the number of a revision, or `If-None-Match: *`, which stands for 0; none if both are absent.
@@ -210,8 +217,8 @@ pub(crate) struct AtRevision(pub(crate) Option<u64>);
 
 impl<S: Send + Sync> FromRequestParts<S> for AtRevision {
     type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let IfMatch(revision) = IfMatch::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let revision = if_match(parts)?;
         match (revision, parts.headers.get(http::header::IF_NONE_MATCH).map(HeaderValue::as_bytes)) {
             (revision, None) => Ok(Self(revision.map(Revision::get))),
             (None, Some(b"*")) => Ok(Self(Some(0))),

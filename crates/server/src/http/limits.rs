@@ -8,6 +8,9 @@ pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 /// Most request bodies above [`MAX_BODY_BYTES`] at the same time: they are held in memory as a whole, with what is read from them.
 pub(crate) const LARGE_BODIES: usize = 2;
 
+/// Most dry runs of an apply at the same time: each decides up to ten thousand documents, and whoever may only read may ask for one.
+pub(crate) const DRY_RUNS: usize = 2;
+
 /// Longest wait of a blocking read.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 

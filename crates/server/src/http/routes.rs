@@ -22,6 +22,7 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use self::describe::OperationSpec;
+use super::accepted::Accepted;
 use super::auth::guard;
 use super::fleet_lock::error::as_fleet_lock_error;
 use super::list::LIST_PARAMS;
@@ -63,6 +64,8 @@ pub(crate) struct Route {
     pub(crate) is_list: bool,
     /// Whether its body may be a JSON Patch or JSON Merge Patch instead.
     pub(crate) takes_patches: bool,
+    /// Whether it reads `If-Match`, and `If-None-Match` where the object may be new. Other routes that change refuse them.
+    pub(crate) is_conditional: bool,
 }
 
 impl Route {
@@ -79,6 +82,11 @@ impl Route {
     /// The same route, reading these query parameters.
     pub(crate) const fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
+    }
+
+    /// The same route, which reads `If-Match` and `If-None-Match`.
+    pub(crate) const fn conditional(self) -> Self {
+        Self { is_conditional: true, ..self }
     }
 
     /// The same route, which is a list.
@@ -115,6 +123,7 @@ pub(crate) const fn route(
         may_be_empty: false,
         takes_patches: false,
         is_list: false,
+        is_conditional: false,
     }
 }
 
@@ -185,7 +194,9 @@ impl Routes {
 
     /// What does not depend on the handler's types, so that it is compiled once.
     fn add_described(mut self, route: Route, handler: MethodRouter<AppState>, shapes: Shapes) -> Self {
-        let guard = from_fn_with_state((self.app.clone(), route.path, route.need), guard);
+        let Route { query, is_list, is_conditional, .. } = route;
+        let accepted = Accepted { query, is_list, is_conditional };
+        let guard = from_fn_with_state((self.app.clone(), route.path, route.need, accepted), guard);
         let guarded = handler.layer(guard);
         let worded = match paths::is_fleet_lock(route.path) {
             true => guarded.layer(from_fn(as_fleet_lock_error)),

@@ -161,6 +161,8 @@ impl Apply<'_> {
         for object in order {
             let answer = session.apply(object).await?;
             steps.push(Step { id: object.id.clone(), answer, changes: session.draft.take() });
+            // Nothing above waits for anything on a draft: other requests are answered between two objects.
+            tokio::task::yield_now().await;
         }
         if let Some(labels) = &self.request.prune {
             for id in prune::prunable(&session.fleet(), labels, &self.objects) {

@@ -51,6 +51,7 @@ pub async fn declare(
                 has_no_plain_value(fleet, key)?;
             }
             let before = fleet.params.get(key).map(|kept| &*kept.value);
+            stays_secret(before, spec)?;
             let annotation = Annotation::of(actor.clone(), now);
             let after = ParamDeclaration {
                 key: key.clone(),
@@ -134,6 +135,18 @@ fn shape(from: &ParamDeclaration, default: Option<Value>) -> Result<Param, Shape
     })
 }
 
+/// Refuses to end the secrecy of a param by a declaration that only does not mention it.
+fn stays_secret(before: Option<&ParamDeclaration>, spec: &ParamSpec) -> Result<(), OpError> {
+    let Some(before) = before.filter(|before| before.secret && !spec.secret) else { return Ok(()) };
+    let key = &before.key;
+    let reason = format!("declare param {key}: it is secret, and the new declaration would make it plain");
+    let hint = format!(
+        "declare it with secret: true (--secret), or, if its next values are to be readable, delete the declaration first: \
+         bellwether param delete {key}"
+    );
+    Err(OpError::Refused { reason, hint: Some(hint) })
+}
+
 /// Refuses to make a secret of a param that has a value in plain text: it would stay where it is stored, in old revisions and in backups.
 fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
     let is_plain = |text: &str| -> Result<bool, ShapeError> {
@@ -163,15 +176,18 @@ fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
 
 /// Refuses a schema that a value does not fit: of a node, or of the newest revision of a profile.
 fn fits(fleet: &Fleet, key: &ParamKey, schema: &ParamSchema) -> Result<(), OpError> {
-    let refused = |whose: String, reason: String| {
-        let reason = format!("declare param {key}: {whose} has a value that does not fit: {reason}");
+    // The caller may not read whose value it is, so the value is not named.
+    let refused = |whose: String| {
+        let reason = format!("declare param {key}: {whose} has a value that does not fit the schema");
         OpError::Refused { reason, hint: Some("change the value first, or widen the schema".to_owned()) }
     };
     let check = |text: &str, whose: &dyn Fn() -> String| {
         let found: Params = params(text)?;
         let plain = found.get(key.as_str()).filter(|value| SecretMark::of(value).is_none());
-        let wrong = plain.and_then(|value| schema.check(value).err());
-        wrong.map_or(Ok(()), |reason| Err(refused(whose(), reason)))
+        match plain.map(|value| schema.check(value)) {
+            Some(Err(_)) => Err(refused(whose())),
+            Some(Ok(())) | None => Ok(()),
+        }
     };
     // Most nodes have no params, and most that do lack this one: text that does not name it is not read.
     let names = |text: &str| text.contains(key.as_str());

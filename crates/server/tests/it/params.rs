@@ -105,3 +105,33 @@ async fn bad_declarations_are_refused_with_their_place() {
     let unknown = problem(admin.undeclare_param("default", "ghost").await);
     assert_eq!(unknown.0, Code::NotFound);
 }
+
+#[tokio::test]
+async fn a_secret_param_becomes_plain_only_by_deleting_its_declaration() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let secret = ParamSpec { secret: true, ..spec(json!({}), None) };
+    admin.declare_param("default", "rd/pw", &secret).await.unwrap();
+    admin.patch_profile("default", "web", &set("rd/pw", json!("old-password"))).await.unwrap();
+    let (code, detail) = problem(admin.declare_param("default", "rd/pw", &spec(json!({}), None)).await);
+    assert!(code == Code::Refused && detail.contains("would make it plain"), "{detail}");
+    let document = json!({"documents": [{"kind": "param", "name": "rd/pw", "description": "x"}]});
+    let applied = admin.send::<_, Value>(Method::POST, "/v1/namespaces/default/apply", &document, SOON).await;
+    assert_eq!(problem(applied).0, Code::Refused);
+    assert!(admin.param("default", "rd/pw").await.unwrap().secret);
+    admin.undeclare_param("default", "rd/pw").await.unwrap();
+    admin.declare_param("default", "rd/pw", &spec(json!({}), None)).await.unwrap();
+    let profile: Value = admin.get("/v1/namespaces/default/profiles/web", SOON).await.unwrap();
+    assert!(!profile.to_string().contains("old-password"), "{profile}");
+}
+
+#[tokio::test]
+async fn a_schema_that_does_not_fit_names_the_place_and_not_the_value() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "hidden", &set("key", json!("topvalue-9"))).await.unwrap();
+    let (code, detail) =
+        problem(admin.declare_param("default", "key", &spec(json!({"type": "integer"}), None)).await);
+    assert!(code == Code::Refused && detail.contains("profile hidden"), "{detail}");
+    assert!(!detail.contains("topvalue"), "{detail}");
+}

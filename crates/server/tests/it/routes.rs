@@ -105,3 +105,75 @@ async fn probes_answer_and_metrics_need_a_token() {
     let page = installation.admin().text("/metrics", SOON).await.unwrap();
     assert!(page.contains("bellwether_nodes 0"), "{page}");
 }
+
+/// A path with an object that does not exist.
+fn filled(path: &str) -> String {
+    let parts = path.split('/').map(|part| match part {
+        "{ns}" => "default",
+        "{*subject}" => "node/web-1",
+        "{number}" => "1",
+        part if part.starts_with('{') => "web-1",
+        part => part,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// The refusal of a request to a route; `None` if the caller may not use it at all.
+async fn problem_of(client: &Client, method: &str, path: &str) -> Option<String> {
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    match client.send::<Value, Value>(method, path, &Value::Null, SOON).await {
+        Err(CallError::Problem(problem)) if problem.code == Code::Forbidden => None,
+        Err(CallError::Problem(problem)) => Some(problem.detail),
+        Err(CallError::Garbled { .. }) if is_fleet_lock(path) => None,
+        answer => panic!("{path}: {answer:?}"),
+    }
+}
+
+/// The routes that change an object only at the revision in `If-Match`.
+const CONDITIONAL: [&str; 10] = [
+    "DELETE /v1/namespaces/default/filters/web-1",
+    "PATCH /v1/namespaces/default/entities/web-1",
+    "PATCH /v1/namespaces/default/nodes/web-1/params",
+    "PATCH /v1/namespaces/default/profiles/web-1",
+    "PUT /v1/namespaces/default/filters/web-1",
+    "PUT /v1/namespaces/default/nodes/web-1/params",
+    "PUT /v1/namespaces/default/nodes/web-1/profiles",
+    "PUT /v1/namespaces/default/profiles/web-1",
+    "PUT /v1/namespaces/default/profiles/web-1/live",
+    "PUT /v1/namespaces/default/secrets/web-1",
+];
+
+#[tokio::test]
+async fn a_route_that_changes_reads_a_condition_or_refuses_it() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let mut conditional = Vec::new();
+    for route in installation.server().routes().into_iter().filter(|route| route.method != "GET") {
+        let path = filled(route.path);
+        for (client, header) in [(admin.only_at(7), "If-Match"), (admin.only_at(0), "If-None-Match")] {
+            let Some(detail) = problem_of(&client, route.method, &path).await else { continue };
+            if !detail.starts_with(&format!("{header}: not supported here")) && header == "If-Match" {
+                conditional.push(format!("{} {path}", route.method));
+            }
+        }
+    }
+    conditional.sort();
+    assert_eq!(conditional, CONDITIONAL);
+}
+
+#[tokio::test]
+async fn every_read_refuses_query_parameters_that_it_does_not_know() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let mut refused = 0;
+    for route in installation.server().routes() {
+        if route.method != "GET" || route.need == RequiredAccess::Open {
+            continue;
+        }
+        let path = format!("{}?foo=1", filled(route.path));
+        let Some(detail) = problem_of(&admin, "GET", &path).await else { continue };
+        assert!(detail.starts_with("foo: not a parameter of this route"), "{path}: {detail}");
+        refused += 1;
+    }
+    assert!(refused > 30, "{refused}");
+}

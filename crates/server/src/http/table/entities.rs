@@ -29,7 +29,7 @@ pub(super) fn entities(routes: Routes) -> Routes {
             entities::put,
         )
         .add::<EntityPatch, PatchedEntity, _, _>(
-            route(Patch, paths::ENTITY, RequiredAccess::update(ObjectKind::Entity), "Change single fields of an entity; with If-Match, only at that revision"),
+            route(Patch, paths::ENTITY, RequiredAccess::update(ObjectKind::Entity), "Change single fields of an entity; with If-Match, only at that revision").conditional(),
             entities::patch,
         )
         .add::<Empty, Empty, _, _>(

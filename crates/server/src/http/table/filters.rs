@@ -21,7 +21,9 @@ pub(super) fn filters(routes: Routes) -> Routes {
             filters::get,
         )
         .add::<FilterSpec, Filter, _, _>(
-            route(Put, paths::FILTER, RequiredAccess::update(ObjectKind::Filter), "Save a filter").creates(),
+            route(Put, paths::FILTER, RequiredAccess::update(ObjectKind::Filter), "Save a filter")
+                .creates()
+                .conditional(),
             filters::put,
         )
         .add::<Empty, Empty, _, _>(
@@ -30,7 +32,8 @@ pub(super) fn filters(routes: Routes) -> Routes {
                 paths::FILTER,
                 RequiredAccess::delete(ObjectKind::Filter),
                 "Delete a saved filter that no other names",
-            ),
+            )
+            .conditional(),
             filters::delete,
         )
 }

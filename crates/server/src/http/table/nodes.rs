@@ -36,7 +36,8 @@ pub(super) fn params(routes: Routes) -> Routes {
                 "Change single params of a node",
             )
             .patches()
-            .query(&["reason"]),
+            .query(&["reason"])
+            .conditional(),
             node_params::patch,
         )
         .add::<ParamsSpec, NodeParams, _, _>(
@@ -45,7 +46,8 @@ pub(super) fn params(routes: Routes) -> Routes {
                 paths::NODE_PARAMS,
                 RequiredAccess::update_field(ObjectKind::Node, "/params"),
                 "Set all params of a node",
-            ),
+            )
+            .conditional(),
             node_params::put,
         )
         .add::<Empty, Page<ExplainedParam>, _, _>(
@@ -64,7 +66,8 @@ pub(super) fn params(routes: Routes) -> Routes {
                 paths::NODE_PROFILES,
                 RequiredAccess::update_field(ObjectKind::Node, "/profiles"),
                 "Set the profiles that a node reads",
-            ),
+            )
+            .conditional(),
             node_params::put_profiles,
         )
 }

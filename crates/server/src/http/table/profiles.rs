@@ -34,7 +34,8 @@ pub(super) fn profiles(routes: Routes) -> Routes {
                 "Change single params of a profile",
             )
             .patches()
-            .query(&["reason"]),
+            .query(&["reason"])
+            .conditional(),
             profiles::patch,
         )
         .add::<ParamsSpec, ProfileRevision, _, _>(
@@ -43,7 +44,8 @@ pub(super) fn profiles(routes: Routes) -> Routes {
                 paths::PROFILE,
                 RequiredAccess::update_field(ObjectKind::Profile, "/params"),
                 "Set all params of a profile",
-            ),
+            )
+            .conditional(),
             profiles::put,
         )
         .add::<Empty, Empty, _, _>(
@@ -66,7 +68,8 @@ pub(super) fn revisions(routes: Routes) -> Routes {
                 paths::PROFILE_LIVE,
                 RequiredAccess::update_field(ObjectKind::Profile, "/live"),
                 "Make a profile live, or no longer live",
-            ),
+            )
+            .conditional(),
             profiles::put_live,
         )
         .add::<Empty, Page<ProfileRevision>, _, _>(

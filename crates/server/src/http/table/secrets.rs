@@ -32,7 +32,9 @@ pub(super) fn secrets(routes: Routes) -> Routes {
             secrets::get,
         )
         .add::<SecretSpec, Secret, _, _>(
-            route(Put, paths::SECRET, RequiredAccess::update(ObjectKind::Secret), "Set a secret").creates(),
+            route(Put, paths::SECRET, RequiredAccess::update(ObjectKind::Secret), "Set a secret")
+                .creates()
+                .conditional(),
             secrets::put,
         )
         .add::<Empty, Empty, _, _>(
