@@ -10,7 +10,7 @@ use bellwether_core::words::plural::plural;
 use serde_json::Value;
 
 use super::lists;
-use super::profile::text_of;
+use super::values::text_of;
 use crate::args::{Output, SecretVerb, SetSecret};
 use crate::confirm::confirm;
 use crate::context::Context;
