@@ -126,8 +126,10 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
     let behind = secret.uses.values().filter(|revision| **revision < secret.revision).count();
     if behind > 0 {
         context.show.note(&format!(
-            "{} still have the value before; give them this one: bellwether secret propagate {name}",
-            plural(behind, "param")
+            "{} still {} the value before; give {} this one: bellwether secret propagate {name}",
+            plural(behind, "param"),
+            if behind == 1 { "has" } else { "have" },
+            if behind == 1 { "it" } else { "them" }
         ));
     }
     Ok(Exit::Yes)
