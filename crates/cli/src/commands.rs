@@ -41,6 +41,7 @@ mod statuses;
 mod subject;
 mod token;
 mod transfer;
+mod values;
 mod wait;
 mod workflow;
 

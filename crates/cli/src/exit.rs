@@ -195,11 +195,21 @@ impl Failure {
     }
 }
 
-/// A text, and a mark under the byte at this position.
+/// Most characters of a text on each side of a place in it that is shown: both together fit on a terminal.
+const AROUND: usize = 30;
+
+/// A text around the byte at this position, and a mark under it.
 fn caret(text: &str, position: usize) -> String {
-    let column = text.get(..position).unwrap_or(text).chars().count();
     let line = text.replace(['\n', '\t'], " ");
-    format!("\n  {line}\n  {}^", " ".repeat(column))
+    let line = visible::line(&line);
+    let column =
+        visible::line(&text.get(..position).unwrap_or(text).replace(['\n', '\t'], " ")).chars().count();
+    let from = column.saturating_sub(AROUND);
+    let shown: String = line.chars().skip(from).take(2 * AROUND).collect();
+    let begin = if from > 0 { "…" } else { "" };
+    let end = if line.chars().count() > from + 2 * AROUND { "…" } else { "" };
+    let indent = column - from + begin.chars().count();
+    format!("\n  {begin}{shown}{end}\n  {}^", " ".repeat(indent))
 }
 
 /// A message without the numbers that Rust appends to the system's errors: `(os error 2)`.
@@ -351,6 +361,9 @@ mod tests {
     #[test]
     fn a_mark_stands_under_the_place() {
         assert_eq!(caret("ü=a or", 7), "\n  ü=a or\n        ^");
+        let long = format!("{}!{}", "a".repeat(2_000), "b".repeat(2_000));
+        let shown = format!("\n  …{}!{}…\n  {}^", "a".repeat(30), "b".repeat(29), " ".repeat(31));
+        assert_eq!(caret(&long, 2_000), shown);
     }
 
     #[test]

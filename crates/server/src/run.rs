@@ -37,6 +37,7 @@ use crate::records::commit::{Committer, Fence};
 use crate::secrets::keyring::{KEYRING_FILE, Keyring};
 use crate::secrets::provider::Providers;
 use crate::secrets::reencrypt::Reencryption;
+use crate::secrets::stored;
 use crate::sessions::Sessions;
 use crate::timing;
 use crate::transactor::Transactor;
@@ -244,6 +245,9 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     let BuildContext { config, store, listens, tasks, inner_tasks, clock, audit, pki, keyring } = context;
     let installation = installation(config, store, &pki).await?;
     let first = world::load(store, &World::default()).await?;
+    for warning in stored::warnings(&first, &keyring) {
+        tracing::warn!("{warning}");
+    }
     let clock = timing::not_behind(&first, clock);
     let (publisher, published) = WorldPublisher::new(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());

@@ -3,3 +3,4 @@
 pub mod keyring;
 pub mod provider;
 pub(crate) mod reencrypt;
+pub(crate) mod stored;

@@ -46,6 +46,9 @@ pub struct Overview {
     pub entities: Vec<EntityOverview>,
     /// Number of the last event.
     pub last_event: u64,
+    /// What is wrong with the answering server's keys for secrets, each with the next step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// State of the store, as the answering server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<super::server::StoreStatus>,

@@ -40,6 +40,9 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             format!("nodes      {nodes}"),
         ];
         lines.extend(overview.store.iter().map(|store| store_line(store, paint)));
+        lines.extend(
+            overview.warnings.iter().map(|text| format!("warning    {}", paint.text(Tone::Bad, text))),
+        );
         if let Some(first) = &overview.first_waiting_drain {
             lines.push(format!("draining   {} waiting; {first}", overview.waiting_drains));
         }

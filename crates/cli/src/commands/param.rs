@@ -9,7 +9,8 @@ use bellwether_api::v1::param::{Param, ParamSpec};
 use bellwether_api::v1::profile::{ParamsPatch, Profile};
 
 use super::lists;
-use super::profile::{MERGE_EXAMPLE, PATCH_EXAMPLE, document, expected_of, pairs, parameter_value};
+use super::profile::{MERGE_EXAMPLE, PATCH_EXAMPLE, expected_of, pairs};
+use super::values::{document, parameter_value};
 use crate::args::{NodeParamsVerb, ParamVerb, ParamsChange};
 use crate::confirm::confirm;
 use crate::context::Context;
@@ -30,7 +31,7 @@ pub(super) async fn run(context: &Context, verb: ParamVerb) -> CommandResult {
             let serde_json::Value::Object(schema) = schema else {
                 return Err(Failure::usage("cannot read the schema: expected a JSON object".to_owned()));
             };
-            let default = default.as_deref().map(parameter_value);
+            let default = default.as_deref().map(|text| parameter_value("--default", text)).transpose()?;
             let spec = ParamSpec { schema, default, description, secret };
             context.client.declare_param(namespace, &key, &spec).await?;
             context.show.changed(&format!("param {key}: declared"));

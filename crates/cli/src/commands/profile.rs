@@ -1,11 +1,11 @@
 //! `profile`: versioned parameter sets.
 
 use super::lists;
+use super::values::{document, parameter_value};
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::Profile;
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::Path;
 
 use bellwether_api::client::calls::profiles::JsonChange;
@@ -14,7 +14,6 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec, ProfileLive, ProfileRevision};
 use bellwether_api::v1::rollout::NewRollout;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::args::{Change, Expected, ListFlags, ProfileVerb};
@@ -24,9 +23,6 @@ use crate::exit::{CommandResult, Exit, Failure};
 use crate::near::nearest;
 use crate::show::table;
 use crate::show::time::date;
-
-/// Longest file of parameters, in bytes: more than any profile may have.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// What to write as a JSON Patch.
 pub(super) const PATCH_EXAMPLE: &str =
@@ -144,7 +140,7 @@ pub(super) fn expected_of<'a>(
 ) -> Result<Params, Failure> {
     let Some(value) = expected.value else { return Ok(Params::new()) };
     match (keys.next(), keys.next()) {
-        (Some(key), None) => Ok(Params::from([(key.clone(), parameter_value(&value))])),
+        (Some(key), None) => Ok(Params::from([(key.clone(), parameter_value(key, &value)?)])),
         _ => Err(Failure::usage("read --if: it is for one parameter")
             .hint("for several, use a JSON Patch with tests: the verb patch")),
     }
@@ -324,35 +320,11 @@ pub(super) fn pairs(texts: &[String]) -> Result<Params, Failure> {
                 .hint("bellwether profile set web workers=4 name=front")
         };
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
-        if params.insert(key.to_owned(), parameter_value(value)).is_some() {
+        if params.insert(key.to_owned(), parameter_value(key, value)?).is_some() {
             return Err(Failure::usage(format!("set {key} twice")));
         }
     }
     Ok(params)
-}
-
-/// A value as typed: JSON if it is valid JSON, otherwise text.
-pub(super) fn parameter_value(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
-}
-
-/// The JSON of a file or of stdin.
-pub(super) fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Result<T, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
-    serde_json::from_str(&text_of(path)?).map_err(|error| failed(&error).hint(example))
-}
-
-/// The text of a file; `-` reads stdin.
-pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
-    let mut text = String::new();
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(|error| failed(&error))?)
-    };
-    source.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
-    Ok(text)
 }
 
 fn from_file(path: &Path) -> Result<Params, Failure> {

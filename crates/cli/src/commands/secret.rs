@@ -10,7 +10,7 @@ use bellwether_core::words::plural::plural;
 use serde_json::Value;
 
 use super::lists;
-use super::profile::text_of;
+use super::values::text_of;
 use crate::args::{Output, SecretVerb, SetSecret};
 use crate::confirm::confirm;
 use crate::context::Context;
@@ -126,8 +126,10 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
     let behind = secret.uses.values().filter(|revision| **revision < secret.revision).count();
     if behind > 0 {
         context.show.note(&format!(
-            "{} still have the value before; give them this one: bellwether secret propagate {name}",
-            plural(behind, "param")
+            "{} still {} the value before; give {} this one: bellwether secret propagate {name}",
+            plural(behind, "param"),
+            if behind == 1 { "has" } else { "have" },
+            if behind == 1 { "it" } else { "them" }
         ));
     }
     Ok(Exit::Yes)

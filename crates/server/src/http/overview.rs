@@ -16,6 +16,7 @@ use super::input::{JsonAnswer, NamespacePath};
 use super::readable::Readable;
 use super::servers::store;
 use super::state::AppState;
+use crate::secrets::stored;
 
 /// For how long a late failure is counted.
 const LATE_FAILURES_SHOWN: Span = Span::from_secs(600);
@@ -59,6 +60,7 @@ pub(crate) async fn get(
             .map(|(name, board)| line(fleet, name, board, since))
             .collect(),
         last_event: fleet.last_event().get(),
+        warnings: stored::warnings(&world, app.records.transactor.keyring()),
         store: Some(store(&app.records.store.health().borrow())),
     })
 }

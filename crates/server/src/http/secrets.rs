@@ -9,8 +9,9 @@ use bellwether_api::v1::secret::{
     NodeSecrets, ParamSecrets, RevealedSecret, Secret as Shape, SecretKey, SecretKeys, SecretSpec,
 };
 use bellwether_core::records::profile::ProfileRevision;
-use bellwether_core::records::secret::{Ciphertext, Secret, SecretSource, SecretValue, SecretValues};
+use bellwether_core::records::secret::{Secret, SecretSource, SecretValues};
 use bellwether_core::words::name::{Namespace, NodeName, ParamKey, SecretKeyId, SecretName};
+use bellwether_core::words::plural::plural;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
@@ -27,6 +28,7 @@ use crate::ops;
 use crate::ops::OpError;
 use crate::ops::params::secrets::{OpenedValue, ParamsOwner, open, unseal};
 use crate::ops::secret::SecretScope;
+use crate::secrets::stored::ciphertexts;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -155,8 +157,13 @@ pub(crate) async fn keys(State(app): State<AppState>) -> Result<JsonAnswer<Secre
         ));
     }
     for (id, count) in counts.iter().filter(|(id, _)| !known.contains(id)) {
+        let need = format!(
+            "{} {}",
+            plural(usize::try_from(*count).unwrap_or(usize::MAX), "secret"),
+            if *count == 1 { "needs" } else { "need" }
+        );
         warnings.push(format!(
-            "no server has the key {id}, and {count} secrets need it; put back a copy of pki/secrets.key, or set them again"
+            "no server has the key {id}, and {need} it; put back a copy of pki/secrets.key, or set them again"
         ));
     }
     let mut seen = BTreeSet::new();
@@ -173,17 +180,6 @@ pub(crate) async fn keys(State(app): State<AppState>) -> Result<JsonAnswer<Secre
         secrets: counts.get(id).copied().unwrap_or_default(),
     });
     Ok(JsonAnswer(SecretKeys { keys: keys.collect(), warnings }))
-}
-
-/// Everything of a namespace that is encrypted.
-fn ciphertexts(fleet: &Fleet) -> impl Iterator<Item = &Ciphertext> {
-    let secrets = fleet.secrets.values().filter_map(|kept| match &kept.value.source {
-        SecretSource::Stored(text) => Some(text),
-        SecretSource::Provided { .. } => None,
-    });
-    let nodes = fleet.node_params.values().flat_map(|kept| kept.value.secrets.values());
-    let revisions = fleet.profile_revisions.values().flat_map(|kept| kept.value.secrets.values());
-    secrets.chain(nodes.chain(revisions).filter_map(SecretValue::ciphertext))
 }
 
 /// The revisions of profiles whose params reach a node, and that have secrets.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct Keyring {
 struct KeyFile {
     path: PathBuf,
     keys: Vec<SecretKey>,
+    /// Whether others than its owner may read or write it.
+    is_open: bool,
 }
 
 struct SecretKey {
@@ -58,6 +61,14 @@ pub enum KeyringError {
     /// The file cannot be read or written.
     #[error("read the keys for secrets: {path}: {source}")]
     File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("write the keys for secrets: {path}: {source}")]
+    Unwritten {
         /// The file.
         path: PathBuf,
         /// What the system says.
@@ -106,6 +117,9 @@ impl KeyringError {
                  copy, make a new key (bellwether server secret-key) and set the secrets again",
             ),
             Self::Altered => Some("set the secret again"),
+            Self::Unwritten { .. } => Some(
+                "the keys are as they were; make room on the disk, or see to the rights of its directory, and retry",
+            ),
             Self::File { .. } | Self::Damaged { .. } | Self::Random(_) => None,
         }
     }
@@ -133,7 +147,8 @@ impl Keyring {
             key(line).ok_or_else(|| KeyringError::Damaged { path: path.to_owned(), line: index + 1 })
         };
         let keys = lines.map(read).collect::<Result<_, _>>()?;
-        Ok(Self { file: Arc::new(KeyFile { path: path.to_owned(), keys }), is_blind: false })
+        let is_open = fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+        Ok(Self { file: Arc::new(KeyFile { path: path.to_owned(), keys, is_open }), is_blind: false })
     }
 
     /// Adds a new key to a file, or makes the file; answers the key's id.
@@ -145,23 +160,33 @@ impl Keyring {
         let mut bytes = [0_u8; KEY_LEN];
         getrandom::fill(&mut bytes).map_err(|error| KeyringError::Random(error.to_string()))?;
         let line = STANDARD.encode(bytes);
-        let failed = |source| KeyringError::File { path: path.to_owned(), source };
         let before = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => HEADER.to_owned(),
-            Err(source) => return Err(failed(source)),
+            Err(source) => return Err(KeyringError::File { path: path.to_owned(), source }),
         };
+        let failed = |source| KeyringError::Unwritten { path: path.to_owned(), source };
         let end = if before.ends_with('\n') { "" } else { "\n" };
         let beside = path.with_extension("new");
         match fs::remove_file(&beside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
-        write_private(&beside, &format!("{before}{end}{line}\n")).map_err(failed)?;
-        fs::rename(&beside, path).map_err(failed)?;
+        let written = write_private(&beside, &format!("{before}{end}{line}\n"));
+        written.and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+            // What there is of it, it is of no use; a failure to remove it adds nothing to the one that is told.
+            drop(fs::remove_file(&beside));
+            failed(error)
+        })?;
         let dir = path.parent().unwrap_or(Path::new("/"));
         fs::File::open(dir).and_then(|mut dir| dir.flush().and_then(|()| dir.sync_all())).map_err(failed)?;
         Ok(id(&bytes))
+    }
+
+    /// Whether others than its owner may read or write the file, when it was read.
+    #[must_use]
+    pub fn is_open_to_others(&self) -> bool {
+        self.file.is_open
     }
 
     /// The ids of the keys, the newest last.
@@ -258,6 +283,15 @@ mod tests {
         }
         let ring = Keyring::open(&path).unwrap();
         (dir, path, ring)
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_written_leaves_nothing_behind() {
+        let (_dir, path, _) = ring_of(0);
+        fs::create_dir_all(path.with_extension("new").join("in the way")).unwrap();
+        let error = Keyring::add_key(&path).unwrap_err();
+        assert!(error.to_string().starts_with("write the keys for secrets: "), "{error}");
+        assert!(error.hint().is_some() && !path.exists(), "{error}");
     }
 
     #[test]
