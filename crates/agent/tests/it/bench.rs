@@ -191,7 +191,8 @@ impl Bench {
     /// The state of everything, for a test that timed out.
     async fn account(&self) -> String {
         let why = self.client.why(NS, &format!("node/{NODE}")).await;
-        let (node, target) = (self.node().await, self.target().await);
+        // Not every bench has the entity.
+        let (node, target) = (self.node().await, self.client.targets(NS, "web", None, None).await);
         let status = status::read(&self.data_dir());
         let log = std::fs::read_to_string(self.data_dir().join("logs/web.service.log"));
         let ledger = std::fs::read_to_string(self.data_dir().join("ledger/entities/web.json"));
