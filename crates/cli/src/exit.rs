@@ -142,7 +142,8 @@ impl Failure {
     /// A failure to do something: `what` follows "cannot", like `read the file: permission denied`.
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
         let what = without_numbers(&what.into());
-        let message = format!("cannot {}", bare(&what));
+        // What begins with a quoted name is a statement about it.
+        let message = if what.starts_with('"') { what } else { format!("cannot {}", bare(&what)) };
         Self { exit, message, hint: None, not_found: false }
     }
 
@@ -374,6 +375,8 @@ mod tests {
 
     #[test]
     fn a_message_begins_with_cannot_once() {
+        let name = "\"n1.\" is not a valid node name";
+        assert_eq!(Failure::new(Exit::No, name).message, name);
         for what in ["read the file: denied", "cannot read the file: denied"] {
             assert_eq!(Failure::new(Exit::No, what).message, "cannot read the file: denied");
         }

@@ -8,6 +8,7 @@ pub mod entity;
 pub mod expect;
 pub(crate) mod expectation;
 pub mod external;
+pub(crate) mod fact_secrets;
 pub mod facts;
 mod field_change;
 pub mod filter;

@@ -22,8 +22,7 @@ pub use self::work::{StageDocument, TaskDocument, WorkflowDocument};
 /// Largest request to apply documents, in bytes: 16 MiB.
 pub const MAX_APPLY_BYTES: usize = 16 << 20;
 
-/// Most documents in one request: what they change is held in memory as a whole, and a hundred times as many as one fleet has objects
-/// of its own kinds fit.
+/// Most documents in one request: a transaction takes far fewer, and what all of them change is held in memory until they are answered.
 pub const MAX_APPLY_DOCUMENTS: usize = 10_000;
 
 /// Request to apply documents, at most 16 MiB. Nothing is changed unless all of them can be applied. Changes that one

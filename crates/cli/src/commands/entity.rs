@@ -81,6 +81,9 @@ async fn change(context: &Context, set: SetEntity) -> Result<(), Failure> {
         }
     };
     context.show.changed(&format!("entity {name}: {what}"));
+    if let Some(warning) = &patched.warning {
+        context.show.note(warning);
+    }
     Ok(())
 }
 

@@ -77,6 +77,12 @@ impl Filter {
         self.tree.field(&|field| !field.is_standing())
     }
 
+    /// Whether it tests a field of this name.
+    #[must_use]
+    pub fn tests(&self, name: &str) -> bool {
+        self.tree.field(&|field| field.name() == name).is_some()
+    }
+
     /// The texts of which a field must have one for the filter to match; `None` if it may match with others. The key is empty for a
     /// field without one. With these values an index finds all that can match.
     #[must_use]

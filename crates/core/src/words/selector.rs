@@ -64,6 +64,12 @@ impl Selector {
         self.0.as_str()
     }
 
+    /// Whether it tests facts, which a machine reports of itself.
+    #[must_use]
+    pub fn tests_facts(&self) -> bool {
+        self.0.tests("fact")
+    }
+
     /// Whether it matches a node with this name, these labels and this data.
     #[must_use]
     pub fn picks(&self, name: &str, labels: &Labels, data: &NodeData) -> bool {

@@ -16,7 +16,7 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
 use super::scope::EntityScope;
-use super::{OpError, event, field_change};
+use super::{OpError, event, fact_secrets, field_change};
 use crate::transactor::Transactor;
 
 /// Longest wait for the removal of a deleted entity, before another with its name is created.
@@ -65,7 +65,8 @@ pub async fn patch(
             let spec = patch.applied_to(before.as_ref())?;
             let spec = spec.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
             let (new, changeset) = changed_to(fleet, name, old.as_ref(), &spec)?;
-            Ok((changeset, PatchedEntity { before, after: (&new).into() }))
+            let warning = fact_secrets::warning(fleet, &new);
+            Ok((changeset, PatchedEntity { before, after: (&new).into(), warning }))
         })
         .await
 }

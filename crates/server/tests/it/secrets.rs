@@ -7,9 +7,10 @@ use bellwether_api::v1::node_params::NodeProfiles;
 use bellwether_api::v1::param::ParamSpec;
 use bellwether_api::v1::profile::{ParamsPatch, ProfileLive};
 use bellwether_api::v1::secret::SecretSpec;
+use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Installation, policy, problem, version};
+use crate::harness::{Installation, SOON, policy, problem, version};
 
 fn set(key: &str, value: Value) -> ParamsPatch {
     ParamsPatch { set: [(key.to_owned(), value)].into(), ..ParamsPatch::default() }
@@ -183,4 +184,23 @@ async fn a_node_reads_the_secrets_of_what_its_order_names_and_no_other() {
     seen.sort_unstable();
     assert_eq!(seen, [(None, 2, "own-of-web-1"), (Some("fast"), 1, "of-fast"), (Some("web"), 1, "of-web")]);
     drop(two);
+}
+
+#[tokio::test]
+async fn an_entity_that_gives_secrets_by_facts_is_warned_of() {
+    let installation = with_secret_param().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "web", &set("password", json!("hunter2"))).await.unwrap();
+    let path = "/v1/namespaces/default/entities/web";
+    for (selector, is_warned) in [("fact.rack = 3", true), ("role=web", false)] {
+        let body = json!({"selector": selector, "profile": "web"});
+        let answer: Value = admin.send(Method::PATCH, path, &body, SOON).await.unwrap();
+        assert_eq!(answer["warning"].is_string(), is_warned, "{answer}");
+    }
+    let document =
+        json!({"kind": "entity", "name": "web", "profile": "web", "selector": "exists(fact.rack)"});
+    let body = json!({"documents": [document], "dry_run": true});
+    let applied: Value = admin.send(Method::POST, "/v1/namespaces/default/apply", &body, SOON).await.unwrap();
+    let note = applied["objects"][0]["note"].as_str().unwrap();
+    assert!(note.starts_with("warning: the selector tests facts") && note.contains("profile web"), "{note}");
 }

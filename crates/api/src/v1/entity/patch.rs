@@ -47,6 +47,9 @@ pub struct PatchedEntity {
     pub before: Option<Entity>,
     /// The entity as it is now.
     pub after: Entity,
+    /// What to know of the entity as it is now; absent if there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl EntityPatch {

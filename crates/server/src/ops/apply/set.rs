@@ -21,6 +21,7 @@ use bellwether_core::world::version_resolution;
 use super::object::{Object, ObjectId};
 use super::{secrets, version};
 use crate::ops::definition::{self, DefinitionScope};
+use crate::ops::fact_secrets;
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
@@ -121,6 +122,9 @@ impl Session {
         match (&object.id, &object.document) {
             (ObjectId::Entity(name), Document::Entity(document)) => {
                 entity::set(transactor, namespace, actor, name, &document.spec()).await?;
+                let fleet = self.fleet();
+                let kept = fleet.entities.get(name);
+                done.note = kept.and_then(|kept| fact_secrets::warning(&fleet, &kept.value));
             }
             (ObjectId::Filter(name), Document::Filter(document)) => {
                 let may_read = filter::readable(&self.who, namespace);
