@@ -47,7 +47,8 @@ impl EntityTask {
             Some(ApplyMethod::Apply | ApplyMethod::Render | ApplyMethod::Run | ApplyMethod::Acknowledge) => {
                 self.report_missing_recipe();
             }
-            None if self.is_run() => return self.forget().await,
+            // Without leave for tasks the control plane assigns no run, and a run that is forgotten would run again later.
+            None if self.is_run() && self.allows_tasks() => return self.forget().await,
             None => self.remove_account(),
         }
         self.rest(None).await

@@ -55,13 +55,14 @@ impl EntityTask {
         };
         let Some(_turn) = self.turn().await else { return NextStep::Stop };
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
-        stored.memory.begins();
-        if let Err(reason) = self.keep_work(stored.clone()).await {
-            return self.hold(reason).await;
-        }
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());
         if let Err(reason) = self.keep().await {
+            return self.hold(reason).await;
+        }
+        // The last write before it begins: a job that is running in the ledger, and is not, would be lost.
+        stored.memory.begins();
+        if let Err(reason) = self.keep_work(stored.clone()).await {
             return self.hold(reason).await;
         }
         self.recent.clear();
@@ -85,10 +86,10 @@ impl EntityTask {
                 stored.memory.pauses(exit, boot, now, seed);
             }
         }
-        match self.keep_work(stored).await {
-            Ok(()) => NextStep::Observe,
-            Err(reason) => self.hold(reason).await,
-        }
+        // What was seen of its end is kept until it can be written.
+        self.stored_work = Some(stored);
+        self.work_is_unkept = true;
+        NextStep::Observe
     }
 
     /// Does the steps of the task in order, until one says something else than that it is complete.

@@ -20,7 +20,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::soak::Soak;
 use super::step_gate::StepGate;
@@ -118,8 +118,10 @@ pub(crate) struct EntityTask {
     pub(super) runs: u64,
     /// How far the run of a workflow is; `None` before it is read.
     pub(super) stored_work: Option<StoredWork>,
-    /// Whether the command that ends this boot of the machine was run.
-    pub(super) boot_ends: bool,
+    /// Whether that is yet to be written.
+    pub(super) work_is_unkept: bool,
+    /// The turn that is held once the command that ends this boot of the machine was run: nothing begins before that.
+    pub(super) boot_turn: Option<OwnedSemaphorePermit>,
     /// The last write of the ledger failed.
     pub(super) ledger_failed: bool,
 }
@@ -158,7 +160,8 @@ impl EntityTask {
             paused: None,
             runs: 0,
             stored_work: None,
-            boot_ends: false,
+            work_is_unkept: false,
+            boot_turn: None,
             ledger_failed: false,
         }
     }

@@ -1,5 +1,8 @@
 //! The run of a workflow on this node: its tasks in order, each in the ledger before it begins.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::action::{ActionStep, next};
 use bellwether_core::local::memory::{ApplyProgress, RunOutcome, StepOutcome};
@@ -12,18 +15,31 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::rest::NextStep;
 use super::task::EntityTask;
+use crate::apply::CommandFacts;
+use crate::apply::exec::{CommandExit, run};
 use crate::apply::log_store;
 use crate::apply::process::boot_id;
+use crate::config::recipe::Command;
 use crate::ledger::StoredWork;
 use crate::link::source::MissingInputs;
 
 /// How long to wait before the inputs of a job are asked for again: the control plane is away.
 const AGAIN: Span = Span::from_secs(3);
 
+/// How long the command that ends a boot may take until it has told the system.
+const BOOT_COMMAND_WITHIN: Duration = Duration::from_secs(60);
+
 impl EntityTask {
     /// Does the one step that follows from the assignment and from how far the run is.
     pub(super) async fn work(&mut self) -> NextStep {
         match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
+            // The control plane knows, and sends none; that is for this machine to say.
+            ActionStep::Run(_) if !self.allows_tasks() => {
+                let reason =
+                    "this agent does not allow tasks; set tasks = \"allow\" in [agent] of its agent.toml";
+                self.report(&AgentActivity::Held(reason.to_owned()));
+                self.rest(None).await
+            }
             ActionStep::Run(version) => self.carry_out(&version).await,
             ActionStep::Lose(version) => {
                 tracing::warn!(run = %self.name, "the ledger was lost: it may have run before");
@@ -55,6 +71,11 @@ impl EntityTask {
     /// Whether this entity is, or was, the run of a workflow.
     pub(super) fn is_run(&self) -> bool {
         self.recipe.is_none() && (self.stored_work.is_some() || self.entry.memory.ran.is_some())
+    }
+
+    /// Whether this machine's own configuration allows tasks.
+    pub(super) fn allows_tasks(&self) -> bool {
+        self.context.board.borrow().allows_tasks
     }
 
     /// Removes a run that is not assigned any more, and ends its task.
@@ -133,8 +154,12 @@ impl EntityTask {
 
     /// How far the run is: as the agent remembers it, or from the ledger when it has just started.
     async fn stored(&mut self, version: &Version, boot: &str) -> Result<StoredWork, String> {
-        if let Some(stored) = self.stored_work.as_ref().filter(|stored| stored.memory.version == *version) {
-            return Ok(stored.clone());
+        let known = self.stored_work.as_ref().filter(|stored| stored.memory.version == *version);
+        if let Some(stored) = known.cloned() {
+            if self.work_is_unkept {
+                self.keep_work(stored.clone()).await?;
+            }
+            return Ok(stored);
         }
         let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
         let found = found.filter(|stored| stored.memory.version == *version);
@@ -148,6 +173,7 @@ impl EntityTask {
     pub(super) async fn keep_work(&mut self, stored: StoredWork) -> Result<(), String> {
         self.context.ledger.runs().keep_work(&self.name, &stored).await.map_err(|error| error.to_string())?;
         self.stored_work = Some(stored);
+        self.work_is_unkept = false;
         Ok(())
     }
 
@@ -179,31 +205,51 @@ impl EntityTask {
         }
     }
 
-    /// Ends the boot of the machine by the configured command, once in this agent's life, and waits.
+    /// Ends the boot of the machine by the configured command, once in this agent's life, and waits. No other job and no action
+    /// begins meanwhile: it would be lost.
     async fn end_boot(&mut self, how: BootEnd) -> NextStep {
-        let (word, command) = match how {
-            BootEnd::Reboot => ("reboots", &self.context.boot_commands.reboot),
-            BootEnd::PowerOff => ("is powered off", &self.context.boot_commands.power_off),
-        };
-        self.report(&AgentActivity::Held(format!("the machine {word}; the run goes on after that")));
-        if !self.boot_ends {
-            self.boot_ends = true;
-            tracing::info!(run = %self.name, ?command, "a task asked for the end of this boot");
-            let (program, arguments) = (command.first().cloned().unwrap_or_default(), command.get(1..));
-            let started =
-                tokio::process::Command::new(program).args(arguments.unwrap_or_default()).status().await;
-            let failed = match started {
-                Ok(status) if status.success() => None,
-                Ok(status) => Some(format!("{command:?}: {status}")),
-                Err(error) => Some(format!("{command:?}: {error}")),
+        if self.boot_turn.is_none() {
+            let Some(turn) = self.turn().await else { return NextStep::Stop };
+            let version = self.entry.memory.ran.as_ref().map_or(String::new(), |ran| ran.version.to_string());
+            let (run_name, argv) = (self.next_run(), self.boot_command(how).to_vec());
+            tracing::info!(run = %self.name, ?argv, "a task asked for the end of this boot");
+            let command = Command { argv, workdir: "/".into(), env: BTreeMap::new() };
+            let facts = CommandFacts {
+                version,
+                previous: String::new(),
+                entity: self.name.to_string(),
+                node: self.context.node.to_string(),
+                run: run_name,
             };
-            if let Some(reason) = failed {
-                let summary = format!("cannot end the boot of this machine: {reason}");
-                self.end_run(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
+            let token = self.context.tasks.token();
+            let mut log = self.log();
+            let ended = tokio::select! {
+                ended = run(&command, &facts, BOOT_COMMAND_WITHIN, Some(&mut log)) => ended,
+                () = token.cancelled() => return NextStep::Stop,
+            };
+            if !matches!(ended.exit, CommandExit::Success) {
+                let summary =
+                    format!("cannot end the boot of this machine: {:?}: {}", command.argv, ended.exit);
+                let (exit_code, tail) = (ended.exit.code(), ended.tail);
+                let evidence = Evidence { summary, exit_code, tail, failing_checks: Vec::new() };
+                self.end_run(StepOutcome::Failed(evidence));
                 return NextStep::Observe;
             }
+            self.boot_turn = Some(turn);
         }
+        let word = match how {
+            BootEnd::Reboot => "reboots",
+            BootEnd::PowerOff => "is powered off",
+        };
+        self.report(&AgentActivity::Held(format!("the machine {word}; the run goes on after that")));
         self.rest(None).await
+    }
+
+    fn boot_command(&self, how: BootEnd) -> &[String] {
+        match how {
+            BootEnd::Reboot => &self.context.boot_commands.reboot,
+            BootEnd::PowerOff => &self.context.boot_commands.power_off,
+        }
     }
 
     /// Remembers the outcome of the whole run.

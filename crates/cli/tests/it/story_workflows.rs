@@ -224,6 +224,38 @@ async fn a_node_runs_tasks_only_if_its_own_configuration_allows_it() {
     wait_for("it runs", async || state(&place, &run) == "succeeded").await;
 }
 
+/// The server cannot be asked, and the order that the agent has still names the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_no_longer_allows_tasks_runs_no_more_of_a_run_and_begins_none_again() {
+    let mut place = installed(&["web-1"]).await;
+    let out = place.path("out");
+    let stops = format!("echo one >> {out}\nexit 16");
+    apply(&place, &[("one", "", &stops), ("two", "", &format!("echo two >> {out}"))]);
+    let run = start(&place, &[]);
+    let stopped = async || why(&place, &run, "web-1").contains("goes on when the agent starts again");
+    wait_for("the run stops", stopped).await;
+    place.kill_server();
+    place.stop_agent("web-1");
+    let config = place.path("web-1/agent.toml");
+    let allowed = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, allowed.replace(ALLOWED, "")).unwrap();
+    place.resume_agent("web-1");
+    let said = async || {
+        let status = std::fs::read_to_string(place.path("web-1/data/status.json"));
+        status.is_ok_and(|status| status.contains("does not allow tasks"))
+    };
+    wait_for("the agent says that it may not", said).await;
+    place.start_server().await;
+    wait_for("the server says so too", async || why(&place, &run, "web-1").contains("does not allow tasks"))
+        .await;
+    assert_eq!(lines(&out), ["one"]);
+    place.stop_agent("web-1");
+    std::fs::write(&config, allowed).unwrap();
+    place.resume_agent("web-1");
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    assert_eq!(lines(&out), ["one", "two"], "what was complete did not run again");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_and_actions_of_a_node_run_one_at_a_time() {
     let mut place = Setup::new().await;

@@ -174,6 +174,8 @@ impl WorkMemory {
         let Some(job) = &mut self.job else { return };
         match &job.state {
             JobState::Running if job.idempotent => job.state = JobState::Created,
+            // Its time is by the clock of the agent before, which may have been another one.
+            JobState::Incomplete(_) => job.state = JobState::Created,
             JobState::Stopped { again: true } => job.state = JobState::Created,
             JobState::Stopped { again: false } => self.completes(),
             JobState::Boot { boot: ended, again, .. } if ended != boot => {
@@ -183,7 +185,7 @@ impl WorkMemory {
                     self.completes();
                 }
             }
-            JobState::Created | JobState::Running | JobState::Incomplete(_) | JobState::Boot { .. } => {}
+            JobState::Created | JobState::Running | JobState::Boot { .. } => {}
         }
     }
 

@@ -114,4 +114,7 @@ fn an_incomplete_task_begins_again_later_each_time() {
         memory.begins();
     }
     assert!(waits.is_sorted() && waits.first() < waits.last(), "{waits:?}");
+    memory.pauses(ScriptExit::Incomplete, "a", Timestamp::from_millis(u64::MAX / 2), 7);
+    memory.started("a");
+    assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(0), "the clock was wrong in the life before");
 }
