@@ -210,6 +210,12 @@ pub const RUNS: &str = "/v1/namespaces/{ns}/runs";
 pub const RUN: &str = "/v1/namespaces/{ns}/runs/{run}";
 /// What a node needs to run one task of a run, by its index.
 pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/{number}";
+/// Clusters.
+pub const CLUSTERS: &str = "/v1/namespaces/{ns}/clusters";
+/// One cluster.
+pub const CLUSTER: &str = "/v1/namespaces/{ns}/clusters/{cluster}";
+/// The members of a cluster.
+pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members";
 /// Saved filters.
 pub const FILTERS: &str = "/v1/namespaces/{ns}/filters";
 /// One saved filter.

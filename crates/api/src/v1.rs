@@ -5,6 +5,7 @@ pub mod access;
 pub mod annotation;
 pub mod apply;
 pub mod audit;
+pub mod cluster;
 pub mod entity;
 pub mod event;
 pub mod evidence;

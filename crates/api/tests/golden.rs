@@ -49,6 +49,8 @@ round_trip! {
     "annotation": v1::annotation::Annotation => bellwether_core::records::annotation::Annotation;
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
+    "cluster": v1::cluster::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_roles": v1::cluster::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_every_field": v1::entity::Entity => bellwether_core::records::entity::Entity;

@@ -2,7 +2,9 @@
 
 mod access;
 mod apply;
+mod cluster;
 mod consent;
+mod demo;
 mod entity;
 mod events;
 mod filter;
@@ -35,7 +37,9 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, Export, FileFlags};
+pub(crate) use cluster::{ClusterFlags, ClusterVerb};
 pub(crate) use consent::Consent;
+pub(crate) use demo::{Demo, DemoService, Dev};
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use events::Events;
 pub(crate) use filter::{FilterVerb, SetFilter};
@@ -238,6 +242,9 @@ pub(crate) enum Command {
     /// Show runs of workflows
     #[command(subcommand)]
     Run(RunVerb),
+    /// Manage clusters: nodes that share a live profile and have roles
+    #[command(subcommand)]
+    Cluster(ClusterVerb),
     /// Manage slots: how many machines may do something at once, like reboot
     #[command(subcommand)]
     Slot(SlotVerb),
@@ -257,15 +264,15 @@ pub(crate) enum Command {
     Export(Export),
     /// Simulate policies on a simulated fleet in virtual time; works offline
     Simulate(Box<Simulate>),
-    /// Explain what a node, entity, service, target or slot waits for
+    /// Explain what a node, entity, service, target, cluster or slot waits for
     Why {
-        /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME
+        /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME
         subject: String,
     },
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME, profile/NAME or filter/NAME
+        /// slot/NAME, profile/NAME, cluster/NAME or filter/NAME
         subject: String,
     },
     /// Explain a field: its meaning, default and an example; works offline
@@ -295,48 +302,6 @@ pub(crate) enum Command {
     /// Run the HTTP service that the demo's agents supervise
     #[command(hide = true)]
     DemoService(DemoService),
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Demo {
-    /// Number of agents, 6 to 100
-    #[arg(long, default_value_t = 12, value_parser = number::between(6_u16, 100), value_name = "N")]
-    pub(crate) nodes: u16,
-    /// Seed that selects the node that becomes unreachable
-    #[arg(long, default_value_t = 7, value_name = "N", value_parser = number::whole::<u64>)]
-    pub(crate) seed: u64,
-    /// Keep everything running at the end, until Ctrl-C
-    #[arg(long)]
-    pub(crate) keep: bool,
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Dev {
-    /// Data directory; a temporary one that is removed at the end if absent
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
-    /// Address of the plain HTTP listener
-    #[arg(long, default_value = "127.0.0.1:7421", value_name = "ADDRESS")]
-    pub(crate) plain: std::net::SocketAddr,
-    /// Address of the TLS listener
-    #[arg(long, default_value = "127.0.0.1:7420", value_name = "ADDRESS")]
-    pub(crate) listen: std::net::SocketAddr,
-    /// Address on which the node answers DNS queries
-    #[arg(long, default_value = "127.0.0.1:8600", value_name = "ADDRESS")]
-    pub(crate) dns: std::net::SocketAddr,
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct DemoService {
-    /// Address to listen on
-    #[arg(long, default_value = "127.0.0.1")]
-    pub(crate) address: std::net::IpAddr,
-    /// Port to listen on
-    #[arg(long, value_parser = number::port)]
-    pub(crate) port: u16,
-    /// Version to answer with
-    #[arg(long, env = "BELLWETHER_VERSION", value_name = "VERSION")]
-    pub(crate) version_served: String,
 }
 
 /// The whole command line, with help grouped by purpose and the global options listed once.

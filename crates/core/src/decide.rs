@@ -4,6 +4,7 @@
 //! verdict was committed writes nothing.
 
 pub mod agenda;
+pub mod clusters;
 pub mod drain;
 pub mod external;
 pub mod facts;

@@ -1,6 +1,7 @@
 //! The stored records, one per file. Each record has one writer, named in its file's header.
 
 pub mod annotation;
+pub mod cluster;
 pub mod definition;
 pub mod entity;
 pub mod event;

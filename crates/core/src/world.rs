@@ -3,6 +3,8 @@
 //! Cheap to clone: its maps share whatever did not change. Built by loading, then changed only by folding one
 //! record at a time.
 
+pub mod cluster_roles;
+pub mod clusters;
 pub mod drain;
 pub mod fleet;
 pub(crate) mod fold;
@@ -14,6 +16,7 @@ pub mod version_resolution;
 pub mod version_uses;
 pub mod waits;
 mod why;
+pub mod why_cluster;
 
 use alloc::string::String;
 
@@ -157,6 +160,8 @@ impl Fleet {
         let others = [
             self.services.size(),
             self.wait_cycles.iter().count(),
+            self.clusters.size(),
+            self.cluster_roles.size(),
             self.filters.size(),
             self.freezes.size(),
             self.pauses.size(),
@@ -199,6 +204,8 @@ impl Fleet {
             }
             Key::Controllers(name) => revision_of(self.controllers.get(name)),
             Key::HookAnswers(name) => revision_of(self.answers.get(name)),
+            Key::Cluster(name) => revision_of(self.clusters.get(name)),
+            Key::ClusterRoles(name) => revision_of(self.cluster_roles.get(name)),
             Key::Filter(name) => revision_of(self.filters.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Definition(id) => revision_of(self.definitions.get(id)),

@@ -2,6 +2,7 @@
 //! changes, and commits that with its events; the actor of the events is the caller.
 
 pub mod apply;
+pub mod cluster;
 pub mod definition;
 pub mod drain;
 pub mod entity;

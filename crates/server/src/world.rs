@@ -339,13 +339,22 @@ fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)
     }
     for change in batch.changes {
         let location = key_text::read(&change.key);
+        let before_members = location.as_ref().map(|location| members(world, location)).unwrap_or_default();
         let was_live = location.as_ref().is_some_and(|location| is_live(world, location));
         if let Err(error) = fold_change(world, &change, revision) {
             tracing::error!(%error, "ignoring a change that does not parse");
         }
         match location {
-            Some(KeyLocation::Namespaced(namespace, Key::Order(node) | Key::NodeParams(node))) => {
+            Some(KeyLocation::Namespaced(
+                namespace,
+                Key::Order(node) | Key::NodeParams(node) | Key::Node(node) | Key::Facts(node),
+            )) => {
                 ordered.push((namespace, node));
+            }
+            Some(KeyLocation::Namespaced(namespace, Key::Cluster(name))) => {
+                // Those that were members no longer read its profile, and those that are do.
+                let now = members(world, &KeyLocation::Namespaced(namespace.clone(), Key::Cluster(name)));
+                ordered.extend(before_members.into_iter().chain(now).map(|node| (namespace.clone(), node)));
             }
             Some(location) if was_live || is_live(world, &location) => {
                 ordered.extend(readers(world, location))
@@ -360,6 +369,13 @@ fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)
 fn is_live(world: &World, location: &KeyLocation) -> bool {
     let KeyLocation::Namespaced(namespace, Key::Profile(name)) = location else { return false };
     world.fleets.get(namespace).and_then(|fleet| fleet.profile(name)).is_some_and(|profile| profile.live)
+}
+
+/// The members of the cluster at this place.
+fn members(world: &World, location: &KeyLocation) -> Vec<NodeName> {
+    let KeyLocation::Namespaced(namespace, Key::Cluster(name)) = location else { return Vec::new() };
+    let fleet = world.fleets.get(namespace).into_iter();
+    fleet.flat_map(|fleet| fleet.membership.members(name)).cloned().collect()
 }
 
 /// The nodes that read the profile at this place while it is live.

@@ -2,6 +2,7 @@
 
 mod access;
 mod apply;
+mod clusters;
 mod entities;
 mod filters;
 mod freezes;

@@ -1,9 +1,11 @@
 //! The fields of everything that is listed, except nodes. The first field of each table names the thing.
 
+mod clusters;
 mod workflows;
 
 use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
 
+pub use self::clusters::{CLUSTER_MEMBERS, CLUSTERS};
 pub use self::workflows::{RUNS, STAGES, TASKS, WORKFLOWS};
 
 /// The fields of entities.
@@ -190,6 +192,7 @@ pub static NAMESPACES: FieldTable = FieldTable {
         FieldSpec::changing("pauses", FieldType::Number, "number of pauses").at("/pauses"),
         FieldSpec::changing("slots", FieldType::Number, "number of slots").at("/slots"),
         FieldSpec::changing("filters", FieldType::Number, "number of saved filters").at("/filters"),
+        FieldSpec::changing("clusters", FieldType::Number, "number of clusters").at("/clusters"),
         FieldSpec::changing("params", FieldType::Number, "number of declared params").at("/params"),
         FieldSpec::changing("secrets", FieldType::Number, "number of secrets").at("/secrets"),
         FieldSpec::changing("definitions", FieldType::Number, "number of tasks, stages and workflows")
@@ -312,11 +315,13 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 22] = [
+pub static ALL: [&FieldTable; 24] = [
     &RUNS,
     &TASKS,
     &STAGES,
     &WORKFLOWS,
+    &CLUSTERS,
+    &CLUSTER_MEMBERS,
     &FILTERS,
     &PARAMS,
     &SECRETS,

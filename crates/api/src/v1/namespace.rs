@@ -26,6 +26,9 @@ pub struct NamespaceView {
     /// Number of saved filters.
     #[serde(default)]
     pub filters: u64,
+    /// Number of clusters.
+    #[serde(default)]
+    pub clusters: u64,
     /// Number of declared params.
     #[serde(default)]
     pub params: u64,
@@ -52,6 +55,7 @@ impl NamespaceView {
             pauses: count(contents.pauses),
             slots: count(contents.slots),
             filters: count(contents.filters),
+            clusters: count(contents.clusters),
             params: count(contents.params),
             secrets: count(contents.secrets),
             definitions: count(contents.definitions),

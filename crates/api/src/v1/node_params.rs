@@ -113,6 +113,8 @@ pub struct ExplainedLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LevelKind {
+    /// What its cluster gives it by its role.
+    Cluster,
     /// The node's own params.
     Node,
     /// A profile that the node reads.
@@ -162,7 +164,6 @@ impl LiveParams {
     /// [`ShapeError`] when stored params are not a JSON object.
     pub fn of(tag: LiveParamsTag, from: &world::LiveParams<'_>) -> Result<Self, ShapeError> {
         let own = from.own.map(|own| params(&own.params)).transpose()?.unwrap_or_default();
-        let listed = from.own.map(|own| &own.profiles[..]).unwrap_or_default();
         let live = from.profiles.iter().map(|read| {
             let profile = LiveProfile { revision: read.number.get(), params: params(&read.params)? };
             Ok((read.profile.to_string(), profile))
@@ -171,7 +172,7 @@ impl LiveParams {
             tag: tag.to_string(),
             revision: from.own.map_or(0, |own| own.revision.get()),
             params: own,
-            profiles: listed.iter().map(ToString::to_string).collect(),
+            profiles: from.listed.iter().map(ToString::to_string).collect(),
             live: live.collect::<Result<_, ShapeError>>()?,
         })
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::rollout::follow;
 use super::subject::is_about;
-use super::{entity, filter, freeze, node, overview, pause, service, slot};
+use super::{cluster, entity, filter, freeze, node, overview, pause, service, slot};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
@@ -66,6 +66,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
             entity::sheet(&read(fields)?, desired.get(name).map(String::as_str))
         }
         Some(("node", _)) => node::sheet(&read(fields)?),
+        Some(("cluster", _)) => cluster::sheet(&read(fields)?),
         Some(("filter", _)) => filter::sheet(&read(fields)?),
         Some(("freeze", _)) => freeze::sheet(&read(fields)?),
         Some(("pause", _)) => pause::sheet(&read(fields)?),
@@ -106,6 +107,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
             fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?
         }
         "target" => fields(&target(context, name).await?)?,
+        "cluster" => fields(&client.cluster(namespace, name).await?)?,
         "filter" => fields(&client.filter(namespace, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
@@ -120,7 +122,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME or filter/NAME";
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME or filter/NAME";
             return Err(
                 Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
             );
@@ -178,7 +180,7 @@ fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
 /// What the object waits for; a freeze, pause, profile or filter waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
-        Some(("node" | "entity" | "service" | "target" | "slot", _)) => subject.to_owned(),
+        Some(("node" | "entity" | "service" | "target" | "slot" | "cluster", _)) => subject.to_owned(),
         Some(("rollout", entity)) => format!("entity/{entity}"),
         Some(_) | None => return Ok(Vec::new()),
     };

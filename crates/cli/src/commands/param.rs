@@ -216,6 +216,7 @@ fn level_name(level: &ExplainedLevel) -> String {
             format!("profile {profile} (does not exist)")
         }
         (LevelKind::Profile, Some(profile)) => format!("profile {profile}@{revision}"),
+        (LevelKind::Cluster, _) => "cluster".to_owned(),
         (LevelKind::Node | LevelKind::Profile, _) => "node".to_owned(),
     }
 }

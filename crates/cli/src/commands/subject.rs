@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 12] = [
+pub(super) const KINDS: [&str; 13] = [
     "node",
     "entity",
     "rollout",
@@ -12,6 +12,7 @@ pub(super) const KINDS: [&str; 12] = [
     "pause",
     "profile",
     "filter",
+    "cluster",
     "token",
     "join-token",
 ];

@@ -188,6 +188,14 @@ fn the_page_on_workflows_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_clusters_works_as_it_stands() {
+    let output = follow_beside_dev(&blocks("docs/guide/clusters.md", None));
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert!(told.contains("cluster shop: created, revision 1, 1 member, profile shop"), "{told}");
+    assert!(said.contains("dev-1 leads since"), "{said}");
+}
+
+#[test]
 fn the_page_on_filters_works_as_it_stands() {
     let output = follow_beside_dev(&blocks("docs/guide/filters.md", None));
     let (said, noted) = (text(&output.stdout), text(&output.stderr));

@@ -27,7 +27,7 @@ pub struct BuiltInRole {
 }
 
 /// Kinds that every built-in role reads.
-const VIEWED: &str = "get entity,filter,freeze,global-freeze,namespace,node,param,pause,profile,role,rollout,run,secret,server,service,slot,stage,task,workflow";
+const VIEWED: &str = "get cluster,entity,filter,freeze,global-freeze,namespace,node,param,pause,profile,role,rollout,run,secret,server,service,slot,stage,task,workflow";
 
 /// The built-in roles, weakest first; each includes the rights of the ones before it.
 pub const BUILT_IN: [BuiltInRole; 3] = [
@@ -40,10 +40,10 @@ pub const BUILT_IN: [BuiltInRole; 3] = [
         name: "operator",
         claims: &[
             VIEWED,
-            "update entity,filter,freeze,node,param,pause,profile,rollout,run,secret,service,slot",
-            "delete filter,freeze,param,pause,run,secret,service,slot",
+            "update cluster,entity,filter,freeze,node,param,pause,profile,rollout,run,secret,service,slot",
+            "delete cluster,filter,freeze,param,pause,run,secret,service,slot",
         ],
-        description: "also change entities, nodes, profiles, rollouts, filters, freezes, pauses, secrets, services and slots, and run workflows, without reading secrets",
+        description: "also change clusters, entities, nodes, profiles, rollouts, filters, freezes, pauses, secrets, services and slots, and run workflows, without reading secrets",
     },
     BuiltInRole { name: "admin", claims: &["* *"], description: "everything" },
 ];

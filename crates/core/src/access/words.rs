@@ -39,6 +39,8 @@ words! {
     ObjectKind: "kind" {
         /// The audit log.
         Audit = "audit",
+        /// Clusters, with their roles and members.
+        Cluster = "cluster",
         /// Entities, with their targets and the reports of external targets.
         Entity = "entity",
         /// Saved filters.

@@ -1,6 +1,8 @@
 //! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
-use super::{drain, external, order, retention, rollout, runs, services, silence, slots, wait_cycles};
+use super::{
+    clusters, drain, external, order, retention, rollout, runs, services, silence, slots, wait_cycles,
+};
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
 use crate::words::counter::Term;
@@ -66,11 +68,12 @@ pub enum Decide {
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 10] = [
+pub const DECIDERS: [Decider; 11] = [
     whole("external", |of| external::decide(of.fleet, of.watch.since, of.now)),
     whole("silence", |of| silence::decide(of.fleet, of.watch.settled(), of.now)),
     whole("wait_cycles", |of| wait_cycles::decide(of.fleet, of.now)),
     whole("slots", |of| slots::decide(of.fleet, of.now)),
+    whole("clusters", |of| clusters::decide(of.fleet, of.watch.settled(), of.now)),
     whole("drain", |of| drain::decide(of.fleet, of.watch.settled(), of.now)),
     Decider { name: "rollout", decide: Decide::Entity(rollout_of) },
     whole("order", |of| order::decide(of.fleet, of.term)),

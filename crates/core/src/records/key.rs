@@ -3,6 +3,7 @@
 
 use alloc::string::String;
 
+use super::cluster::{Cluster, ClusterRoles};
 use super::definition::{Definition, DefinitionId};
 use super::entity::Entity;
 use super::event::Event;
@@ -33,8 +34,8 @@ use crate::access::Role;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName,
-    RoleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
+    Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
+    ProfileName, RoleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -76,6 +77,10 @@ pub enum Key {
     Controllers(EntityName),
     /// The answers of an entity's hooks, by the entity's name.
     HookAnswers(EntityName),
+    /// A cluster, by name.
+    Cluster(ClusterName),
+    /// The roles of a cluster, by the cluster's name.
+    ClusterRoles(ClusterName),
     /// A saved filter, by name.
     Filter(FilterName),
     /// A freeze, by name.
@@ -177,6 +182,10 @@ pub enum Record {
     Controllers(EntityName, Controllers),
     /// The answers of an entity's hooks.
     HookAnswers(EntityName, HookAnswers),
+    /// A cluster.
+    Cluster(Cluster),
+    /// The roles of a cluster.
+    ClusterRoles(ClusterRoles),
     /// A saved filter.
     Filter(SavedFilter),
     /// A freeze.
@@ -224,6 +233,8 @@ impl Record {
             Self::ExternalTarget(entity, target, _) => Key::ExternalTarget(entity.clone(), target.clone()),
             Self::Controllers(entity, _) => Key::Controllers(entity.clone()),
             Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
+            Self::Cluster(cluster) => Key::Cluster(cluster.name.clone()),
+            Self::ClusterRoles(roles) => Key::ClusterRoles(roles.cluster.clone()),
             Self::Filter(filter) => Key::Filter(filter.name.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Definition(definition) => Key::Definition(definition.id.clone()),

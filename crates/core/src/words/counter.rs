@@ -58,11 +58,15 @@ counters! {
     NodeParamsRevision;
     /// Counts the changes of a secret, from 1.
     SecretRevision;
+    /// Counts the changes of a cluster, from 1.
+    ClusterRevision;
+    /// Position of a cluster among those of its namespace: a new one has a larger number than all before.
+    ClusterNumber;
     /// Counts the changes of a saved filter, from 1.
     FilterRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
-    /// Fencing number of a slot: each acquisition gets a larger one than all before.
+    /// Fencing number of a slot or of a role in a cluster: each acquisition gets a larger one than all before.
     FenceNumber;
     /// Number of a target's assignment, from 1; reports that answer an older one are ignored.
     AssignmentNumber;

@@ -103,6 +103,8 @@ names! {
     ParamKey: "param key", param_key;
     /// A secret of a namespace. 1 to 128 letters, digits and `_ - . /`.
     SecretName: "secret name", param_key;
+    /// A cluster: nodes that share a profile and have roles. A DNS label.
+    ClusterName: "cluster name", label;
     /// A saved filter of a namespace. A DNS label.
     FilterName: "filter name", label;
     /// What a filter is of, by the last part of the path of its list, such as `nodes`. A DNS label.

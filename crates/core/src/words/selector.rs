@@ -17,10 +17,14 @@ use super::node_data::NodeData;
 pub struct Selector(Filter);
 
 /// What is recorded of a node or target.
-struct Recorded<'a> {
-    name: &'a str,
-    labels: &'a Labels,
-    data: &'a NodeData,
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its labels.
+    pub labels: &'a Labels,
+    /// Its facts, own params and profiles.
+    pub data: &'a NodeData,
 }
 
 impl FilterSubject for Recorded<'_> {

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use super::clusters::ClusterIndex;
 use super::tally::NodeTally;
 use super::touched::TouchIndex;
 use super::version_uses::VersionUses;
@@ -10,6 +11,7 @@ use super::waits::WaitIndex;
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::CatalogueLog;
 use crate::records::annotation::Annotation;
+use crate::records::cluster::{Cluster, ClusterRoles};
 use crate::records::definition::{Definition, DefinitionId};
 use crate::records::entity::Entity;
 use crate::records::event::Event;
@@ -39,8 +41,8 @@ use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequ
 use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
-    Category, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName, SecretName, ServerName,
-    ServiceName, SlotName, TargetName,
+    Category, ClusterName, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName, SecretName,
+    ServerName, ServiceName, SlotName, TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -97,6 +99,12 @@ pub struct Fleet {
     pub overdue: Map<EntityName, Set<(Timestamp, TargetName)>>,
     /// Answers of hooks, by entity.
     pub answers: Map<EntityName, Versioned<HookAnswers>>,
+    /// Clusters.
+    pub clusters: Map<ClusterName, Versioned<Cluster>>,
+    /// Roles of the clusters, by cluster.
+    pub cluster_roles: Map<ClusterName, Versioned<ClusterRoles>>,
+    /// Index of the members of clusters.
+    pub membership: ClusterIndex,
     /// Saved filters.
     pub filters: Map<FilterName, Versioned<SavedFilter>>,
     /// Freezes of this namespace.

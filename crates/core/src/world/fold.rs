@@ -1,5 +1,6 @@
 //! Folds one change into the world: records into their maps, and the consequences into the indexes.
 
+mod clusters;
 mod entities;
 mod entity_indexes;
 mod indexes;
@@ -47,6 +48,8 @@ impl Fleet {
             Record::Controllers(name, controllers) => self.put_controllers(&name, controllers, revision),
             Record::HookAnswers(name, answers) => self.put_answers(&name, answers, revision),
             Record::Filter(filter) => self.filters.insert_mut(filter.name.clone(), kept(filter, revision)),
+            Record::Cluster(cluster) => self.put_cluster(cluster, revision),
+            Record::ClusterRoles(roles) => self.put_cluster_roles(roles, revision),
             Record::Freeze(freeze) => {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
@@ -92,6 +95,8 @@ impl Fleet {
             Key::Filter(name) => {
                 self.filters.remove_mut(name);
             }
+            Key::Cluster(name) => self.delete_cluster(name),
+            Key::ClusterRoles(name) => self.delete_cluster_roles(name),
             Key::Freeze(name) => {
                 self.freezes_changed = revision;
                 self.freezes.remove_mut(name);

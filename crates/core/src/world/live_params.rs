@@ -12,8 +12,10 @@ use crate::words::precedence::{DEFAULTS_PROFILE, GLOBAL_PROFILE, ParamLevel, lev
 /// The params that reach a node without a rollout.
 #[derive(Debug, Clone)]
 pub struct LiveParams<'a> {
-    /// The node's own params, and the profiles that it reads; `None` if it has neither.
+    /// The node's own params, and the profiles that are set on it; `None` if it has neither.
     pub own: Option<&'a NodeParams>,
+    /// The profiles that it reads before those of all nodes: those that are set on it, and that of its cluster.
+    pub listed: Vec<ProfileName>,
     /// The newest revisions of the live profiles that it reads, in order of precedence.
     pub profiles: Vec<&'a ProfileRevision>,
 }
@@ -42,7 +44,7 @@ impl Fleet {
     #[must_use]
     pub fn live_params(&self, node: &NodeName) -> LiveParams<'_> {
         let own = self.node_params.get(node).map(|kept| &*kept.value);
-        let listed = own.map(|own| &own.profiles[..]).unwrap_or_default();
+        let listed = self.profiles_read_by(node);
         let newest = |level| match level {
             ParamLevel::Node => None,
             ParamLevel::Profile(name) => {
@@ -50,14 +52,19 @@ impl Fleet {
                 Some(&*self.profile_revisions.get(&(name, head.newest))?.value)
             }
         };
-        LiveParams { own, profiles: levels(listed, None).into_iter().filter_map(newest).collect() }
+        let profiles = levels(&listed, None).into_iter().filter_map(newest).collect();
+        LiveParams { own, listed, profiles }
     }
 
-    /// The nodes that read a profile while it is live: those that name it, or all for the global one and the defaults.
+    /// The nodes that read a profile while it is live: those that name it, members of the clusters that share it, or all for the global
+    /// one and the defaults. One may come twice.
     pub fn readers<'a>(&'a self, profile: &'a ProfileName) -> impl Iterator<Item = &'a NodeName> + 'a {
         let all = [GLOBAL_PROFILE, DEFAULTS_PROFILE].contains(&profile.as_str()).then(|| self.nodes.keys());
-        let named = all.is_none().then(|| self.readers_of_profile.get(profile));
-        all.into_iter().flatten().chain(named.into_iter().flatten())
+        let all_is_none = all.is_none();
+        let named = all_is_none.then(|| self.readers_of_profile.get(profile));
+        let shares = self.clusters.values().filter(move |kept| all_is_none && kept.value.profile == *profile);
+        let members = shares.flat_map(|kept| self.membership.members(&kept.value.name));
+        all.into_iter().flatten().chain(named.into_iter().flatten()).chain(members)
     }
 }
 

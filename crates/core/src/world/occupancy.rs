@@ -29,6 +29,8 @@ pub struct NamespaceContents {
     pub slots: usize,
     /// Saved filters.
     pub filters: usize,
+    /// Clusters.
+    pub clusters: usize,
     /// Declared params.
     pub params: usize,
     /// Secrets.
@@ -40,7 +42,7 @@ pub struct NamespaceContents {
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 11] {
+    pub const fn counts(&self) -> [(usize, &'static str); 12] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -50,6 +52,7 @@ impl NamespaceContents {
             (self.pauses, "pause"),
             (self.slots, "slot"),
             (self.filters, "filter"),
+            (self.clusters, "cluster"),
             (self.params, "declared param"),
             (self.secrets, "secret"),
             (self.definitions, "task, stage or workflow"),
@@ -96,6 +99,7 @@ impl Fleet {
             pauses: self.pauses.size(),
             slots: self.slots.size(),
             filters: self.filters.size(),
+            clusters: self.clusters.size(),
             params: self.params.size(),
             secrets: self.secrets.size(),
             definitions: self.definitions.size(),
@@ -114,6 +118,7 @@ impl Fleet {
         let registrations = self.registrations.keys().cloned().map(Key::Registrations);
         let node_params = self.node_params.keys().cloned().map(Key::NodeParams);
         let facts = self.facts.keys().cloned().map(Key::Facts);
+        let roles = self.cluster_roles.keys().cloned().map(Key::ClusterRoles);
         let runs = self.runs.keys().cloned().map(Key::Run);
         let services = self.services.keys().cloned().map(Key::Service);
         let wait_cycles = self.wait_cycles.iter().map(|_| Key::WaitCycles);
@@ -125,7 +130,7 @@ impl Fleet {
         let stored = (oldest.max(1)..=self.last_event().get()).filter(|_| oldest > 0);
         let events = stored.map(|number| Key::Event(Sequence::new(number)));
         let of_nodes = nodes.chain(presences).chain(reports).chain(orders).chain(logs).chain(registrations);
-        let of_nodes = of_nodes.chain(node_params).chain(facts).chain(runs);
+        let of_nodes = of_nodes.chain(node_params).chain(facts).chain(runs).chain(roles);
         of_nodes
             .chain(services)
             .chain(wait_cycles)

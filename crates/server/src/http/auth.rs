@@ -166,6 +166,7 @@ fn object(
     let key = need.right().map(|right| match right.kind {
         ObjectKind::Audit => "audit",
         ObjectKind::Entity | ObjectKind::Rollout => "entity",
+        ObjectKind::Cluster => "cluster",
         ObjectKind::Filter => "filter",
         ObjectKind::Freeze | ObjectKind::GlobalFreeze => "freeze",
         ObjectKind::JoinToken | ObjectKind::Token => "token",

@@ -13,8 +13,8 @@ use bellwether_core::words::filter::field::FieldTable;
 use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{Filter, FilterError};
 use bellwether_core::words::name::{
-    Category, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName, ProfileName,
-    RoleName, SecretName, ServiceName, SlotName, StageName, TaskName, WorkflowName,
+    Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
+    ProfileName, RoleName, SecretName, ServiceName, SlotName, StageName, TaskName, WorkflowName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -159,6 +159,7 @@ params! {
     Service(ServiceName) = "service";
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
+    NamedCluster(ClusterName) = "cluster";
     NamedFilter(FilterName) = "filter";
     Freeze(FreezeName) = "freeze";
     Pause(PauseName) = "pause";

@@ -25,6 +25,7 @@ use super::state::AppState;
 use crate::ops::OpError;
 use crate::ops::node_params;
 use crate::ops::params::ParamsChange;
+use crate::ops::run;
 use crate::ops::scope::NodeScope;
 
 pub(crate) async fn get(
@@ -115,6 +116,8 @@ pub(crate) async fn explain(
 /// The levels of a node in order of precedence.
 struct Explained {
     levels: Vec<ReadLevel>,
+    /// What its cluster gives it by its role, which takes precedence over all of them.
+    by_role: Params,
 }
 
 /// One level, its revision and its params.
@@ -147,14 +150,15 @@ impl Explained {
             };
             Ok(ReadLevel { level, revision, read, params })
         };
-        let levels = levels(&own.profiles, of_profile).into_iter().map(read);
-        Ok(Self { levels: levels.collect::<Result<_, Failure>>()? })
+        let levels = levels(&fleet.profiles_read_by(node), of_profile).into_iter().map(read);
+        Ok(Self { levels: levels.collect::<Result<_, Failure>>()?, by_role: run::role_params(fleet, node) })
     }
 
     /// Every param of a level that the node reads.
     fn keys(&self) -> impl Iterator<Item = &str> {
         let read = self.levels.iter().filter(|level| level.read);
-        let keys: BTreeSet<&str> = read.flat_map(|level| level.params.keys()).map(String::as_str).collect();
+        let keys = read.flat_map(|level| level.params.keys()).chain(self.by_role.keys());
+        let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
         keys.into_iter()
     }
 
@@ -162,7 +166,16 @@ impl Explained {
         let read = self.levels.iter().filter(|level| level.read);
         let layers =
             ParamLayers::new(read.map(|level| (level.level.clone(), level.params.clone())).collect());
-        let decided = layers.get(key);
+        let by_role = self.by_role.get(key);
+        let decided = layers.get(key).filter(|_| by_role.is_none());
+        let role = by_role.map(|value| ExplainedLevel {
+            level: LevelKind::Cluster,
+            profile: None,
+            revision: 0,
+            read: true,
+            value: Some(value.clone()),
+            decides: true,
+        });
         let levels = self.levels.iter().map(|each| {
             let (kind, profile) = match &each.level {
                 ParamLevel::Node => (LevelKind::Node, None),
@@ -177,8 +190,8 @@ impl Explained {
                 decides: decided.is_some_and(|(level, _)| *level == each.level),
             }
         });
-        let value = decided.map(|(_, value)| value.clone());
-        ExplainedParam { key: key.to_owned(), value, levels: levels.collect() }
+        let value = by_role.or(decided.map(|(_, value)| value)).cloned();
+        ExplainedParam { key: key.to_owned(), value, levels: role.into_iter().chain(levels).collect() }
     }
 }
 

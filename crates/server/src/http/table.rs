@@ -1,6 +1,7 @@
 //! The table of routes: every path with the right it requires, its summary and its shapes; one file per noun.
 
 mod access;
+mod clusters;
 mod entities;
 mod filters;
 mod freezes;
@@ -24,7 +25,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 30] = [
+const PARTS: [fn(Routes) -> Routes; 31] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
@@ -46,6 +47,7 @@ const PARTS: [fn(Routes) -> Routes; 30] = [
     profiles::profiles,
     profiles::revisions,
     profiles::params,
+    clusters::clusters,
     workflows::tasks,
     workflows::stages,
     workflows::workflows,

@@ -12,12 +12,15 @@ use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::rollout::why::targets::why_targets;
-use bellwether_core::words::name::{EntityName, Namespace, NodeName, ServiceName, SlotName, TargetName};
+use bellwether_core::words::name::{
+    ClusterName, EntityName, Namespace, NodeName, ServiceName, SlotName, TargetName,
+};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::waits::WaitEntry;
 
+use super::clusters;
 use super::entities::missing;
 use super::input::{JsonAnswer, NamespacePath, Subject};
 use super::problem::{FORBIDDEN_HINT, Failure};
@@ -43,6 +46,7 @@ pub(crate) async fn get(
         Some(("node", name)) => node(&world, fleet, &read("node", name)?, time)?,
         Some(("entity", name)) => entity(fleet, &read("entity", name)?, time)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
+        Some(("cluster", name)) => cluster(fleet, &read("cluster", name)?, time.now)?,
         Some(("slot", name)) => slot(fleet, &read("slot", name)?, time.now),
         Some(("target", rest)) if rest.contains('/') => {
             let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
@@ -75,7 +79,7 @@ fn whole(fleet: &Fleet, subject: String) -> String {
 }
 
 fn unknown(subject: &str) -> Failure {
-    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
+    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME";
     Failure::new(Code::NotFound, format!("cannot find {subject:?}")).hint(hint)
 }
 
@@ -111,6 +115,13 @@ fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Fai
     let down = down.map(need::why);
     let lines = std::iter::once(first).chain(down).chain(wait_cycles(fleet, &Waiter::Service(name.clone())));
     Ok((functional < addressable, lines.collect()))
+}
+
+/// Who leads, which slots are vacant and why, and which nodes it does not get.
+fn cluster(fleet: &Fleet, name: &ClusterName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+    let kept = fleet.clusters.get(name).ok_or_else(|| clusters::missing(name))?;
+    let why = fleet.why_cluster(&kept.value, now);
+    Ok((why.is_waiting, why.lines))
 }
 
 /// What a requested drain of the node waits for, and until when.

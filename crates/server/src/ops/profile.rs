@@ -12,8 +12,9 @@ use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::ParamKey;
-use bellwether_core::words::name::{Actor, Namespace, ProfileName};
-use bellwether_core::words::precedence::DEFAULTS_PROFILE;
+use bellwether_core::words::name::{Actor, ClusterName, Namespace, ProfileName};
+use bellwether_core::words::precedence::{DEFAULTS_PROFILE, GLOBAL_PROFILE};
+use bellwether_core::words::role_params::CLUSTER_PROFILE;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -67,6 +68,11 @@ pub async fn delete(
                 let hint = format!("bellwether entity delete {}", entity.name);
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
+            if let Some(cluster) = sharing(fleet, name) {
+                let reason = format!("delete profile {name}: the members of cluster {cluster} share it");
+                let hint = format!("bellwether cluster delete {cluster}");
+                return Err(OpError::Refused { reason, hint: Some(hint) });
+            }
             let annotation = Annotation::of(actor.clone(), now);
             let gone =
                 Profile { deleted: true, live: false, annotation, labels: Labels::default(), ..head.clone() };
@@ -109,6 +115,12 @@ pub async fn set_live(
                 let reason =
                     format!("make profile {name} live: entity {entity} uses it, and rolls its changes out");
                 let hint = "use another profile: bellwether profile set NAME KEY=VALUE".to_owned();
+                return Err(OpError::Refused { reason, hint: Some(hint) });
+            }
+            if let Some(cluster) = sharing(fleet, name) {
+                let reason =
+                    format!("make profile {name} not live: the members of cluster {cluster} share it");
+                let hint = format!("bellwether cluster delete {cluster}");
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
             let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
@@ -198,6 +210,80 @@ impl ProfileChange<'_> {
         event.after = Some(number.to_string());
         Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
     }
+}
+
+/// The profile that the members of a cluster share.
+pub(super) struct SharedProfile<'a> {
+    pub(super) namespace: &'a Namespace,
+    pub(super) profile: &'a ProfileName,
+    pub(super) actor: &'a Actor,
+    pub(super) cluster: &'a ClusterName,
+}
+
+impl SharedProfile<'_> {
+    /// What makes it exist, live, and name itself in the param `cluster/profile`. It is written in any case, so that nobody deletes it
+    /// at the same moment.
+    pub(super) fn changeset(
+        &self,
+        (world, fleet): (&World, &Fleet),
+        keyring: &Keyring,
+        now: Timestamp,
+    ) -> Result<Changeset, OpError> {
+        let Self { namespace, profile, actor, cluster } = *self;
+        refuse_defaults(profile)?;
+        let refused = |why: &str| {
+            let reason = format!("share profile {profile} in cluster {cluster}: {why}");
+            let hint = Some("name another one: bellwether cluster create NAME --profile PROFILE".to_owned());
+            OpError::Refused { reason, hint }
+        };
+        if profile.as_str() == GLOBAL_PROFILE {
+            return Err(refused("every node reads it"));
+        }
+        if let Some(entity) = fleet.entities_of(profile).next() {
+            return Err(refused(&format!("entity {} uses it, and rolls its changes out", entity.name)));
+        }
+        let reason = format!("cluster {cluster}");
+        let change = ProfileChange {
+            scope: ProfileScope { namespace, profile, actor, only_at: None },
+            reason: reason.clone(),
+        };
+        let name = Value::String(profile.to_string());
+        let (changeset, revision) = change.write((world, fleet), keyring, now, |before| {
+            let mut params = before.clone();
+            match params.insert(CLUSTER_PROFILE.to_owned(), name.clone()) {
+                Some(other) if other != name => {
+                    let why = format!("its param {CLUSTER_PROFILE} is {other}, and has to be its own name");
+                    Err(ChangeError::Other(refused(&why)))
+                }
+                Some(_) | None => Ok(params),
+            }
+        })?;
+        let mut changeset = changeset.unwrap_or_default();
+        changeset.writes.retain(|write| write.key() != Key::Profile(profile.clone()).into());
+        let was_live = fleet.profile(profile).is_some_and(|head| head.live);
+        if !was_live {
+            let mut event = event("profile.live_changed", format!("profile/{profile}"), cause(&reason));
+            event.before = fleet.profile(profile).map(|_| "false".to_owned());
+            event.after = Some("true".to_owned());
+            changeset.events.push(event);
+        }
+        let head = fleet.profile(profile);
+        let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
+        let annotation = match head.filter(|_| was_live) {
+            Some(head) => head.annotation.clone(),
+            None => Annotation { by: actor.clone(), reason, at: now },
+        };
+        let (name, newest) = (profile.clone(), revision.number);
+        let head = Profile { name, newest, deleted: false, live: true, annotation, labels };
+        changeset.writes.push(Write::put(Record::Profile(head)));
+        Ok(changeset)
+    }
+}
+
+/// The cluster whose members share a profile.
+fn sharing<'a>(fleet: &'a Fleet, profile: &ProfileName) -> Option<&'a ClusterName> {
+    let clusters = fleet.clusters.values().map(|kept| &kept.value);
+    clusters.filter(|cluster| cluster.profile == *profile).map(|cluster| &cluster.name).next()
 }
 
 /// The profile with the defaults of declared params.

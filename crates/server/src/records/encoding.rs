@@ -2,7 +2,11 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
+use bellwether_api::v1::annotation::Annotation;
+use bellwether_api::v1::cluster::{StoredCluster, StoredClusterRoles};
+use bellwether_api::v1::hook_answers::HookAnswers;
 use bellwether_api::v1::node_params::StoredNodeParams;
+use bellwether_api::v1::registrations::{KnownService, ServiceRegistrations};
 use bellwether_api::v1::workflow::StoredDefinition;
 use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bytes::Bytes;
@@ -48,13 +52,11 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::NodeParams(params) => put(schema, StoredNodeParams::try_from(params)?),
         Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
-        Record::Expected(_, by) => put(schema, bellwether_api::v1::annotation::Annotation::from(by)),
+        Record::Expected(_, by) => put(schema, Annotation::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
-        Record::Registrations(registrations) => {
-            put(schema, v1::registrations::ServiceRegistrations::from(registrations))
-        }
+        Record::Registrations(registrations) => put(schema, ServiceRegistrations::from(registrations)),
         Record::WaitCycles(wait_cycles) => put(schema, v1::wait_cycle::WaitCycles::from(wait_cycles)),
-        Record::Service(service) => put(schema, v1::registrations::KnownService::from(service)),
+        Record::Service(service) => put(schema, KnownService::from(service)),
         Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
         Record::Log(log) => put(schema, v1::log::NodeLog::from(log)),
         Record::Entity(entity) => put(schema, v1::entity::Entity::from(entity)),
@@ -67,7 +69,9 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::ProfileRevision(profile_revision) => {
             put(schema, v1::profile::StoredProfileRevision::try_from(profile_revision)?)
         }
-        Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
+        Record::HookAnswers(_, answers) => put(schema, HookAnswers::from(answers)),
+        Record::Cluster(cluster) => put(schema, StoredCluster::from(cluster)),
+        Record::ClusterRoles(roles) => put(schema, StoredClusterRoles::from(roles)),
         Record::Filter(filter) => put(schema, v1::filter::Filter::from(filter)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
         Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
@@ -108,18 +112,13 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
         }
-        Key::Expected(name) => Record::Expected(
-            name.clone(),
-            get::<bellwether_api::v1::annotation::Annotation>(schema, bytes)?.try_into()?,
-        ),
+        Key::Expected(name) => Record::Expected(name.clone(), get::<Annotation>(schema, bytes)?.try_into()?),
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
         Key::Registrations(_) => {
-            Record::Registrations(get::<v1::registrations::ServiceRegistrations>(schema, bytes)?.try_into()?)
+            Record::Registrations(get::<ServiceRegistrations>(schema, bytes)?.try_into()?)
         }
         Key::WaitCycles => Record::WaitCycles(get::<v1::wait_cycle::WaitCycles>(schema, bytes)?.try_into()?),
-        Key::Service(_) => {
-            Record::Service(get::<v1::registrations::KnownService>(schema, bytes)?.try_into()?)
-        }
+        Key::Service(_) => Record::Service(get::<KnownService>(schema, bytes)?.try_into()?),
         Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
         Key::Log(_, _, _) => Record::Log(get::<v1::log::NodeLog>(schema, bytes)?.try_into()?),
         Key::Entity(_) => Record::Entity(get::<v1::entity::Entity>(schema, bytes)?.try_into()?),
@@ -146,10 +145,11 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::ProfileRevision(_, _) => {
             Record::ProfileRevision(get::<v1::profile::StoredProfileRevision>(schema, bytes)?.try_into()?)
         }
-        Key::HookAnswers(name) => Record::HookAnswers(
-            name.clone(),
-            get::<v1::hook_answers::HookAnswers>(schema, bytes)?.try_into()?,
-        ),
+        Key::HookAnswers(name) => {
+            Record::HookAnswers(name.clone(), get::<HookAnswers>(schema, bytes)?.try_into()?)
+        }
+        Key::Cluster(_) => Record::Cluster(get::<StoredCluster>(schema, bytes)?.try_into()?),
+        Key::ClusterRoles(_) => Record::ClusterRoles(get::<StoredClusterRoles>(schema, bytes)?.try_into()?),
         Key::Filter(_) => Record::Filter(get::<v1::filter::Filter>(schema, bytes)?.try_into()?),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
@@ -215,6 +215,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::Profile(_) => "profile.v1",
         Key::ProfileRevision(_, _) => "profile-revision.v1",
         Key::HookAnswers(_) => "hook-answers.v1",
+        Key::Cluster(_) => "cluster.v1",
+        Key::ClusterRoles(_) => "cluster-roles.v1",
         Key::Filter(_) => "filter.v1",
         Key::Freeze(_) => "freeze.v1",
         Key::Definition(_) => "definition.v1",

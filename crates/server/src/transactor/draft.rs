@@ -114,6 +114,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
     };
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
+        Record::Cluster(cluster) => fleet.clusters.insert_mut(cluster.name.clone(), versioned(cluster)),
         Record::Filter(filter) => fleet.filters.insert_mut(filter.name.clone(), versioned(filter)),
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
@@ -136,6 +137,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
 fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
     let _was_there = match key {
         AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
+        AnyKey::Namespaced(Key::Cluster(name)) => fleet.clusters.remove_mut(name),
         AnyKey::Namespaced(Key::Freeze(name)) => fleet.freezes.remove_mut(name),
         AnyKey::Global(GlobalKey::Freeze(name)) => world.freezes.remove_mut(name),
         AnyKey::Namespaced(Key::Pause(name)) => fleet.pauses.remove_mut(name),

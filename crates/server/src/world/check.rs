@@ -156,7 +156,7 @@ mod tests {
     use crate::records::encoding;
 
     /// An encoded sample of each kind of record.
-    const SAMPLES: [(&str, &str, &str); 30] = [
+    const SAMPLES: [(&str, &str, &str); 32] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
         ("annotation", "expected.v1", "ns/default/expected/web-9"),
@@ -177,6 +177,8 @@ mod tests {
         ("profile", "profile.v1", "ns/default/profile/web"),
         ("profile_revision", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
         ("hook_answers", "hook-answers.v1", "ns/default/hook-answers/web"),
+        ("cluster", "cluster.v1", "ns/default/cluster/db"),
+        ("cluster_roles", "cluster-roles.v1", "ns/default/cluster-roles/db"),
         ("filter", "filter.v1", "ns/default/filter/old"),
         ("freeze", "freeze.v1", "ns/default/freeze/winter"),
         ("pause", "pause.v1", "ns/default/pause/disks"),

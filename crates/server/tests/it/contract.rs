@@ -40,6 +40,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
         serde_json::from_str(&raw(&installation, "GET /openapi.json", "").await.2).unwrap();
     let base = "/v1/namespaces/default";
     for (path, template, body) in [
+        (format!("{base}/clusters/db"), "/v1/namespaces/{ns}/clusters/{cluster}", r#"{"filter": "all"}"#),
         (format!("{base}/filters/old"), "/v1/namespaces/{ns}/filters/{filter}", r#"{"filter": "all"}"#),
         (format!("{base}/freezes/sale"), "/v1/namespaces/{ns}/freezes/{freeze}", "{}"),
         ("/v1/freezes/sale".to_owned(), "/v1/freezes/{freeze}", "{}"),
@@ -82,7 +83,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 10, "another operation is described with 201");
+    assert_eq!(created, 11, "another operation is described with 201");
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
+use crate::words::role_params::ROLE_PARAMS;
+
 /// What the values of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
@@ -132,10 +134,10 @@ impl Field {
         self.spec.kind
     }
 
-    /// Whether it is recorded data, which changes only when somebody changes it.
+    /// Whether it is recorded data, which changes only when somebody changes it. Params that a cluster gives by roles are not.
     #[must_use]
-    pub const fn is_standing(&self) -> bool {
-        self.spec.is_standing
+    pub fn is_standing(&self) -> bool {
+        self.spec.is_standing && !(self.spec.name == "param" && ROLE_PARAMS.contains(&&*self.key))
     }
 }
 

@@ -15,8 +15,9 @@ pub static NODES: FieldTable = FieldTable {
             "fact of this name that the agent reported; `fact.disks.size_gib` are the sizes of all disks",
         )
         .keyed(),
-        FieldSpec::recorded("param", FieldType::Any, "the node's own param of this key").keyed(),
+        FieldSpec::recorded("param", FieldType::Any, "the node's own param of this key, or one that its cluster gives by roles, such as `cluster/leader`").keyed(),
         FieldSpec::recorded("profile", FieldType::Names, "profiles that the node reads"),
+        FieldSpec::changing("cluster", FieldType::Text, "cluster that the node is a member of"),
         FieldSpec::changing("version", FieldType::Text, "version of this entity that the node runs").keyed(),
         FieldSpec::changing(
             "assigned",

@@ -26,6 +26,7 @@ impl Fleet {
         }
         let presence = self.presences.get(name).cloned();
         self.presence_changed(name, presence.as_ref());
+        self.cluster_membership_changed(name);
         self.membership_changed(name, revision);
         self.offers_changed(name, None, revision);
         self.refresh_node(name);
@@ -36,6 +37,7 @@ impl Fleet {
         if self.loading {
             return;
         }
+        self.cluster_membership_changed(name);
         self.membership_changed(name, revision);
         self.refresh_node(name);
     }
@@ -220,6 +222,7 @@ impl Fleet {
             self.refresh_node(name);
         }
         self.tally = self.count_nodes();
+        self.build_clusters();
         self.build_catalogue();
         self.build_waits();
         let remembered: Vec<EntityName> = self

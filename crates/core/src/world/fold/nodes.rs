@@ -130,6 +130,7 @@ impl Fleet {
     /// A node became reachable, or is no longer.
     fn heard_from(&mut self, name: &NodeName, before: Option<&Versioned<Presence>>, revision: Revision) {
         self.presence_changed(name, before);
+        self.eligibility_changed(name);
         self.observations_changed(name, revision);
         self.offers_changed(name, None, revision);
     }

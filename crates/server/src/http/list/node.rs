@@ -6,6 +6,7 @@ use bellwether_core::records::node::{Cordon, Node, Presence, PresenceState};
 use bellwether_core::words::filter::field::Field;
 use bellwether_core::words::filter::{FieldValue, FilterSubject};
 use bellwether_core::words::name::{Category, EntityName, NodeName};
+use bellwether_core::words::role_params::ROLE_PARAMS;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::value::{Number, Value};
 use bellwether_core::world::fleet::Fleet;
@@ -51,6 +52,13 @@ impl FilterSubject for NodeRow<'_> {
             "status" => {
                 let status = report()?.statuses.get(&Category::parse(key).ok()?)?;
                 Some(FieldValue::Text(status.shown()))
+            }
+            "cluster" => {
+                let cluster = self.fleet.membership.of(&node.name)?;
+                owned(cluster.to_string())
+            }
+            "param" if ROLE_PARAMS.contains(&key) => {
+                self.fleet.role_params(&node.name).remove(key).map(FieldValue::Value)
             }
             "service" => Some(FieldValue::Value(self.services())),
             "agent_version" => report().map(|report| FieldValue::Text(&report.agent_version)),
@@ -143,7 +151,7 @@ mod tests {
         };
         let row = NodeRow { fleet: &fleet, node: &node, now: Timestamp::from_millis(5_000) };
         for spec in NODES.fields.iter().filter(|spec| !spec.is_keyed) {
-            let reported = ["agent_version", "last_report"].contains(&spec.name);
+            let reported = ["agent_version", "last_report", "cluster"].contains(&spec.name);
             let value = row.value(&read_field(spec.name, &NODES).unwrap());
             assert_eq!(value.is_some(), !reported, "{}", spec.name);
         }

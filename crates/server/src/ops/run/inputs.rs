@@ -50,7 +50,8 @@ fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
 /// everywhere.
 fn resolved(fleet: &Fleet, node: &NodeName, stage: &[ProfileName]) -> Result<Params, OpError> {
     let own = node_params::get(fleet, node)?;
-    let profiles: Vec<ProfileName> = own.profiles.iter().chain(stage).cloned().collect();
+    let profiles: Vec<ProfileName> =
+        fleet.profiles_read_by(node).into_iter().chain(stage.iter().cloned()).collect();
     let mut layers = Vec::new();
     for level in levels(&profiles, None) {
         let text = match &level {
@@ -67,7 +68,16 @@ fn resolved(fleet: &Fleet, node: &NodeName, stage: &[ProfileName]) -> Result<Par
         }
     }
     let layers = ParamLayers::new(layers);
-    Ok(layers.resolved().into_iter().map(|(key, (_, value))| (key.to_owned(), value.clone())).collect())
+    let resolved = layers.resolved().into_iter().map(|(key, (_, value))| (key.to_owned(), value.clone()));
+    // What a cluster gives by roles takes precedence over all others.
+    Ok(resolved.chain(role_params(fleet, node)).collect())
+}
+
+/// The params that a node has by its role in its cluster.
+#[must_use]
+pub fn role_params(fleet: &Fleet, node: &NodeName) -> Params {
+    let params = fleet.role_params(node).into_iter();
+    params.map(|(key, value)| (key.to_owned(), bellwether_api::value::json(&value))).collect()
 }
 
 /// Refuses a node without a param that the task needs, or with one that does not fit.

@@ -1,0 +1,350 @@
+//! Clusters: requests, answers and stored records.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::cluster as core;
+use bellwether_core::words::counter::{ClusterNumber, ClusterRevision, FenceNumber};
+use bellwether_core::words::name::ProfileName;
+use bellwether_core::words::node_order::NodeOrder;
+use bellwether_core::words::selector::Selector;
+use bellwether_core::words::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read, read_some, reason};
+
+/// Request to create a cluster, or to change one. Absent fields have their defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterSpec {
+    /// Which nodes are members: a filter over names, labels, facts, params and profiles. Default: the nodes whose list of profiles has
+    /// the cluster's profile.
+    #[schema(example = "role=db")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Number of leaders, 0 to 64. Default 1.
+    #[schema(example = 1)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaders: Option<u32>,
+    /// Field by which members are preferred as leaders, the first in order first; with `-` before it, the largest. Default: a random
+    /// choice.
+    #[schema(example = "-fact.cores")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<String>,
+    /// How long a leader may be unreachable before another member takes its place, at most `24h`. Default `60s`.
+    #[schema(example = "60s")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace_after: Option<String>,
+    /// The live profile that the members share; it is created if there is none. Default: the name of the cluster. It cannot be changed.
+    #[schema(example = "db")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The workflow of the cluster's manager.
+    #[schema(example = "db-cluster")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager_workflow: Option<String>,
+    /// Reason for the change, at most 512 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What a cluster is to be, read from a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesiredCluster {
+    /// Which nodes are its members.
+    pub filter: Selector,
+    /// Number of leaders.
+    pub leaders: u32,
+    /// In which order members become leaders.
+    pub prefer: Option<NodeOrder>,
+    /// How long a leader may be unreachable.
+    pub grace: Span,
+    /// The profile that its members share.
+    pub profile: ProfileName,
+    /// The workflow of its manager.
+    pub workflow: Option<bellwether_core::words::name::WorkflowName>,
+    /// Reason for the change.
+    pub reason: String,
+}
+
+/// A cluster, its leaders and the number of its members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Cluster {
+    /// Name of the cluster.
+    pub name: String,
+    /// Number of its last change, from 1.
+    pub revision: u64,
+    /// Which nodes are its members.
+    pub filter: String,
+    /// Number of leaders that it is to have.
+    pub leaders: u32,
+    /// Field by which members are preferred as leaders; absent for a random choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<String>,
+    /// How long a leader may be unreachable, in milliseconds.
+    pub replace_after_ms: u64,
+    /// The live profile that its members share.
+    pub profile: String,
+    /// The workflow of its manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager_workflow: Option<String>,
+    /// Number of its members.
+    pub members: u64,
+    /// Number of nodes that match its filter and are members of an older cluster.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub members_of_others: u64,
+    /// The present leaders, by the name of the node.
+    pub leading: BTreeMap<String, LeaderRole>,
+    /// Name of the token that changed it last.
+    pub by: String,
+    /// Time of that, in milliseconds since the Unix epoch, by the server's clock.
+    pub at_ms: u64,
+    /// Reason that was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// The role of a leader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LeaderRole {
+    /// Slot, from 0.
+    pub slot: u32,
+    /// Fencing number: larger than that of every role of the cluster that was given before.
+    pub fence: u64,
+    /// Since when it leads, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
+}
+
+/// A leader of a cluster, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterLeader {
+    /// Slot, from 0.
+    pub slot: u32,
+    /// Name of the node.
+    pub node: String,
+    /// Fencing number: larger than that of every role of the cluster that was given before.
+    pub fence: u64,
+    /// Since when it leads, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
+}
+
+/// A member of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ClusterMember {
+    /// Name of the node.
+    pub node: String,
+    /// `leader` or `worker`.
+    pub role: String,
+    /// Slot of a leader, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+    /// Fencing number of the role; absent for workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<u64>,
+    /// `up`, `suspect`, `unreachable` or `never`.
+    pub presence: String,
+}
+
+/// Stored record of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredCluster {
+    /// Name of the cluster.
+    pub name: String,
+    /// Its position among the clusters of the namespace.
+    pub number: u64,
+    /// Number of its last change.
+    pub revision: u64,
+    /// Which nodes are its members.
+    pub filter: String,
+    /// Number of leaders.
+    pub leaders: u32,
+    /// Field by which members are preferred as leaders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefer: Option<String>,
+    /// How long a leader may be unreachable, in milliseconds.
+    pub replace_after_ms: u64,
+    /// The profile that its members share.
+    pub profile: String,
+    /// The workflow of its manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager_workflow: Option<String>,
+    /// Name of the token that changed it last.
+    pub by: String,
+    /// Time of that, in milliseconds since the Unix epoch, by the server's clock.
+    pub at_ms: u64,
+    /// Reason that was given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Stored record of the roles of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredClusterRoles {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Fencing number of the role that was given last.
+    pub fence: u64,
+    /// The leaders, by slot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaders: Vec<ClusterLeader>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl ClusterSpec {
+    /// What a cluster of this name is to be.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn desired(&self, name: &str) -> Result<DesiredCluster, ShapeError> {
+        let profile: ProfileName = read("profile", self.profile.as_deref().unwrap_or(name))?;
+        let by_profile = || format!("profile = {profile}");
+        let filter = self.filter.clone().unwrap_or_else(by_profile);
+        let filter = Selector::parse(&filter).map_err(|error| ShapeError::misread("filter", &error))?;
+        let leaders = self.leaders.unwrap_or(core::LEADERS);
+        if leaders > core::MAX_LEADERS {
+            let reason = format!("{leaders}; a cluster has at most {} leaders", core::MAX_LEADERS);
+            return Err(ShapeError::at("leaders", reason));
+        }
+        let prefer = self.prefer.as_deref().map(NodeOrder::parse).transpose();
+        let prefer = prefer.map_err(|error| ShapeError::misread("prefer", &error))?;
+        let grace: Option<Span> = read_some("replace_after", self.replace_after.as_deref())?;
+        let grace = grace.unwrap_or(core::GRACE);
+        if grace > core::MAX_GRACE {
+            return Err(ShapeError::at("replace_after", format!("{grace}; at most {}", core::MAX_GRACE)));
+        }
+        let workflow = read_some("manager_workflow", self.manager_workflow.as_deref())?;
+        Ok(DesiredCluster {
+            filter,
+            leaders,
+            prefer,
+            grace,
+            profile,
+            workflow,
+            reason: reason(&self.reason)?,
+        })
+    }
+}
+
+const fn role(slot: u32, holder: &core::RoleHolder) -> LeaderRole {
+    LeaderRole { slot, fence: holder.fence.get(), since_ms: holder.since.as_millis() }
+}
+
+fn leader(slot: u32, holder: &core::RoleHolder) -> ClusterLeader {
+    ClusterLeader {
+        slot,
+        node: holder.node.to_string(),
+        fence: holder.fence.get(),
+        since_ms: holder.since.as_millis(),
+    }
+}
+
+impl Cluster {
+    /// The form of a cluster with its roles, if any were given, and the number of its members and of nodes that are members of others.
+    #[must_use]
+    pub fn of(from: &core::Cluster, roles: Option<&core::ClusterRoles>, sizes: (usize, usize)) -> Self {
+        let count = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+        let leading = roles.into_iter().flat_map(|roles| &roles.leaders);
+        Self {
+            name: from.name.to_string(),
+            revision: from.revision.get(),
+            filter: from.filter.to_string(),
+            leaders: from.leaders,
+            prefer: from.prefer.as_ref().map(ToString::to_string),
+            replace_after_ms: from.grace.as_millis(),
+            profile: from.profile.to_string(),
+            manager_workflow: from.workflow.as_ref().map(ToString::to_string),
+            members: count(sizes.0),
+            members_of_others: count(sizes.1),
+            leading: leading.map(|(slot, holder)| (holder.node.to_string(), role(*slot, holder))).collect(),
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
+        }
+    }
+
+    /// The request that would make this cluster.
+    #[must_use]
+    pub fn spec(&self) -> ClusterSpec {
+        ClusterSpec {
+            filter: Some(self.filter.clone()),
+            leaders: Some(self.leaders),
+            prefer: self.prefer.clone(),
+            replace_after: Some(Span::from_millis(self.replace_after_ms).to_string()),
+            profile: Some(self.profile.clone()),
+            manager_workflow: self.manager_workflow.clone(),
+            reason: String::new(),
+        }
+    }
+}
+
+impl From<&core::Cluster> for StoredCluster {
+    fn from(from: &core::Cluster) -> Self {
+        Self {
+            name: from.name.to_string(),
+            number: from.number.get(),
+            revision: from.revision.get(),
+            filter: from.filter.to_string(),
+            leaders: from.leaders,
+            prefer: from.prefer.as_ref().map(ToString::to_string),
+            replace_after_ms: from.grace.as_millis(),
+            profile: from.profile.to_string(),
+            manager_workflow: from.workflow.as_ref().map(ToString::to_string),
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
+        }
+    }
+}
+
+impl TryFrom<StoredCluster> for core::Cluster {
+    type Error = ShapeError;
+    fn try_from(from: StoredCluster) -> Result<Self, ShapeError> {
+        let prefer = from.prefer.as_deref().map(NodeOrder::parse).transpose();
+        Ok(Self {
+            name: read("name", &from.name)?,
+            number: ClusterNumber::new(from.number),
+            revision: ClusterRevision::new(from.revision),
+            filter: read("filter", &from.filter)?,
+            leaders: from.leaders,
+            prefer: prefer.map_err(|error| ShapeError::misread("prefer", &error))?,
+            grace: Span::from_millis(from.replace_after_ms),
+            profile: read("profile", &from.profile)?,
+            workflow: read_some("manager_workflow", from.manager_workflow.as_deref())?,
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                reason: from.reason,
+                at: Timestamp::from_millis(from.at_ms),
+            },
+        })
+    }
+}
+
+impl From<&core::ClusterRoles> for StoredClusterRoles {
+    fn from(from: &core::ClusterRoles) -> Self {
+        Self {
+            cluster: from.cluster.to_string(),
+            fence: from.fence.get(),
+            leaders: from.leaders.iter().map(|(slot, holder)| leader(*slot, holder)).collect(),
+        }
+    }
+}
+
+impl TryFrom<StoredClusterRoles> for core::ClusterRoles {
+    type Error = ShapeError;
+    fn try_from(from: StoredClusterRoles) -> Result<Self, ShapeError> {
+        let mut leaders = BTreeMap::new();
+        for leader in from.leaders {
+            let holder = core::RoleHolder {
+                node: read("leaders.node", &leader.node)?,
+                fence: FenceNumber::new(leader.fence),
+                since: Timestamp::from_millis(leader.since_ms),
+            };
+            leaders.insert(leader.slot, holder);
+        }
+        Ok(Self { cluster: read("cluster", &from.cluster)?, fence: FenceNumber::new(from.fence), leaders })
+    }
+}

@@ -1,0 +1,87 @@
+//! `cluster`, as typed.
+
+use bellwether_core::words::time::Span;
+use clap::Subcommand;
+
+use super::consent::Consent;
+use super::list::ListFlags;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterVerb {
+    /// Create a cluster, and the live profile that its members share
+    Create {
+        #[command(flatten)]
+        of: ClusterName,
+        #[command(flatten)]
+        change: ClusterFlags,
+        /// Live profile that the members share, created if there is none [default: the cluster's name]
+        #[arg(long, value_name = "PROFILE")]
+        profile: Option<String>,
+    },
+    /// Change a cluster: its filter, its number of leaders, how they are chosen
+    Set {
+        #[command(flatten)]
+        of: ClusterName,
+        #[command(flatten)]
+        change: ClusterFlags,
+        /// Change only if this is its revision; else exit 6 and change nothing
+        #[arg(long, value_name = "REVISION", value_parser = super::number::whole::<u64>)]
+        if_revision: Option<u64>,
+    },
+    /// List clusters
+    List(ListFlags),
+    /// Show a cluster with its leaders and members
+    Get {
+        #[command(flatten)]
+        of: ClusterName,
+        /// Show it live until Ctrl-C
+        #[arg(short = 'w', long)]
+        watch: bool,
+    },
+    /// List the members of a cluster with their roles
+    Members {
+        #[command(flatten)]
+        of: ClusterName,
+        /// Role of the members to list: leader, worker or manager
+        #[arg(long, value_name = "ROLE", value_parser = ["leader", "worker", "manager"])]
+        role: Option<String>,
+    },
+    /// Delete a cluster: its roles end; its members and its profile stay
+    Delete {
+        #[command(flatten)]
+        of: ClusterName,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+/// The cluster that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ClusterName {
+    /// Cluster name
+    #[arg(value_name = "CLUSTER")]
+    pub(crate) name: String,
+}
+
+/// What a cluster is to be.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ClusterFlags {
+    /// Filter of the members over names, labels, facts, params and profiles, like role=db [default: the nodes that read the profile]
+    #[arg(short = 'l', long)]
+    pub(crate) filter: Option<String>,
+    /// Number of leaders, 0 to 64 [default: 1]
+    #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
+    pub(crate) leaders: Option<u32>,
+    /// Field by which members are preferred as leaders, like fact.cores, or -fact.cores for the largest [default: a random choice]
+    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
+    pub(crate) prefer: Option<String>,
+    /// Time after which another member takes the place of an unreachable leader [default: 60s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) replace_after: Option<Span>,
+    /// Workflow of the cluster's manager
+    #[arg(long, value_name = "WORKFLOW")]
+    pub(crate) manager_workflow: Option<String>,
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+}

@@ -1,0 +1,181 @@
+//! `cluster`.
+
+use std::time::Duration;
+
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
+use bellwether_api::v1::page::Page;
+use bellwether_core::words::time::Span;
+
+use super::lists;
+use crate::args::{ClusterFlags, ClusterVerb};
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::screen::Screen;
+use crate::show::table;
+use crate::show::time::date;
+
+/// Time between two drawings of a cluster on the screen.
+const REDRAW: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    match verb {
+        ClusterVerb::Create { of, change, profile } => {
+            let spec = changed(ClusterSpec { profile, ..ClusterSpec::default() }, change);
+            let created = client.only_at(0).set_cluster(namespace, &of.name, &spec).await;
+            let cluster = created.map_err(|error| pointing(error, &spec))?;
+            report(context, &cluster, "created")?;
+        }
+        ClusterVerb::Set { of, change, if_revision } => {
+            let before = client.cluster(namespace, &of.name).await?;
+            let spec = changed(before.spec(), change);
+            let at = if_revision.unwrap_or(before.revision);
+            let after = client.only_at(at).set_cluster(namespace, &of.name, &spec).await;
+            let cluster = after.map_err(|error| pointing(error, &spec))?;
+            let what = if cluster.revision == before.revision { "unchanged" } else { "changed" };
+            report(context, &cluster, what)?;
+        }
+        ClusterVerb::List(flags) => {
+            let read = async |context: &Context| context.client.clusters(namespace).await;
+            let path = fill(paths::CLUSTERS, &[namespace]);
+            return lists::show(context, &flags, &path, read, async |page| list(context, &page)).await;
+        }
+        ClusterVerb::Get { of, watch: true } => return watch(context, &of.name).await,
+        ClusterVerb::Get { of, watch: false } => {
+            let cluster = client.cluster(namespace, &of.name).await?;
+            let members = client.cluster_members(namespace, &of.name, None).await?;
+            let text = || whole(&cluster, &members.items);
+            context.show.data(&cluster, || vec![cluster.name.clone()], |_| text())?;
+        }
+        ClusterVerb::Members { of, role } => {
+            let page = client.cluster_members(namespace, &of.name, role.as_deref()).await?;
+            let names = || page.items.iter().map(|member| member.node.clone()).collect();
+            context.show.data(&page.items, names, |_| members(&page.items))?;
+        }
+        ClusterVerb::Delete { of, consent } => {
+            confirm(&format!("delete cluster {}? its members and its profile stay", of.name), consent)?;
+            client.delete_cluster(namespace, &of.name).await?;
+            context.show.changed(&format!("cluster {}: deleted; its members and its profile stay", of.name));
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+/// What a cluster is to be, with what the flags change of it.
+fn changed(before: ClusterSpec, flags: ClusterFlags) -> ClusterSpec {
+    let ClusterFlags { filter, leaders, prefer, replace_after, manager_workflow, reason } = flags;
+    let not_empty = |text: &String| !text.is_empty();
+    ClusterSpec {
+        filter: filter.or(before.filter),
+        leaders: leaders.or(before.leaders),
+        prefer: prefer.or(before.prefer).filter(not_empty),
+        replace_after: replace_after.map(|span| span.to_string()).or(before.replace_after),
+        profile: before.profile,
+        manager_workflow: manager_workflow.or(before.manager_workflow).filter(not_empty),
+        reason,
+    }
+}
+
+fn pointing(error: bellwether_api::client::CallError, spec: &ClusterSpec) -> Failure {
+    Failure::pointing(error, spec.filter.as_deref())
+}
+
+fn report(context: &Context, cluster: &Cluster, what: &str) -> Result<(), Failure> {
+    let Cluster { name, revision, members, profile, members_of_others, .. } = cluster;
+    let count =
+        bellwether_core::words::plural::plural(usize::try_from(*members).unwrap_or(usize::MAX), "member");
+    context.show.changed(&format!("cluster {name}: {what}, revision {revision}, {count}, profile {profile}"));
+    if *members_of_others > 0 {
+        context.show.note(&format!(
+            "{members_of_others} more match its filter and are members of older clusters: bellwether why cluster/{name}"
+        ));
+    }
+    if *members == 0 {
+        context.show.note(&format!("no node matches its filter {}", cluster.filter));
+    }
+    context.show.data(cluster, || vec![name.clone()], |_| String::new())
+}
+
+fn list(context: &Context, page: &Page<Cluster>) -> Result<(), Failure> {
+    let names = || page.items.iter().map(|cluster| cluster.name.clone()).collect();
+    context.show.data(&page.items, names, |_| {
+        if page.items.is_empty() {
+            return "no clusters; create one with: bellwether cluster create NAME --filter FILTER".to_owned();
+        }
+        let rows = page.items.iter().map(|cluster| {
+            let Cluster { name, members, profile, filter, .. } = cluster;
+            vec![name.clone(), members.to_string(), leaders(cluster), profile.clone(), filter.clone()]
+        });
+        table(&["name", "members", "leaders", "profile", "filter"], rows)
+    })
+}
+
+/// The names of the leaders by slot, `-` for each slot that is vacant.
+fn leaders(cluster: &Cluster) -> String {
+    let of = |slot: u32| {
+        let found = cluster.leading.iter().find(|(_, role)| role.slot == slot);
+        found.map_or("-", |(node, _)| node.as_str())
+    };
+    if cluster.leaders == 0 {
+        return "none".to_owned();
+    }
+    (0..cluster.leaders).map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// A cluster with all its fields, one a line.
+pub(super) fn sheet(cluster: &Cluster) -> String {
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let reason = if cluster.reason.is_empty() { String::new() } else { format!(": {}", cluster.reason) };
+    let wanted = cluster.leaders;
+    [
+        format!("name              {}", cluster.name),
+        format!("filter            {}", cluster.filter),
+        format!("members           {}", cluster.members),
+        format!("profile           {}", cluster.profile),
+        format!("leaders           {} (wanted: {wanted})", leaders(cluster)),
+        format!("prefer            {}", cluster.prefer.as_deref().unwrap_or("random")),
+        format!("replace after     {}", Span::from_millis(cluster.replace_after_ms)),
+        format!("manager workflow  {}", or_dash(&cluster.manager_workflow)),
+        format!("revision          {}", cluster.revision),
+        format!("changed           by {}, {}{reason}", cluster.by, date(cluster.at_ms)),
+    ]
+    .join("\n")
+}
+
+fn whole(cluster: &Cluster, of: &[ClusterMember]) -> String {
+    format!("{}\n\n{}", sheet(cluster), members(of))
+}
+
+fn members(members: &[ClusterMember]) -> String {
+    if members.is_empty() {
+        return "no members".to_owned();
+    }
+    let rows = members.iter().map(|member| {
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let ClusterMember { node, role, slot, fence, presence } = member;
+        vec![node.clone(), role.clone(), number(slot.map(u64::from)), number(*fence), presence.clone()]
+    });
+    table(&["node", "role", "slot", "fence", "presence"], rows)
+}
+
+/// Shows a cluster live until Ctrl-C: redrawn on a terminal, else each time that it changes.
+async fn watch(context: &Context, name: &str) -> CommandResult {
+    let drawn = context.show.terminal && !context.show.is_data();
+    let (mut screen, mut said) = (Screen::default(), String::new());
+    let mut ticks = tokio::time::interval(REDRAW);
+    loop {
+        ticks.tick().await;
+        let cluster = context.client.cluster(&context.namespace, name).await?;
+        let members = context.client.cluster_members(&context.namespace, name, None).await?;
+        let text = whole(&cluster, &members.items);
+        if drawn {
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            screen.draw(&lines);
+        } else if text != said {
+            context.show.data(&cluster, || vec![cluster.name.clone()], |_| text.clone())?;
+            said = text;
+        }
+    }
+}

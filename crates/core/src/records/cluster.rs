@@ -1,0 +1,86 @@
+//! Clusters: nodes that match a filter, share a live profile and have roles. The cluster is written by operations, its roles by the
+//! decider of clusters alone.
+
+use alloc::collections::BTreeMap;
+
+use crate::records::annotation::Annotation;
+use crate::words::counter::{ClusterNumber, ClusterRevision, FenceNumber};
+use crate::words::name::{ClusterName, NodeName, ProfileName, WorkflowName};
+use crate::words::node_order::NodeOrder;
+use crate::words::selector::Selector;
+use crate::words::time::{Span, Timestamp};
+
+/// Default number of leaders.
+pub const LEADERS: u32 = 1;
+
+/// Most leaders of a cluster: the record of its roles stays small.
+pub const MAX_LEADERS: u32 = 64;
+
+/// Default time for which a leader may be unreachable before another member takes its place: longer than a machine takes to reboot
+/// once it was declared unreachable.
+pub const GRACE: Span = Span::from_secs(60);
+
+/// Longest such time.
+pub const MAX_GRACE: Span = Span::from_secs(24 * 60 * 60);
+
+/// Nodes that share a profile and have roles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Name of the cluster, unique in its namespace.
+    pub name: ClusterName,
+    /// Its position among the clusters of the namespace: a node that several match is a member of the one with the lowest.
+    pub number: ClusterNumber,
+    /// Number of the last change, from 1.
+    pub revision: ClusterRevision,
+    /// Which nodes are its members.
+    pub filter: Selector,
+    /// Number of leaders, 0 to [`MAX_LEADERS`].
+    pub leaders: u32,
+    /// In which order members become leaders; `None` for a random choice.
+    pub prefer: Option<NodeOrder>,
+    /// How long a leader may be unreachable before another member takes its place.
+    pub grace: Span,
+    /// The live profile that its members share.
+    pub profile: ProfileName,
+    /// The workflow that its manager runs, if it has one.
+    pub workflow: Option<WorkflowName>,
+    /// Who changed it last, when and why.
+    pub annotation: Annotation,
+}
+
+/// The roles of a cluster's members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterRoles {
+    /// Name of the cluster.
+    pub cluster: ClusterName,
+    /// Fencing number of the role that was given last; it only grows.
+    pub fence: FenceNumber,
+    /// The leaders by slot, from 0.
+    pub leaders: BTreeMap<u32, RoleHolder>,
+}
+
+/// The node that has a role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleHolder {
+    /// Name of the node.
+    pub node: NodeName,
+    /// Fencing number: larger than those of all roles of the cluster that were given before.
+    pub fence: FenceNumber,
+    /// Since when, by the server's clock.
+    pub since: Timestamp,
+}
+
+impl ClusterRoles {
+    /// The roles of a cluster before the first was given.
+    #[must_use]
+    pub const fn none(cluster: ClusterName) -> Self {
+        Self { cluster, fence: FenceNumber::ZERO, leaders: BTreeMap::new() }
+    }
+
+    /// The slot in which a node leads.
+    #[must_use]
+    pub fn slot_of(&self, node: &NodeName) -> Option<(u32, &RoleHolder)> {
+        let found = self.leaders.iter().find(|(_, holder)| holder.node == *node);
+        found.map(|(slot, holder)| (*slot, holder))
+    }
+}

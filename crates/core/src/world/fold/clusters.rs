@@ -1,0 +1,125 @@
+//! Folds clusters and their roles, and what changes who is a member.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::kept;
+use crate::records::cluster::{Cluster, ClusterRoles};
+use crate::words::counter::{ClusterNumber, Revision};
+use crate::words::name::{ClusterName, NodeName};
+use crate::world::fleet::Fleet;
+
+impl Fleet {
+    pub(super) fn put_cluster(&mut self, cluster: Cluster, revision: Revision) {
+        let name = cluster.name.clone();
+        let is_same = self.clusters.get(&name).is_some_and(|before| before.value.filter == cluster.filter);
+        self.clusters.insert_mut(name.clone(), kept(cluster, revision));
+        if is_same { self.refresh_roles(&name) } else { self.cluster_changed(&name) }
+    }
+
+    pub(super) fn delete_cluster(&mut self, name: &ClusterName) {
+        self.clusters.remove_mut(name);
+        self.cluster_changed(name);
+    }
+
+    pub(super) fn put_cluster_roles(&mut self, roles: ClusterRoles, revision: Revision) {
+        let name = roles.cluster.clone();
+        self.cluster_roles.insert_mut(name.clone(), kept(roles, revision));
+        self.refresh_roles(&name);
+    }
+
+    pub(super) fn delete_cluster_roles(&mut self, name: &ClusterName) {
+        self.cluster_roles.remove_mut(name);
+        self.refresh_roles(name);
+    }
+
+    /// What is recorded of a node changed, or it was added or removed: other clusters may match it. Costs time in proportion to the
+    /// clusters.
+    pub(super) fn cluster_membership_changed(&mut self, node: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let before = self.membership.matching(node);
+        let now = self.matching_clusters(node);
+        if before != now {
+            self.set_matching(node, &now);
+        } else {
+            self.eligibility_changed(node);
+        }
+    }
+
+    /// Whether a node may be given a role in its cluster may have changed, or whether it lost one.
+    pub(super) fn eligibility_changed(&mut self, node: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let Some(cluster) = self.membership.of(node).cloned() else { return };
+        let is_eligible = self.may_lead(node);
+        self.membership.set_eligible(&cluster, node, is_eligible);
+        self.refresh_roles(&cluster);
+    }
+
+    /// Builds the indexes of clusters, once all records are present.
+    pub(super) fn build_clusters(&mut self) {
+        let clusters: BTreeSet<ClusterName> =
+            self.clusters.keys().chain(self.cluster_roles.keys()).cloned().collect();
+        if clusters.is_empty() {
+            return;
+        }
+        let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
+        for node in &nodes {
+            let now = self.matching_clusters(node);
+            self.set_matching(node, &now);
+        }
+        for cluster in &clusters {
+            self.refresh_roles(cluster);
+        }
+    }
+
+    /// A cluster was added, removed, or has another filter. Costs time in proportion to the nodes.
+    fn cluster_changed(&mut self, name: &ClusterName) {
+        if self.loading {
+            return;
+        }
+        let mut nodes = self.membership.matched(name);
+        if let Some(cluster) = self.clusters.get(name).map(|kept| kept.value.clone()) {
+            let picks = |node: &&NodeName| {
+                self.recorded(node)
+                    .is_some_and(|node| cluster.filter.picks(node.name, node.labels, node.data))
+            };
+            nodes.extend(self.nodes.keys().filter(picks).cloned());
+        }
+        for node in &nodes {
+            let now = self.matching_clusters(node);
+            self.set_matching(node, &now);
+        }
+        self.refresh_roles(name);
+    }
+
+    fn set_matching(&mut self, node: &NodeName, now: &[(ClusterNumber, ClusterName)]) {
+        let before = self.membership.of(node).cloned();
+        self.membership.set_matching(node, now);
+        if let Some(before) = before.filter(|before| Some(before) != self.membership.of(node)) {
+            self.refresh_roles(&before);
+        }
+        self.eligibility_changed(node);
+    }
+
+    /// The clusters that match a node, in order of precedence.
+    fn matching_clusters(&self, node: &NodeName) -> Vec<(ClusterNumber, ClusterName)> {
+        let Some(node) = self.recorded(node) else { return Vec::new() };
+        let clusters = self.clusters.values().map(|kept| &kept.value);
+        let matching = clusters.filter(|cluster| cluster.filter.picks(node.name, node.labels, node.data));
+        let mut matching: Vec<_> = matching.map(|cluster| (cluster.number, cluster.name.clone())).collect();
+        matching.sort_unstable();
+        matching
+    }
+
+    fn refresh_roles(&mut self, cluster: &ClusterName) {
+        if self.loading {
+            return;
+        }
+        let due = self.roles_due(cluster);
+        self.membership.set_due(cluster, due);
+    }
+}

@@ -1,0 +1,106 @@
+//! Why a cluster has the members and leaders that it has.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::fleet::Fleet;
+use crate::records::cluster::{Cluster, RoleHolder};
+use crate::records::node::PresenceState;
+use crate::words::name::NodeName;
+use crate::words::plural::plural;
+use crate::words::time::Timestamp;
+
+/// Most nodes that one line names.
+const NAMED: usize = 8;
+
+/// Why a cluster is as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhyCluster {
+    /// Whether it waits for something.
+    pub is_waiting: bool,
+    /// What there is to say, one sentence each.
+    pub lines: Vec<String>,
+}
+
+impl Fleet {
+    /// Why a cluster has the members and leaders that it has, and what it waits for.
+    #[must_use]
+    pub fn why_cluster(&self, cluster: &Cluster, now: Timestamp) -> WhyCluster {
+        let name = &cluster.name;
+        let members = self.membership.size(name);
+        let mut lines = Vec::from([match members {
+            0 => format!("no node is a member: none matches its filter {}", cluster.filter),
+            count => format!("{} by its filter {}", plural(count, "member"), cluster.filter),
+        }]);
+        let roles = self.roles_of(name);
+        let mut is_waiting = false;
+        for slot in 0..cluster.leaders {
+            let slot_name = if cluster.leaders > 1 { format!("slot {slot}: ") } else { String::new() };
+            let holder = roles.and_then(|roles| roles.leaders.get(&slot));
+            let (line, waits) = match holder {
+                Some(holder) => self.why_leader(cluster, holder, now),
+                None => (self.why_vacant(cluster), true),
+            };
+            is_waiting |= waits;
+            lines.push(format!("{slot_name}{line}"));
+        }
+        let claimed: Vec<&NodeName> = self.membership.claimed(name).collect();
+        if !claimed.is_empty() {
+            lines.push(self.why_claimed(&claimed));
+        }
+        WhyCluster { is_waiting, lines }
+    }
+
+    fn why_leader(&self, cluster: &Cluster, holder: &RoleHolder, now: Timestamp) -> (String, bool) {
+        let RoleHolder { node, fence, since } = holder;
+        let leads =
+            format!("{node} leads since {} ago, with fencing number {fence}", now.since(*since).brief());
+        let Some(at) = self.replaceable_at(cluster, holder) else { return (leads, false) };
+        let others = self.membership.eligible(&cluster.name).any(|other| other != node);
+        let next = match (others, at > now) {
+            (true, true) => format!("another member takes its place in {}", at.since(now).brief()),
+            (true, false) => {
+                "the leader among the servers is about to give its place to another member".into()
+            }
+            (false, _) => "no other member is up and not cordoned, so that it keeps its place".into(),
+        };
+        let state = if at == Timestamp::EPOCH { "is no member any more" } else { "is unreachable" };
+        (format!("{leads}; it {state}, and {next}"), true)
+    }
+
+    fn why_vacant(&self, cluster: &Cluster) -> String {
+        let members = self.membership.members(&cluster.name);
+        let leads =
+            |node: &NodeName| self.roles_of(&cluster.name).is_some_and(|it| it.slot_of(node).is_some());
+        let (mut down, mut cordoned, mut leading) = (0_usize, 0_usize, 0_usize);
+        for node in members {
+            let is_up = self.presences.get(node).is_some_and(|it| it.value.contact == PresenceState::Up);
+            match (leads(node), is_up) {
+                (true, _) => leading += 1,
+                (false, false) => down += 1,
+                (false, true) => cordoned += usize::from(!self.membership.is_eligible(&cluster.name, node)),
+            }
+        }
+        let counted = [(leading, "leading another slot"), (down, "not up"), (cordoned, "cordoned")];
+        let counted = counted.iter().filter(|(count, _)| *count > 0);
+        let counted: Vec<String> = counted.map(|(count, what)| format!("{count} {what}")).collect();
+        let of = plural(self.membership.size(&cluster.name), "member");
+        match counted.as_slice() {
+            [] if self.membership.size(&cluster.name) == 0 => "no leader: there is no member".into(),
+            [] => "no leader yet: the leader among the servers is about to choose one".into(),
+            counted => format!("no leader: no member may lead (of {of}: {})", counted.join(", ")),
+        }
+    }
+
+    fn why_claimed(&self, claimed: &[&NodeName]) -> String {
+        let named = claimed.iter().take(NAMED).map(|node| {
+            let of = self.membership.of(node).map_or("another cluster", |cluster| cluster.as_str());
+            format!("{node} ({of})")
+        });
+        let named: Vec<String> = named.collect();
+        let more = claimed.len().saturating_sub(named.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("matched, and members of older clusters: {}{more}", named.join(", "))
+    }
+}

@@ -1,0 +1,92 @@
+//! Clusters over HTTP.
+
+use axum::extract::State;
+use bellwether_api::list::tables::{CLUSTER_MEMBERS, CLUSTERS};
+use bellwether_api::problem::Code;
+use bellwether_api::v1::cluster::{Cluster, ClusterSpec};
+use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::words::name::{ClusterName, Namespace};
+
+use super::auth::Authenticated;
+use super::input::{AtRevision, JsonAnswer, JsonBody, NamedCluster, NamespacePath, QueryParams};
+use super::list::{ListAnswer, ListQuery};
+use super::problem::{Failure, SetResponse};
+use super::routes::Empty;
+use super::state::AppState;
+use crate::ops;
+use crate::ops::cluster::ClusterScope;
+
+pub(crate) async fn list(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &CLUSTERS, &[])?;
+    let world = app.world();
+    let clusters = world.fleets.get(&namespace).into_iter().flat_map(ops::cluster::list);
+    list.answer_json((&CLUSTERS, app.clock.now()), clusters, world.revision)
+}
+
+pub(crate) async fn get(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+) -> Result<JsonAnswer<Cluster>, Failure> {
+    let world = app.world();
+    let found = world.fleets.get(&namespace).and_then(|fleet| ops::cluster::get(fleet, &name));
+    found.map(JsonAnswer).ok_or_else(|| missing(&name))
+}
+
+/// The members of a cluster.
+pub(crate) async fn members(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+    query: QueryParams,
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &CLUSTER_MEMBERS, &[])?;
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.clusters.contains_key(&name));
+    let fleet = fleet.ok_or_else(|| missing(&name))?;
+    let members = ops::cluster::members(fleet, &name);
+    list.answer_json((&CLUSTER_MEMBERS, app.clock.now()), members, world.revision)
+}
+
+pub(crate) async fn put(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+    AtRevision(only_at): AtRevision,
+    JsonBody(spec): JsonBody<ClusterSpec>,
+) -> Result<SetResponse<Cluster>, Failure> {
+    // A new cluster creates its profile, or makes one live, and has its members read it.
+    let profile = spec.profile.as_deref().unwrap_or(name.as_str());
+    caller.require(Right::update(ObjectKind::Profile), Some(profile), Some(&namespace))?;
+    let actor = caller.actor();
+    let scope = scope(&namespace, &name, &actor, only_at);
+    let (value, is_new) = ops::cluster::set(&app.records.transactor, scope, &spec).await?;
+    Ok(SetResponse { is_new, value })
+}
+
+pub(crate) async fn delete(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+    AtRevision(only_at): AtRevision,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    let actor = caller.actor();
+    ops::cluster::delete(&app.records.transactor, scope(&namespace, &name, &actor, only_at)).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
+const fn scope<'a>(
+    namespace: &'a Namespace,
+    name: &'a ClusterName,
+    actor: &'a bellwether_core::words::name::Actor,
+    only_at: Option<u64>,
+) -> ClusterScope<'a> {
+    ClusterScope { namespace, name, actor, only_at }
+}
+
+pub(super) fn missing(name: &ClusterName) -> Failure {
+    Failure::new(Code::NotFound, format!("cannot find cluster {name}"))
+        .hint("list them: bellwether cluster list")
+}

@@ -1,0 +1,49 @@
+//! Routes of clusters.
+
+use bellwether_api::paths;
+use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
+use bellwether_api::v1::page::Page;
+use bellwether_core::access::{ObjectKind, RequiredAccess};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Put};
+
+use super::super::clusters;
+use super::super::routes::{Empty, Routes, route};
+
+/// Clusters.
+pub(super) fn clusters(routes: Routes) -> Routes {
+    let get = RequiredAccess::get(ObjectKind::Cluster);
+    routes
+        .add::<Empty, Page<Cluster>, _, _>(
+            route(Get, paths::CLUSTERS, get, "List clusters").list(),
+            clusters::list,
+        )
+        .add::<Empty, Cluster, _, _>(
+            route(Get, paths::CLUSTER, get, "Get a cluster with its leaders"),
+            clusters::get,
+        )
+        .add::<Empty, Page<ClusterMember>, _, _>(
+            route(Get, paths::CLUSTER_MEMBERS, get, "List the members of a cluster with their roles").list(),
+            clusters::members,
+        )
+        .add::<ClusterSpec, Cluster, _, _>(
+            route(
+                Put,
+                paths::CLUSTER,
+                RequiredAccess::update(ObjectKind::Cluster),
+                "Create a cluster with its live profile, or change it; also needs the right update profile",
+            )
+            .creates()
+            .conditional(),
+            clusters::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(
+                Delete,
+                paths::CLUSTER,
+                RequiredAccess::delete(ObjectKind::Cluster),
+                "Delete a cluster; its members and its profile stay",
+            )
+            .conditional(),
+            clusters::delete,
+        )
+}

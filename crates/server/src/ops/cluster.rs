@@ -1,0 +1,219 @@
+//! Clusters: creating, changing and deleting them, with the live profile that their members share; and showing them.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::cluster::{Cluster as Shape, ClusterMember, ClusterSpec, DesiredCluster};
+use bellwether_api::v1::node::PresenceState as PresenceWord;
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::cluster::Cluster;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::node::PresenceState;
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::{ClusterNumber, ClusterRevision};
+use bellwether_core::words::name::{Actor, ClusterName, Namespace, NodeName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::cluster_roles::ClusterRole;
+use bellwether_core::world::fleet::Fleet;
+
+use super::profile::SharedProfile;
+use super::{OpError, cause, event};
+use crate::transactor::Transactor;
+
+/// A cluster, for a change.
+#[derive(Clone, Copy)]
+pub struct ClusterScope<'a> {
+    /// Its namespace.
+    pub namespace: &'a Namespace,
+    /// The cluster.
+    pub name: &'a ClusterName,
+    /// Who requested the change; events name them.
+    pub actor: &'a Actor,
+    /// The revision that it must have, 0 if it must not exist; `None` for any.
+    pub only_at: Option<u64>,
+}
+
+/// Creates a cluster with its profile, or changes one; answers it, and whether it is new. The same again changes nothing.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field; [`OpError::Moved`] when it is not at the revision that was named; [`OpError::Refused`]
+/// when its profile cannot be shared.
+pub async fn set(
+    transactor: &Transactor,
+    scope: ClusterScope<'_>,
+    spec: &ClusterSpec,
+) -> Result<(Shape, bool), OpError> {
+    let ClusterScope { namespace, name, actor, only_at } = scope;
+    let desired = spec.desired(name.as_str())?;
+    transactor
+        .compare(namespace, actor, &Key::Cluster(name.clone()).into(), |world, fleet, now| {
+            let before = fleet.clusters.get(name).map(|kept| &*kept.value);
+            at_revision(name, before, only_at)?;
+            let (cluster, event_kind) = match before {
+                Some(before) => (changed(before, &desired)?, "cluster.changed"),
+                None => (fresh(fleet, name, &desired, Annotation::of(actor.clone(), now)), "cluster.created"),
+            };
+            if before == Some(&cluster) {
+                return Ok((None, (view(fleet, before.unwrap_or(&cluster)), false)));
+            }
+            let revision = before.map_or(ClusterRevision::ZERO, |before| before.revision).next();
+            let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
+            let cluster = Cluster { revision, annotation, ..cluster };
+            let mut changeset = shared(transactor, (world, fleet), scope, &cluster, now)?;
+            let mut said = event(event_kind, format!("cluster/{name}"), cause(&desired.reason));
+            said.before = before.map(describe);
+            said.after = Some(describe(&cluster));
+            changeset.events.insert(0, said);
+            changeset.writes.push(Write::put(Record::Cluster(cluster.clone())));
+            Ok((Some(changeset), (after(world, (namespace, fleet), &cluster), before.is_none())))
+        })
+        .await
+}
+
+/// Deletes a cluster: its roles end, and its members no longer read its profile, which stays. The nodes stay as they are.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Moved`] when it is not at the revision that was named.
+pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<(), OpError> {
+    let ClusterScope { namespace, name, actor, only_at } = scope;
+    transactor
+        .compare(namespace, actor, &Key::Cluster(name.clone()).into(), |_, fleet, _| {
+            let before = fleet.clusters.get(name).map(|kept| &*kept.value);
+            at_revision(name, before, only_at)?;
+            let before = before.ok_or_else(|| OpError::NotFound(format!("cluster {name}")))?;
+            let said = format!("its members stay; profile {} stays", before.profile);
+            let mut deleted = event("cluster.deleted", format!("cluster/{name}"), said);
+            deleted.before = Some(describe(before));
+            let writes = vec![Write::delete(Key::Cluster(name.clone()))];
+            Ok((Some(Changeset { writes, events: vec![deleted] }), ()))
+        })
+        .await
+}
+
+/// The clusters of a namespace, by name.
+pub fn list(fleet: &Fleet) -> impl Iterator<Item = Shape> {
+    fleet.clusters.values().map(|kept| view(fleet, &kept.value))
+}
+
+/// A cluster with its leaders and the number of its members; `None` if there is none of this name.
+#[must_use]
+pub fn get(fleet: &Fleet, name: &ClusterName) -> Option<Shape> {
+    fleet.clusters.get(name).map(|kept| view(fleet, &kept.value))
+}
+
+/// The members of a cluster, by name.
+pub fn members<'a>(fleet: &'a Fleet, name: &'a ClusterName) -> impl Iterator<Item = ClusterMember> + 'a {
+    fleet.membership.members(name).map(|node| member(fleet, name, node))
+}
+
+fn member(fleet: &Fleet, cluster: &ClusterName, node: &NodeName) -> ClusterMember {
+    let presence = fleet.presences.get(node).map_or(PresenceState::Never, |kept| kept.value.contact);
+    let role = fleet.role_in(cluster, node);
+    let (slot, fence) = match &role {
+        ClusterRole::Leader(slot, holder) => (Some(*slot), Some(holder.fence.get())),
+        ClusterRole::Worker => (None, None),
+    };
+    ClusterMember {
+        node: node.to_string(),
+        role: role.as_str().to_owned(),
+        slot,
+        fence,
+        presence: PresenceWord::from(presence).as_str().to_owned(),
+    }
+}
+
+fn view(fleet: &Fleet, cluster: &Cluster) -> Shape {
+    let sizes = (fleet.membership.size(&cluster.name), fleet.membership.claimed(&cluster.name).count());
+    Shape::of(cluster, fleet.roles_of(&cluster.name), sizes)
+}
+
+/// A cluster as it is once it is written: its members are those that match it then.
+fn after(world: &World, (namespace, fleet): (&Namespace, &Fleet), cluster: &Cluster) -> Shape {
+    let mut world = world.clone();
+    let revision = world.revision;
+    world.put(namespace, Record::Cluster(cluster.clone()), revision);
+    view(world.fleets.get(namespace).unwrap_or(fleet), cluster)
+}
+
+fn describe(cluster: &Cluster) -> String {
+    let Cluster { filter, leaders, prefer, grace, profile, workflow, .. } = cluster;
+    let prefer = prefer.as_ref().map(|order| format!(", prefer {order}")).unwrap_or_default();
+    let workflow = workflow.as_ref().map(|workflow| format!(", workflow {workflow}")).unwrap_or_default();
+    format!("filter {filter}, leaders {leaders}{prefer}, replace after {grace}, profile {profile}{workflow}")
+}
+
+fn fresh(fleet: &Fleet, name: &ClusterName, desired: &DesiredCluster, annotation: Annotation) -> Cluster {
+    let last = fleet.clusters.values().map(|kept| kept.value.number).max();
+    Cluster {
+        name: name.clone(),
+        number: last.unwrap_or(ClusterNumber::ZERO).next(),
+        revision: ClusterRevision::ZERO,
+        filter: desired.filter.clone(),
+        leaders: desired.leaders,
+        prefer: desired.prefer.clone(),
+        grace: desired.grace,
+        profile: desired.profile.clone(),
+        workflow: desired.workflow.clone(),
+        annotation,
+    }
+}
+
+fn changed(before: &Cluster, desired: &DesiredCluster) -> Result<Cluster, OpError> {
+    if before.profile != desired.profile {
+        let reason = format!(
+            "{}; cluster {} has profile {}, which cannot be changed: delete the cluster and create it again",
+            desired.profile, before.name, before.profile
+        );
+        return Err(ShapeError::at("profile", reason).into());
+    }
+    Ok(Cluster {
+        filter: desired.filter.clone(),
+        leaders: desired.leaders,
+        prefer: desired.prefer.clone(),
+        grace: desired.grace,
+        workflow: desired.workflow.clone(),
+        ..before.clone()
+    })
+}
+
+/// What makes the profile of a cluster one that its members can share: it exists, is live, and names itself.
+fn shared(
+    transactor: &Transactor,
+    place: (&World, &Fleet),
+    scope: ClusterScope<'_>,
+    cluster: &Cluster,
+    now: Timestamp,
+) -> Result<Changeset, OpError> {
+    let (_, fleet) = place;
+    let others = fleet.clusters.values().map(|kept| &kept.value);
+    let same = others.filter(|other| other.name != cluster.name && other.profile == cluster.profile);
+    if let Some(other) = same.map(|other| &other.name).next() {
+        let reason = format!("{}; it is shared by the members of cluster {other}", cluster.profile);
+        return Err(ShapeError::at("profile", reason).into());
+    }
+    let shared = SharedProfile {
+        namespace: scope.namespace,
+        profile: &cluster.profile,
+        actor: scope.actor,
+        cluster: scope.name,
+    };
+    shared.changeset(place, transactor.keyring(), now)
+}
+
+fn at_revision(name: &ClusterName, before: Option<&Cluster>, only_at: Option<u64>) -> Result<(), OpError> {
+    let present = before.map_or(0, |before| before.revision.get());
+    match only_at.filter(|wanted| *wanted != present) {
+        None => Ok(()),
+        Some(wanted) => {
+            let found = match before {
+                None => "there is no such cluster".to_owned(),
+                Some(before) => format!("it is at revision {present}, by {}", before.annotation.by),
+            };
+            let what = match wanted {
+                0 => format!("create cluster {name}"),
+                wanted => format!("change cluster {name} at revision {wanted}"),
+            };
+            let reason = format!("{what}: {found}; nothing was changed");
+            Err(OpError::Moved { reason, hint: format!("bellwether cluster get {name}") })
+        }
+    }
+}
