@@ -49,6 +49,7 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: vec![bellwether_core::access::NamePattern::Any],
         };
         ops.push(put(&home, &Record::Node(node).into())?);

@@ -31,6 +31,8 @@ pub(crate) struct Identity {
     pub(crate) certificate: String,
     pub(crate) ca: String,
     pub(crate) key: Secret,
+    /// Whether `node` is a logical one, for which the node of the certificate acts.
+    pub(crate) is_logical: bool,
 }
 
 /// `identity.toml`.
@@ -87,6 +89,7 @@ impl Identity {
             certificate: present(&data_dir.join(CERTIFICATE))?,
             ca: present(&data_dir.join(CA))?,
             key: Secret::new(present(&data_dir.join(KEY))?),
+            is_logical: false,
         }))
     }
 
@@ -108,6 +111,11 @@ impl Identity {
         write(&data_dir.join(CERTIFICATE), &self.certificate)?;
         write(&data_dir.join(CA), &self.ca)?;
         write(&data_dir.join(FILE), &last)
+    }
+
+    /// The identity with which this node acts for a logical one.
+    pub(crate) fn acting_as(&self, logical: &NodeName) -> Self {
+        Self { node: logical.clone(), is_logical: true, ..self.clone() }
     }
 
     /// The identity as the API client takes it.

@@ -202,6 +202,7 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
         certificate: answer.certificate,
         ca: answer.ca,
         key: secret,
+        is_logical: false,
     };
     for file in OF_THE_CONTROL_PLANE {
         let path = dir.join(file);

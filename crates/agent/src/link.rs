@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::records::order::Order;
+use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
@@ -29,11 +30,13 @@ use tokio::sync::watch;
 use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
 use crate::facts::KnownFacts;
+use crate::lease::LeaseRenewal;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
 use crate::service::process_phase::AcknowledgedRegistrations;
 use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
+use connection::Connection;
 use deliver::deliver;
 use renew::CertificateRenewal;
 use source::ParamSource;
@@ -49,14 +52,6 @@ pub(crate) struct ServerLink {
     pub(crate) board: watch::Sender<ReportBoard>,
     /// Logs of failed runs that the control plane does not have yet.
     pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
-    pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
-    /// Where the registrations are put that the control plane acknowledged.
-    pub(crate) acknowledgements: watch::Sender<AcknowledgedRegistrations>,
-    /// Every service that exists on this node, whether or not its health is known.
-    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
-    pub(crate) addresses: LocalAddresses,
-    /// The facts of this machine; absent until they were read.
-    pub(crate) facts: watch::Receiver<Option<KnownFacts>>,
     /// This node's copy of the catalogue.
     pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     /// Whether anything on this node reads it.
@@ -67,6 +62,29 @@ pub(crate) struct ServerLink {
     pub(crate) seed: u64,
     /// Set once a server says that this node was decommissioned, with what it says.
     pub(crate) decommissioned: Arc<OnceLock<String>>,
+    pub(crate) owner: LinkOwner,
+}
+
+/// What the link is of.
+#[derive(Debug)]
+pub(crate) enum LinkOwner {
+    /// A machine, with what it reports of itself.
+    Machine(MachineSources),
+    /// A logical node, whose lease the answers renew.
+    Logical(LeaseRenewal),
+}
+
+/// What a machine reports of itself.
+#[derive(Debug)]
+pub(crate) struct MachineSources {
+    pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    /// Where the registrations are put that the control plane acknowledged.
+    pub(crate) acknowledgements: watch::Sender<AcknowledgedRegistrations>,
+    /// Every service that exists on this node, whether or not its health is known.
+    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
+    pub(crate) addresses: LocalAddresses,
+    /// The facts of this machine; absent until they were read.
+    pub(crate) facts: watch::Receiver<Option<KnownFacts>>,
 }
 
 impl ServerLink {
@@ -95,6 +113,10 @@ impl ServerLink {
             clock: self.clock.clone(),
             seed: self.seed,
             decommissioned: self.decommissioned,
+            lease: match &self.owner {
+                LinkOwner::Machine(_) => None,
+                LinkOwner::Logical(lease) => Some(lease.clone()),
+            },
         };
         tasks.spawn("order poll", poll.run());
         let report = report::ReportSender {
@@ -108,30 +130,56 @@ impl ServerLink {
             gate: StartGate::closed(),
         };
         tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
+        let logs =
+            logs::LogSender::new(connection.clone(), node.clone(), namespace.clone(), self.unsent_logs);
+        tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
+        if let LinkOwner::Machine(machine) = self.owner {
+            let link = MachineLink {
+                connection,
+                node,
+                namespace,
+                board: self.board,
+                requested,
+                data_dir: self.data_dir,
+                clock: self.clock,
+                seed: self.seed,
+            };
+            link.start(machine, tasks);
+        }
+    }
+}
+
+/// What a machine has besides: its registrations, its facts, and the renewal of its certificate.
+struct MachineLink {
+    connection: Connection,
+    node: NodeName,
+    namespace: Namespace,
+    board: watch::Sender<ReportBoard>,
+    requested: watch::Receiver<u64>,
+    data_dir: std::path::PathBuf,
+    clock: Clock,
+    seed: u64,
+}
+
+impl MachineLink {
+    fn start(self, machine: MachineSources, tasks: &Tasks) {
+        let Self { connection, node, namespace, board, requested, data_dir, clock, seed } = self;
+        let MachineSources { services, acknowledgements, known, addresses, facts } = machine;
         let registrations = registrations::RegistrationSender {
             connection: connection.clone(),
             node: node.clone(),
             namespace: namespace.clone(),
-            services: self.services,
-            acknowledgements: self.acknowledgements,
-            known: self.known,
-            addresses: self.addresses,
-            board: self.board.subscribe(),
+            services,
+            acknowledgements,
+            known,
+            addresses,
+            board: board.subscribe(),
             requested: requested.clone(),
             gate: StartGate::closed(),
         };
-        tasks.spawn("registrations", deliver(registrations, connection.moves(), self.seed, tasks.clone()));
-        let facts = facts::FactSender {
-            connection: connection.clone(),
-            node: node.clone(),
-            namespace: namespace.clone(),
-            facts: self.facts,
-            requested,
-        };
-        tasks.spawn("fact report", deliver(facts, connection.moves(), self.seed, tasks.clone()));
-        let logs = logs::LogSender::new(connection.clone(), node, namespace, self.unsent_logs);
-        tasks.spawn("logs", deliver(logs, connection.moves(), self.seed, tasks.clone()));
-        let (data_dir, clock, seed) = (self.data_dir, self.clock, self.seed);
+        tasks.spawn("registrations", deliver(registrations, connection.moves(), seed, tasks.clone()));
+        let facts = facts::FactSender { connection: connection.clone(), node, namespace, facts, requested };
+        tasks.spawn("fact report", deliver(facts, connection.moves(), seed, tasks.clone()));
         tasks.spawn("renew", CertificateRenewal { connection, data_dir, clock, seed }.run(tasks.clone()));
     }
 }

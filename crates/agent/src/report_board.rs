@@ -36,6 +36,8 @@ pub(crate) struct ReportBoard {
     pub(crate) ledger: Option<LedgerId>,
     /// Whether this node runs the tasks of workflows.
     pub(crate) allows_tasks: bool,
+    /// Whether this node's agent offers to host logical nodes.
+    pub(crate) hosts_logical: bool,
     /// Generation of the order in force.
     pub(crate) generation: Generation,
     /// Why the last order was refused, if it was; that order may be newer than `generation`.
@@ -112,8 +114,12 @@ impl ReportBoard {
             };
             (name.to_string(), shape)
         });
-        let features =
-            Feature::ALL.iter().filter(|feature| self.allows_tasks || **feature != Feature::Workflows);
+        let is_offered = |feature: &&Feature| match feature {
+            Feature::Workflows => self.allows_tasks,
+            Feature::LogicalNodes => self.hosts_logical,
+            Feature::Versions | Feature::Files | Feature::Actions | Feature::Facts | Feature::Soak => true,
+        };
+        let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {
             node: node.to_string(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -23,15 +23,16 @@ use crate::facts::FactReader;
 use crate::files;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Ledger, LedgerContents, LedgerError};
-use crate::link::ServerLink;
 use crate::link::connection::{Connection, ConnectionSettings};
 use crate::link::contact::ServerContact;
 use crate::link::server_list::SavedServers;
 use crate::link::source::JobSource;
 use crate::link::source::ParamSource;
+use crate::link::{LinkOwner, MachineSources, ServerLink};
 use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
 use crate::lock::{DirectoryLock, LockError};
+use crate::logical::{HostContext, LogicalNodes};
 use crate::param_cache::ParamCache;
 use crate::provision;
 use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
@@ -204,6 +205,7 @@ impl Agent {
             generation,
             ledger: Some(ledger.id().clone()),
             allows_tasks: config.allows_tasks,
+            hosts_logical: config.hosts_logical,
             ..ReportBoard::default()
         };
         let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
@@ -308,18 +310,30 @@ impl Agent {
             orders: orders.subscribe(),
             tasks: tasks.clone(),
         };
+        let hosted = config.hosts_logical.then(|| HostContext {
+            connection: source.connection(),
+            servers: config.servers.clone(),
+            data_dir: config.data_dir.clone(),
+            clock: clock.clone(),
+            seed,
+            tasks: tasks.clone(),
+        });
+        let hosted = hosted.map(|context| LogicalNodes::new(context, orders.subscribe()));
+        let hosting = hosted.map(|nodes| tasks.spawn("logical nodes", nodes.run()));
         let link = ServerLink {
-            facts: facts.start(),
             source,
             data_dir: config.data_dir.clone(),
             ledger,
             orders,
             board,
             unsent_logs,
-            services: discovery.services,
-            acknowledgements,
-            known: discovery.registry.known.clone(),
-            addresses: discovery.addresses,
+            owner: LinkOwner::Machine(MachineSources {
+                facts: facts.start(),
+                services: discovery.services,
+                acknowledgements,
+                known: discovery.registry.known.clone(),
+                addresses: discovery.addresses,
+            }),
             snapshot: discovery.snapshot,
             wants_catalogue: wanted,
             live_params: config.renders_files().then_some(live_params),
@@ -329,6 +343,11 @@ impl Agent {
         };
         link.start(&tasks);
         EntityTasks::new(config, entities, context).run().await;
+        if let Some(hosting) = hosting
+            && let Err(error) = hosting.await
+        {
+            tracing::error!(%error, "the task of logical nodes did not end in order");
+        }
         check_store.close();
         // While the lock is held: the next agent's socket has the same name.
         if let Err(error) = answering.await {

@@ -1,6 +1,8 @@
 //! Route strings, which are defined only here. `{…}` are path parameters.
 
 /// Query parameter with the consistency of a read: `local`, the default, answers what the server knows;
+/// Header by which a node acts for a logical node that it hosts, with that one's name.
+pub const LOGICAL_NODE: &str = "bellwether-logical-node";
 /// `linearizable` answers everything that was committed before the request.
 pub const CONSISTENCY: &str = "consistency";
 
@@ -216,6 +218,10 @@ pub const CLUSTERS: &str = "/v1/namespaces/{ns}/clusters";
 pub const CLUSTER: &str = "/v1/namespaces/{ns}/clusters/{cluster}";
 /// The members of a cluster.
 pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members";
+/// Runs of workflows on a cluster: on its members, or on its manager.
+pub const CLUSTER_RUNS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/runs";
+/// Waiting until the workflows of a cluster's members are complete.
+pub const CLUSTER_WAIT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/wait";
 /// Saved filters.
 pub const FILTERS: &str = "/v1/namespaces/{ns}/filters";
 /// One saved filter.

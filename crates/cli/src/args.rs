@@ -37,7 +37,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, Export, FileFlags};
-pub(crate) use cluster::{ClusterFlags, ClusterVerb};
+pub(crate) use cluster::{ClusterFlags, ClusterVerb, RunFlags};
 pub(crate) use consent::Consent;
 pub(crate) use demo::{Demo, DemoService, Dev};
 pub(crate) use entity::{EntityVerb, SetEntity};
@@ -244,7 +244,7 @@ pub(crate) enum Command {
     Run(RunVerb),
     /// Manage clusters: nodes that share a live profile and have roles
     #[command(subcommand)]
-    Cluster(ClusterVerb),
+    Cluster(Box<ClusterVerb>),
     /// Manage slots: how many machines may do something at once, like reboot
     #[command(subcommand)]
     Slot(SlotVerb),

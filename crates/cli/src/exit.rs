@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Conflict,
     /// Forbidden, or refused in the current state.
     Refused,
+    /// A wait was interrupted, which is not success.
+    Interrupted,
     /// The command line is wrong.
     Usage,
     /// The control plane, its store or this machine's agent cannot be reached.
@@ -54,6 +56,7 @@ impl Exit {
             Self::Partial => 5,
             Self::Conflict => 6,
             Self::Refused => 7,
+            Self::Interrupted => 8,
             Self::Usage => 64,
             Self::Unavailable => 69,
             Self::Internal => 70,
@@ -64,7 +67,7 @@ impl Exit {
 }
 
 /// Every exit code with its meaning, as the guide lists them.
-const TABLE: [(Exit, &str); 12] = [
+const TABLE: [(Exit, &str); 13] = [
     (Exit::Yes, "yes, or done"),
     (Exit::No, "no, failed, or not found"),
     (Exit::UnknownNodes, "unknown: the nodes that decide it are silent; for `pending-update` see there"),
@@ -73,6 +76,7 @@ const TABLE: [(Exit, &str); 12] = [
     (Exit::Partial, "done in part: some targets failed"),
     (Exit::Conflict, "conflict: somebody else changed the object first"),
     (Exit::Refused, "forbidden, or refused in the current state"),
+    (Exit::Interrupted, "a wait was interrupted: the manager of the cluster was made not runnable"),
     (Exit::Usage, "wrong usage, invalid input, or a missing `--yes`"),
     (Exit::Unavailable, "the control plane, its store or this machine's agent cannot be reached"),
     (Exit::Internal, "a fault of bellwether itself"),

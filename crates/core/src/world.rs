@@ -17,6 +17,7 @@ pub mod version_uses;
 pub mod waits;
 mod why;
 pub mod why_cluster;
+pub mod workflow_state;
 
 use alloc::string::String;
 

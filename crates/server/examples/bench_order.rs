@@ -108,6 +108,7 @@ fn order(generation: u64) -> Order {
         entities: BTreeMap::from([("app".to_owned(), assignment)]),
         paused: None,
         rescan: 0,
+        hosts: BTreeMap::new(),
         services: None,
     }
 }

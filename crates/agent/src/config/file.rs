@@ -35,6 +35,8 @@ pub(super) struct AgentTable {
     pub(super) data_dir: Option<PathBuf>,
     pub(super) services_on_exit: Option<String>,
     pub(super) tasks: Option<String>,
+    #[serde(default)]
+    pub(super) hosts_logical: bool,
     pub(super) reboot_command: Option<Vec<String>>,
     pub(super) poweroff_command: Option<Vec<String>>,
     pub(super) service_dir: Option<PathBuf>,

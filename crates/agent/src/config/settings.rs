@@ -30,6 +30,8 @@ pub struct Config {
     pub services_on_exit: OnExit,
     /// Whether this node runs the tasks of workflows, which come from the control plane.
     pub allows_tasks: bool,
+    /// Whether this node's agent offers to host logical nodes: the managers of clusters.
+    pub hosts_logical: bool,
     /// The commands that end a boot of this machine.
     pub boot_commands: BootCommands,
     /// The recipes of entities on this node.

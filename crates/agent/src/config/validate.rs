@@ -70,6 +70,7 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         servers: servers(&place.at("server"), agent.server.as_ref())?,
         data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
         allows_tasks: allows_tasks(&place.at("tasks"), agent.tasks.as_deref())?,
+        hosts_logical: hosts_logical(&place, agent.hosts_logical, agent.tasks.as_deref())?,
         boot_commands: boot_commands(&place, agent.reboot_command, agent.poweroff_command)?,
         services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
         entities,
@@ -104,6 +105,15 @@ fn allows_tasks(place: &ConfigPath, text: Option<&str>) -> Result<bool, ConfigEr
         Some("allow") => Ok(true),
         Some(other) => Err(place.refuse(format!("{other:?} is neither \"allow\" nor \"deny\""))),
     }
+}
+
+/// A logical node does nothing but tasks.
+fn hosts_logical(place: &ConfigPath, hosts: bool, tasks: Option<&str>) -> Result<bool, ConfigError> {
+    if hosts && !allows_tasks(&place.at("tasks"), tasks)? {
+        let reason = "this node would host logical nodes, which run tasks: set tasks = \"allow\" too";
+        return Err(place.at("hosts_logical").refuse(reason));
+    }
+    Ok(hosts)
 }
 
 fn boot_commands(

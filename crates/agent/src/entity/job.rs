@@ -67,7 +67,11 @@ impl EntityTask {
         }
         self.recent.clear();
         let ended = self.steps(&inputs, &run_name).await;
-        let JobEnd::Exit(exit, evidence) = ended else { return NextStep::Stop };
+        let JobEnd::Exit(exit, evidence) = ended else {
+            // On a logical node nothing may go on after this.
+            self.end_leftovers(run_name).await;
+            return NextStep::Stop;
+        };
         // What the task left running is part of it.
         self.end_leftovers(run_name.clone()).await;
         (self.entry.run, self.running_step) = (None, None);

@@ -61,7 +61,7 @@ impl Connection {
         let mut made = Ok(());
         self.state.send_if_modified(|state| {
             if state.client.is_none() {
-                match Client::new(&state.access(state.servers.current().to_owned())) {
+                match state.new_client(state.servers.current().to_owned()) {
                     Ok(client) => state.client = Some(client),
                     Err(error) => made = Err(error),
                 }
@@ -139,7 +139,7 @@ impl Connection {
         let state = self.state.borrow();
         match &state.client {
             Some(client) => client.towards(&server),
-            None => Client::new(&state.access(server)),
+            None => state.new_client(server),
         }
     }
 
@@ -172,13 +172,20 @@ impl Connection {
         self.state.borrow().servers.current().to_owned()
     }
 
+    /// Waits until another certificate is in use than this one, and answers the identity with it. Cancel safe.
+    pub(crate) async fn renewed_from(&self, certificate: &str) -> Option<Identity> {
+        let mut states = self.state.subscribe();
+        let state = states.wait_for(|state| state.identity.certificate != certificate).await;
+        state.ok().map(|state| state.identity.clone())
+    }
+
     /// The identity in use.
-    pub(super) fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         self.state.borrow().identity.clone()
     }
 
     /// Uses `identity` from now on.
-    pub(super) fn renewed(&self, identity: Identity) {
+    pub(crate) fn renewed(&self, identity: Identity) {
         self.state.send_modify(|state| {
             state.identity = identity;
             state.client = None;
@@ -187,7 +194,11 @@ impl Connection {
 }
 
 impl ConnectionState {
-    fn access(&self, server: String) -> Access {
-        Access { server, ca: Some(self.identity.ca.clone()), identity: self.identity.for_client() }
+    fn new_client(&self, server: String) -> Result<Client, CallError> {
+        let Identity { node, ca, is_logical, .. } = &self.identity;
+        let access = Access { server, ca: Some(ca.clone()), identity: self.identity.for_client() };
+        let client = Client::new(&access)?;
+        // Only a server that is up to date may say that a logical node is still hosted here.
+        if *is_logical { client.consistent().acting_as(node.as_str()) } else { Ok(client) }
     }
 }

@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use super::connection::Connection;
 use super::retry::{cannot, retry_after};
 use crate::catalogue::CatalogueSnapshot;
+use crate::lease::LeaseRenewal;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
 pub(super) use refused::{Order as RefusedOrder, Refused};
@@ -61,6 +62,8 @@ pub(super) struct OrderPoll {
     pub(super) clock: Clock,
     pub(super) seed: u64,
     pub(super) decommissioned: Arc<OnceLock<String>>,
+    /// The lease of a logical node, which each answer renews; `None` for a machine.
+    pub(super) lease: Option<LeaseRenewal>,
 }
 
 impl OrderPoll {
@@ -72,6 +75,7 @@ impl OrderPoll {
             round = round.wrapping_add(1);
             let mut wants = self.wants_catalogue.clone();
             wants.mark_unchanged();
+            let sent = self.lease.as_ref().and_then(LeaseRenewal::now);
             let asks_for_any = self.refused.refused.left(self.clock.now()).is_none();
             // A dropped poll is repeated by the next agent, or at once when the catalogue is wanted or another server is used;
             // accepting an order is not interrupted.
@@ -83,6 +87,9 @@ impl OrderPoll {
             };
             let pause = match answer {
                 Ok(answer) => {
+                    if let Some(lease) = &self.lease {
+                        lease.answered(sent);
+                    }
                     if failed > 0 {
                         tracing::info!("the control plane answers again");
                         // It may be another server, or have forgotten this node: report everything.
@@ -128,6 +135,7 @@ impl OrderPoll {
             (wants && backoff.is_none()).then(|| self.misread.poll_index(self.snapshot.borrow().index));
         let wait = poll_wait(round, failed, self.seed);
         let wait = [backoff, self.refused.refused.left(now)].into_iter().flatten().fold(wait, Span::min);
+        let wait = self.lease.as_ref().map_or(wait, |lease| wait.min(lease.longest_wait()));
         let known = NodeKnowledge {
             generation: known.get(),
             catalogue: index,

@@ -106,6 +106,7 @@ mod tests {
             certificate: String::new(),
             ca: String::new(),
             key: Secret::new(""),
+            is_logical: false,
         };
         for seed in 0..100 {
             let due = due(&identity, seed).as_millis() / hour;

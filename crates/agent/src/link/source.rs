@@ -33,6 +33,11 @@ impl ParamSource {
         Self { connection, namespace, node }
     }
 
+    /// The connection that it uses.
+    pub(crate) fn connection(&self) -> Connection {
+        self.connection.clone()
+    }
+
     /// Fetches one revision of a profile.
     pub(crate) async fn fetch(
         &self,

@@ -21,7 +21,7 @@ use super::error::CallError;
 use super::list_options::ListOptions;
 use super::tls;
 use crate::media;
-use crate::paths::CONSISTENCY;
+use crate::paths::{CONSISTENCY, LOGICAL_NODE};
 use crate::problem::{Code, Problem};
 
 /// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
@@ -51,6 +51,8 @@ pub struct Client {
     is_consistent: bool,
     /// The revision that the object of a change must have, 0 if it must not exist.
     only_at: Option<u64>,
+    /// The logical node for which the node of the certificate acts.
+    acting_as: Option<Arc<HeaderValue>>,
     /// Media type of request bodies.
     media: &'static str,
     /// What to return of lists.
@@ -132,6 +134,7 @@ impl Client {
             tls,
             is_consistent: false,
             only_at: None,
+            acting_as: None,
             media: media::JSON,
             list: Arc::default(),
         }
@@ -150,14 +153,26 @@ impl Client {
             return Err(unfit(format!("{base:?} does not start with https://")));
         }
         let client = Self::with_tls(base, self.tls.clone(), self.bearer.clone());
-        Ok(Self { is_consistent: self.is_consistent, ..client })
+        Ok(Self { is_consistent: self.is_consistent, acting_as: self.acting_as.clone(), ..client })
     }
 
     /// A client of the same server, with the same identity and connections of its own.
     #[must_use]
     pub fn fresh(&self) -> Self {
         let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
-        Self { is_consistent: self.is_consistent, ..fresh }
+        Self { is_consistent: self.is_consistent, acting_as: self.acting_as.clone(), ..fresh }
+    }
+
+    /// The same client for a logical node that the node of the certificate hosts: requests are this one's, as long as it does.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] when the name is not that of a node.
+    pub fn acting_as(self, logical: &str) -> Result<Self, CallError> {
+        let value = HeaderValue::try_from(logical).map_err(|error| CallError::Setup {
+            what: "the name of the logical node".to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Self { acting_as: Some(Arc::new(value)), ..self })
     }
 
     /// The same client with linearizable reads: each answer includes everything that was committed before the
@@ -299,6 +314,9 @@ impl Client {
         }
         if let Some(bearer) = &self.bearer {
             builder = builder.header(header::AUTHORIZATION, HeaderValue::clone(bearer));
+        }
+        if let Some(logical) = &self.acting_as {
+            builder = builder.header(LOGICAL_NODE, HeaderValue::clone(logical));
         }
         builder = match self.only_at {
             Some(0) => builder.header(header::IF_NONE_MATCH, "*"),

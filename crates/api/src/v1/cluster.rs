@@ -1,5 +1,7 @@
 //! Clusters: requests, answers and stored records.
 
+pub mod work;
+
 use std::collections::BTreeMap;
 
 use bellwether_core::records::annotation::Annotation;
@@ -93,6 +95,8 @@ pub struct Cluster {
     /// Number of nodes that match its filter and are members of an older cluster.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub members_of_others: u64,
+    /// The logical node that is its manager, and the node that hosts it.
+    pub manager: ManagerRole,
     /// The present leaders, by the name of the node.
     pub leading: BTreeMap<String, LeaderRole>,
     /// Name of the token that changed it last.
@@ -102,6 +106,19 @@ pub struct Cluster {
     /// Reason that was given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+}
+
+/// The manager of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ManagerRole {
+    /// Name of the logical node.
+    pub node: String,
+    /// The node whose agent hosts it; absent while no node offers to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Fencing number: larger than that of every role of the cluster that was given before; absent without a host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<u64>,
 }
 
 /// The role of a leader.
@@ -133,7 +150,7 @@ pub struct ClusterLeader {
 pub struct ClusterMember {
     /// Name of the node.
     pub node: String,
-    /// `leader` or `worker`.
+    /// `leader`, `worker` or `manager`.
     pub role: String,
     /// Slot of a leader, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,6 +158,9 @@ pub struct ClusterMember {
     /// Fencing number of the role; absent for workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
+    /// The node whose agent hosts the manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// `up`, `suspect`, `unreachable` or `never`.
     pub presence: String,
 }
@@ -150,6 +170,8 @@ pub struct ClusterMember {
 pub struct StoredCluster {
     /// Name of the cluster.
     pub name: String,
+    /// The logical node that is its manager.
+    pub manager: String,
     /// Its position among the clusters of the namespace.
     pub number: u64,
     /// Number of its last change.
@@ -187,6 +209,20 @@ pub struct StoredClusterRoles {
     /// The leaders, by slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaders: Vec<ClusterLeader>,
+    /// The node whose agent hosts the manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<ClusterHost>,
+}
+
+/// The host of a cluster's manager, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterHost {
+    /// Name of the node.
+    pub node: String,
+    /// Fencing number.
+    pub fence: u64,
+    /// Since when it hosts the manager, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -247,6 +283,7 @@ impl Cluster {
     #[must_use]
     pub fn of(from: &core::Cluster, roles: Option<&core::ClusterRoles>, sizes: (usize, usize)) -> Self {
         let count = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
+        let host = roles.and_then(|roles| roles.host.as_ref());
         let leading = roles.into_iter().flat_map(|roles| &roles.leaders);
         Self {
             name: from.name.to_string(),
@@ -259,6 +296,11 @@ impl Cluster {
             manager_workflow: from.workflow.as_ref().map(ToString::to_string),
             members: count(sizes.0),
             members_of_others: count(sizes.1),
+            manager: ManagerRole {
+                node: from.manager.to_string(),
+                host: host.map(|host| host.node.to_string()),
+                fence: host.map(|host| host.fence.get()),
+            },
             leading: leading.map(|(slot, holder)| (holder.node.to_string(), role(*slot, holder))).collect(),
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
@@ -285,6 +327,7 @@ impl From<&core::Cluster> for StoredCluster {
     fn from(from: &core::Cluster) -> Self {
         Self {
             name: from.name.to_string(),
+            manager: from.manager.to_string(),
             number: from.number.get(),
             revision: from.revision.get(),
             filter: from.filter.to_string(),
@@ -306,6 +349,7 @@ impl TryFrom<StoredCluster> for core::Cluster {
         let prefer = from.prefer.as_deref().map(NodeOrder::parse).transpose();
         Ok(Self {
             name: read("name", &from.name)?,
+            manager: read("manager", &from.manager)?,
             number: ClusterNumber::new(from.number),
             revision: ClusterRevision::new(from.revision),
             filter: read("filter", &from.filter)?,
@@ -329,6 +373,11 @@ impl From<&core::ClusterRoles> for StoredClusterRoles {
             cluster: from.cluster.to_string(),
             fence: from.fence.get(),
             leaders: from.leaders.iter().map(|(slot, holder)| leader(*slot, holder)).collect(),
+            host: from.host.as_ref().map(|host| ClusterHost {
+                node: host.node.to_string(),
+                fence: host.fence.get(),
+                since_ms: host.since.as_millis(),
+            }),
         }
     }
 }
@@ -336,15 +385,17 @@ impl From<&core::ClusterRoles> for StoredClusterRoles {
 impl TryFrom<StoredClusterRoles> for core::ClusterRoles {
     type Error = ShapeError;
     fn try_from(from: StoredClusterRoles) -> Result<Self, ShapeError> {
-        let mut leaders = BTreeMap::new();
-        for leader in from.leaders {
-            let holder = core::RoleHolder {
-                node: read("leaders.node", &leader.node)?,
-                fence: FenceNumber::new(leader.fence),
-                since: Timestamp::from_millis(leader.since_ms),
-            };
-            leaders.insert(leader.slot, holder);
-        }
-        Ok(Self { cluster: read("cluster", &from.cluster)?, fence: FenceNumber::new(from.fence), leaders })
+        let holder = |node: &str, fence: u64, since_ms: u64| {
+            let (fence, since) = (FenceNumber::new(fence), Timestamp::from_millis(since_ms));
+            Ok::<_, ShapeError>(core::RoleHolder { node: read("node", node)?, fence, since })
+        };
+        let leaders = from
+            .leaders
+            .iter()
+            .map(|leader| Ok((leader.slot, holder(&leader.node, leader.fence, leader.since_ms)?)));
+        let leaders: BTreeMap<_, _> = leaders.collect::<Result<_, ShapeError>>()?;
+        let host = from.host.map(|host| holder(&host.node, host.fence, host.since_ms)).transpose()?;
+        let (cluster, fence) = (read("cluster", &from.cluster)?, FenceNumber::new(from.fence));
+        Ok(Self { cluster, fence, leaders, host })
     }
 }

@@ -65,6 +65,9 @@ pub struct Node {
     /// Who decommissioned the node, when and why; absent if it is in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decommissioned: Option<Annotation>,
+    /// The cluster whose manager it is, for a logical node, which another node's agent hosts; absent for a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical: Option<String>,
     /// Number of the last requested rescan of its facts; absent if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rescan: u64,
@@ -225,6 +228,7 @@ impl From<&core::Node> for Node {
             }),
             decommissioned: from.decommissioned.as_ref().map(Annotation::from),
             rescan: from.rescan.get(),
+            logical: from.logical.as_ref().map(ToString::to_string),
             services: from.services.iter().map(ToString::to_string).collect(),
         }
     }
@@ -242,6 +246,7 @@ impl TryFrom<Node> for core::Node {
             cordon: from.cordon.map(TryInto::try_into).transpose()?,
             decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,
             rescan: RescanNumber::new(from.rescan),
+            logical: read_some("logical", from.logical.as_deref())?,
             services: patterns("services", &from.services)?,
         })
     }

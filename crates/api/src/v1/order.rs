@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::order as core;
-use bellwether_core::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
+use bellwether_core::words::counter::{AssignmentNumber, FenceNumber, Generation, RescanNumber, Term};
 use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -87,9 +87,22 @@ pub struct Order {
     /// Number of the last requested rescan of the node's facts; absent if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rescan: u64,
+    /// The logical nodes that the node's agent hosts, by name; absent if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, Hosting>,
     /// The services that the node may register, as names or beginnings of names followed by `*`; absent if it may register all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services: Option<Vec<String>>,
+}
+
+/// A logical node that is hosted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Hosting {
+    /// Fencing number of the role: another one means that another node hosted it in between.
+    pub fence: u64,
+    /// How long the host may be out of contact before another one takes its place, in milliseconds. The host ends what runs on the
+    /// logical node at three quarters of it.
+    pub lease_ms: u64,
 }
 
 /// A version that a node is assigned.
@@ -149,6 +162,10 @@ impl From<&core::Order> for Order {
             entities: map_from(entities.map(|(name, assignment)| (name.to_string(), assignment.into()))),
             paused: from.content.paused.clone(),
             rescan: from.content.rescan.get(),
+            hosts: map_from(from.content.hosts.iter().map(|(name, hosting)| {
+                let (fence, lease_ms) = (hosting.fence.get(), hosting.lease.as_millis());
+                (name.to_string(), Hosting { fence, lease_ms })
+            })),
             services: from.content.services.as_deref().map(texts),
         }
     }
@@ -162,6 +179,11 @@ impl TryFrom<Order> for core::Order {
             Ok((read("name", &name).map_err(at)?, assignment.try_into().map_err(at)?))
         });
         let entities = try_map_from(entities)?;
+        let hosts = from.hosts.iter().map(|(name, hosting)| {
+            let (fence, lease) = (FenceNumber::new(hosting.fence), Span::from_millis(hosting.lease_ms));
+            Ok((read("hosts", name)?, core::Hosting { fence, lease }))
+        });
+        let hosts = try_map_from(hosts)?;
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
@@ -169,6 +191,7 @@ impl TryFrom<Order> for core::Order {
                 entities,
                 paused: from.paused,
                 rescan: RescanNumber::new(from.rescan),
+                hosts,
                 services: from.services.as_deref().map(|all| patterns("services", all)).transpose()?,
             },
         })

@@ -5,6 +5,8 @@ use clap::Subcommand;
 
 use super::consent::Consent;
 use super::list::ListFlags;
+use super::policy::PolicyFlags;
+use super::rollout::WaitFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterVerb {
@@ -38,13 +40,55 @@ pub(crate) enum ClusterVerb {
         #[arg(short = 'w', long)]
         watch: bool,
     },
-    /// List the members of a cluster with their roles
+    /// List the members of a cluster, and its manager, with their roles
     Members {
         #[command(flatten)]
-        of: ClusterName,
+        of: OwnCluster,
         /// Role of the members to list: leader, worker or manager
         #[arg(long, value_name = "ROLE", value_parser = ["leader", "worker", "manager"])]
         role: Option<String>,
+    },
+    /// Run a workflow on the cluster's manager [default: the manager's own workflow]
+    Run {
+        #[command(flatten)]
+        of: ClusterName,
+        /// Workflow name
+        #[arg(value_name = "WORKFLOW")]
+        workflow: Option<String>,
+        #[command(flatten)]
+        run: RunFlags,
+    },
+    /// Run a workflow on members of the cluster that a filter matches
+    StartWorkflow {
+        /// Workflow name
+        #[arg(value_name = "WORKFLOW")]
+        workflow: String,
+        /// Filter of the members that run it, like 'cluster/leader Eq true'; `all` matches every member
+        #[arg(long, value_name = "FILTER")]
+        on: String,
+        /// Cluster name; in a job of a cluster, that one
+        #[arg(long, value_name = "CLUSTER", env = "BELLWETHER_CLUSTER", hide_env = true)]
+        cluster: String,
+        #[command(flatten)]
+        run: RunFlags,
+    },
+    /// Wait until the workflows of members are complete: exit 1 if one fails with --fail-on-failure, 3 after the timeout, 8 if the
+    /// manager was made not runnable
+    Wait {
+        #[command(flatten)]
+        of: OwnCluster,
+        /// Wait until the workflows are complete, which is all there is to wait for
+        #[arg(long)]
+        workflow_complete: bool,
+        /// Filter of the members to wait for [default: all]
+        #[arg(long, value_name = "FILTER")]
+        on: Option<String>,
+        /// Time after which the wait ends with exit 3
+        #[arg(long, value_name = "DURATION")]
+        timeout: Option<Span>,
+        /// End with exit 1 once the workflow of a member fails
+        #[arg(long)]
+        fail_on_failure: bool,
     },
     /// Delete a cluster: its roles end; its members and its profile stay
     Delete {
@@ -61,6 +105,29 @@ pub(crate) struct ClusterName {
     /// Cluster name
     #[arg(value_name = "CLUSTER")]
     pub(crate) name: String,
+}
+
+/// The cluster that a command is about; in a job of a cluster, that one.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OwnCluster {
+    /// Cluster name; in a job of a cluster, that one
+    #[arg(value_name = "CLUSTER", env = "BELLWETHER_CLUSTER", hide_env = true)]
+    pub(crate) name: String,
+}
+
+/// How a workflow is run.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RunFlags {
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+    /// Show what would run, and on how many nodes, and start nothing
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) wait: WaitFlags,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
 }
 
 /// What a cluster is to be.

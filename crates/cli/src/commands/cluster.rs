@@ -2,19 +2,28 @@
 
 use std::time::Duration;
 
+use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::cluster::work::{ClusterWait, ClusterWaitState, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
 use bellwether_api::v1::page::Page;
 use bellwether_core::words::time::Span;
+use tokio::time::Instant;
 
-use super::lists;
-use crate::args::{ClusterFlags, ClusterVerb};
+use super::{lists, workflow};
+use crate::args::{ClusterFlags, ClusterVerb, RunFlags};
 use crate::confirm::confirm;
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, bare};
 use crate::show::screen::Screen;
 use crate::show::table;
 use crate::show::time::date;
+
+/// Longest wait of one long poll: the server's own limit.
+const HANG: Duration = Duration::from_secs(55);
+
+/// Pause before another attempt to reach a server.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Time between two drawings of a cluster on the screen.
 const REDRAW: Duration = Duration::from_secs(1);
@@ -54,6 +63,15 @@ pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
             let names = || page.items.iter().map(|member| member.node.clone()).collect();
             context.show.data(&page.items, names, |_| members(&page.items))?;
         }
+        ClusterVerb::Run { of, workflow, run } => {
+            return start(context, &of.name, (workflow, None), run).await;
+        }
+        ClusterVerb::StartWorkflow { workflow, on, cluster, run } => {
+            return start(context, &cluster, (Some(workflow), Some(on)), run).await;
+        }
+        ClusterVerb::Wait { of, on, timeout, fail_on_failure, workflow_complete: _ } => {
+            return wait(context, (&of.name, on.as_deref()), timeout, fail_on_failure).await;
+        }
         ClusterVerb::Delete { of, consent } => {
             confirm(&format!("delete cluster {}? its members and its profile stay", of.name), consent)?;
             client.delete_cluster(namespace, &of.name).await?;
@@ -61,6 +79,69 @@ pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Starts a run on members, or on the manager if there is no filter.
+async fn start(
+    context: &Context,
+    cluster: &str,
+    (workflow, on): (Option<String>, Option<String>),
+    flags: RunFlags,
+) -> CommandResult {
+    let RunFlags { reason, dry_run, wait, policy } = flags;
+    let policy = workflow::policy_of(policy)?;
+    let new = NewClusterRun { workflow, on, policy, reason, dry_run };
+    let started = context.client.start_cluster_run(&context.namespace, cluster, &new).await;
+    let started = started.map_err(|error| Failure::pointing(error, new.on.as_deref()))?;
+    workflow::begun(context, started, dry_run, wait).await
+}
+
+/// Waits until the workflows of members are complete.
+async fn wait(
+    context: &Context,
+    (cluster, on): (&str, Option<&str>),
+    timeout: Option<Span>,
+    fail_on_failure: bool,
+) -> CommandResult {
+    let until = timeout.map(|timeout| Instant::now() + timeout.to_duration());
+    let left = |most: Duration| {
+        until.map_or(most, |until| until.saturating_duration_since(Instant::now()).min(most))
+    };
+    let mut said = String::new();
+    loop {
+        let place = (context.namespace.as_str(), cluster);
+        let there = match context.client.cluster_wait(place, on, fail_on_failure, left(HANG)).await {
+            Ok(ClusterWait { state: ClusterWaitState::Waiting, reason }) => reason,
+            Ok(ClusterWait { state: ClusterWaitState::Complete, reason }) => {
+                context.show.changed(&format!("cluster {cluster}: {reason}"));
+                return Ok(Exit::Yes);
+            }
+            Ok(ClusterWait { state: ClusterWaitState::Failed, reason }) => {
+                let hint = "bellwether run list";
+                return Err(Failure::stated(Exit::No, format!("cluster {cluster}: {reason}")).hint(hint));
+            }
+            Ok(ClusterWait { state: ClusterWaitState::Interrupted, reason }) => {
+                return Err(Failure::stated(Exit::Interrupted, format!("cluster {cluster}: {reason}")));
+            }
+            // The object is gone, or the caller may not read it: nothing is waited for.
+            Err(error @ CallError::Problem(_)) => return Err(Failure::pointing(error, on)),
+            Err(error) => {
+                tokio::time::sleep(left(AGAIN)).await;
+                format!("cannot {}; trying again", bare(&error.to_string()))
+            }
+        };
+        if there != said {
+            context.show.note(&format!("waiting: {there}"));
+            said = there;
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            let timeout = timeout.unwrap_or(Span::ZERO).brief();
+            let message = format!("waited {timeout} for cluster {cluster}: {said}");
+            return Err(
+                Failure::stated(Exit::Timeout, message).hint(format!("bellwether cluster get {cluster}"))
+            );
+        }
+    }
 }
 
 /// What a cluster is to be, with what the flags change of it.
@@ -78,7 +159,7 @@ fn changed(before: ClusterSpec, flags: ClusterFlags) -> ClusterSpec {
     }
 }
 
-fn pointing(error: bellwether_api::client::CallError, spec: &ClusterSpec) -> Failure {
+fn pointing(error: CallError, spec: &ClusterSpec) -> Failure {
     Failure::pointing(error, spec.filter.as_deref())
 }
 
@@ -137,6 +218,7 @@ pub(super) fn sheet(cluster: &Cluster) -> String {
         format!("leaders           {} (wanted: {wanted})", leaders(cluster)),
         format!("prefer            {}", cluster.prefer.as_deref().unwrap_or("random")),
         format!("replace after     {}", Span::from_millis(cluster.replace_after_ms)),
+        format!("manager           {}, on {}", cluster.manager.node, or_dash(&cluster.manager.host)),
         format!("manager workflow  {}", or_dash(&cluster.manager_workflow)),
         format!("revision          {}", cluster.revision),
         format!("changed           by {}, {}{reason}", cluster.by, date(cluster.at_ms)),
@@ -154,10 +236,11 @@ fn members(members: &[ClusterMember]) -> String {
     }
     let rows = members.iter().map(|member| {
         let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-        let ClusterMember { node, role, slot, fence, presence } = member;
-        vec![node.clone(), role.clone(), number(slot.map(u64::from)), number(*fence), presence.clone()]
+        let ClusterMember { node, role, slot, fence, host, presence } = member;
+        let host = host.clone().unwrap_or_else(|| "-".to_owned());
+        vec![node.clone(), role.clone(), number(slot.map(u64::from)), number(*fence), host, presence.clone()]
     });
-    table(&["node", "role", "slot", "fence", "presence"], rows)
+    table(&["node", "role", "slot", "fence", "host", "presence"], rows)
 }
 
 /// Shows a cluster live until Ctrl-C: redrawn on a terminal, else each time that it changes.

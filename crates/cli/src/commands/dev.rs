@@ -132,7 +132,7 @@ async fn start_agent(
     if !file.exists() {
         let data = data_dir.display().to_string();
         let text = format!(
-            "[agent]\ntasks = \"allow\"\nname = \"{NODE}\"\nserver = \"{address}\"\ndata_dir = {data:?}\n{}",
+            "[agent]\ntasks = \"allow\"\nhosts_logical = true\nname = \"{NODE}\"\nserver = \"{address}\"\ndata_dir = {data:?}\n{}",
             agent(dns)
         );
         write(&file, &text)?;

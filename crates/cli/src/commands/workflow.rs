@@ -2,13 +2,14 @@
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::run::{NewRun, Run};
 use bellwether_api::v1::workflow::{Stage, Task, TaskStep, Workflow};
 
 use super::policy::PolicyChange;
 use super::rollout::follow;
 use super::{documents, lists};
-use crate::args::{RunVerb, RunWorkflow, StageVerb, TaskVerb, WorkflowVerb};
+use crate::args::{PolicyFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, WaitFlags, WorkflowVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -95,14 +96,23 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
 /// Starts a run of a workflow, and follows it if that was asked for.
 async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
     let RunWorkflow { of, filter, reason, dry_run, wait, policy } = run;
-    let change = PolicyChange::read(policy)?;
-    if !change.unset.is_empty() {
-        return Err(Failure::usage(
-            "unset a field of the policy of a run: it has no other policy".to_owned(),
-        ));
-    }
-    let new = NewRun { workflow: of.name, on: filter, policy: change.set, reason, dry_run };
+    let policy = policy_of(policy)?;
+    let new = NewRun { workflow: of.name, on: filter, policy, reason, dry_run };
     let started = context.client.start_run(&context.namespace, &new).await?;
+    begun(context, started, dry_run, wait).await
+}
+
+/// The policy of a run.
+pub(super) fn policy_of(flags: PolicyFlags) -> Result<Policy, Failure> {
+    let change = PolicyChange::read(flags)?;
+    if change.unset.is_empty() {
+        return Ok(change.set);
+    }
+    Err(Failure::usage("unset a field of the policy of a run: it has no other policy".to_owned()))
+}
+
+/// Shows a run that was started, or that would be, and follows it if that was asked for.
+pub(super) async fn begun(context: &Context, started: Run, dry_run: bool, wait: WaitFlags) -> CommandResult {
     let on = plural(usize::try_from(started.nodes).unwrap_or(usize::MAX), "node");
     let tasks = plural(started.tasks.len(), "task");
     if dry_run {

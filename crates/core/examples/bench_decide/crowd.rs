@@ -66,6 +66,7 @@ fn world(namespace: &Namespace, short_lived: usize, now: Timestamp) -> World {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: vec![bellwether_core::access::NamePattern::Any],
         }));
         put(Record::Presence(name, Presence { contact: PresenceState::Up, since: now, server: None }));

@@ -70,6 +70,7 @@ fn roles(fleet: &Fleet, name: &ClusterName, is_settled: bool, now: Timestamp) ->
     for (slot, former, cause) in vacant {
         change.event(slot, Some(former), None, cause);
     }
+    change.host(is_settled);
     let Change { roles, events, .. } = change;
     (roles != before).then(|| Changeset { writes: vec![Write::put(Record::ClusterRoles(roles))], events })
 }
@@ -115,6 +116,39 @@ impl Change<'_> {
             (None, Some(former)) => self.event(slot, Some(former), None, cause),
             (None, None) => {}
         }
+    }
+
+    /// Gives the manager a host if it has none, or another one if it is lost.
+    fn host(&mut self, is_settled: bool) {
+        let former = self.roles.host.clone();
+        let cause = match &former {
+            None => "it had no host".to_string(),
+            Some(host) => {
+                let at = self.fleet.host_replaceable_at(self.cluster, host);
+                if !is_settled || at.is_none_or(|at| at > self.now) {
+                    return;
+                }
+                format!("the manager was unreachable on {} for {}", host.node, self.cluster.grace)
+            }
+        };
+        let index = &self.fleet.membership;
+        let other = |node: &&NodeName| former.as_ref().is_none_or(|host| host.node != **node);
+        let count = self.roles.fence.get();
+        let order = |node: &&NodeName| {
+            let draw = RandomStream::for_one(self.cluster.number.get(), node.as_str(), count).draw();
+            (index.hosted_by(node).count(), draw)
+        };
+        let Some(node) = index.hosts().filter(other).min_by_key(order).cloned() else { return };
+        self.roles.fence = self.roles.fence.next();
+        let fence = self.roles.fence;
+        self.roles.host = Some(RoleHolder { node: node.clone(), fence, since: self.now });
+        self.events.push(EventDraft {
+            kind: "cluster.manager_moved",
+            subject: format!("cluster/{}", self.cluster.name),
+            before: former.map(|host| host.node.to_string()),
+            after: Some(node.to_string()),
+            cause: format!("fencing number {fence}: {cause}"),
+        });
     }
 
     fn give(&mut self, slot: u32, former: Option<NodeName>, node: NodeName, cause: String) {

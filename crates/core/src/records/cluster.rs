@@ -2,6 +2,7 @@
 //! decider of clusters alone.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ClusterNumber, ClusterRevision, FenceNumber};
@@ -28,6 +29,8 @@ pub const MAX_GRACE: Span = Span::from_secs(24 * 60 * 60);
 pub struct Cluster {
     /// Name of the cluster, unique in its namespace.
     pub name: ClusterName,
+    /// The logical node that is its manager.
+    pub manager: NodeName,
     /// Its position among the clusters of the namespace: a node that several match is a member of the one with the lowest.
     pub number: ClusterNumber,
     /// Number of the last change, from 1.
@@ -57,6 +60,8 @@ pub struct ClusterRoles {
     pub fence: FenceNumber,
     /// The leaders by slot, from 0.
     pub leaders: BTreeMap<u32, RoleHolder>,
+    /// The node whose agent hosts the manager; `None` while no node offers to.
+    pub host: Option<RoleHolder>,
 }
 
 /// The node that has a role.
@@ -70,11 +75,17 @@ pub struct RoleHolder {
     pub since: Timestamp,
 }
 
+/// Name of the logical node that is the manager of a cluster of this name; `None` if it would be too long for a node.
+#[must_use]
+pub fn manager_of(cluster: &ClusterName) -> Option<NodeName> {
+    NodeName::parse(&format!("{cluster}-manager")).ok()
+}
+
 impl ClusterRoles {
     /// The roles of a cluster before the first was given.
     #[must_use]
     pub const fn none(cluster: ClusterName) -> Self {
-        Self { cluster, fence: FenceNumber::ZERO, leaders: BTreeMap::new() }
+        Self { cluster, fence: FenceNumber::ZERO, leaders: BTreeMap::new(), host: None }
     }
 
     /// The slot in which a node leads.

@@ -9,7 +9,7 @@ use crate::access::NamePattern;
 use crate::records::annotation::Annotation;
 use crate::words::counter::RescanNumber;
 use crate::words::label::Labels;
-use crate::words::name::{NodeName, ServerName, ServiceName};
+use crate::words::name::{ClusterName, NodeName, ServerName, ServiceName};
 use crate::words::percent::Amount;
 use crate::words::time::Timestamp;
 
@@ -34,6 +34,8 @@ pub struct Node {
     pub decommissioned: Option<Annotation>,
     /// Number of the last rescan of its facts that a person requested; zero if nobody did.
     pub rescan: RescanNumber,
+    /// The cluster whose manager it is: a logical node, which another node's agent hosts; `None` for a machine.
+    pub logical: Option<ClusterName>,
     /// The services that it may register; what it registers besides is not in the catalogue.
     pub services: Vec<NamePattern>,
 }

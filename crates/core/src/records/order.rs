@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use super::entity::EntityKind;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::access::NamePattern;
-use crate::words::counter::{AssignmentNumber, Generation, RescanNumber, Term};
-use crate::words::name::{EntityName, LedgerId, ServiceName};
+use crate::words::counter::{AssignmentNumber, FenceNumber, Generation, RescanNumber, Term};
+use crate::words::name::{EntityName, LedgerId, NodeName, ServiceName};
 use crate::words::time::Span;
 use crate::words::version::Version;
 
@@ -36,8 +36,20 @@ pub struct OrderContent {
     /// Number of the last requested rescan of the node's facts: the agent reads them again when it grows. Zero before the first,
     /// and for an agent that reports no facts.
     pub rescan: RescanNumber,
+    /// The logical nodes that the node's agent hosts.
+    pub hosts: BTreeMap<NodeName, Hosting>,
     /// The services that the node may register; `None` for all. It is told, so that the machine itself can say what it may not.
     pub services: Option<Vec<NamePattern>>,
+}
+
+/// A logical node that is hosted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hosting {
+    /// Fencing number of the role.
+    pub fence: FenceNumber,
+    /// How long the host may be out of contact before another one takes its place. The host ends what runs on the logical node at three
+    /// quarters of it.
+    pub lease: Span,
 }
 
 /// A version assigned to a node.
@@ -94,6 +106,7 @@ impl OrderContent {
         self.paused == wanted.paused
             && self.rescan == wanted.rescan
             && self.services == wanted.services
+            && self.hosts == wanted.hosts
             && self.entities.len() == wanted.entities.len()
             && self.entities.iter().zip(&wanted.entities).all(|(written, assigned)| same(written, assigned))
     }

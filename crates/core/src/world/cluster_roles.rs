@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use super::fleet::Fleet;
 use crate::records::cluster::{Cluster, ClusterRoles, RoleHolder};
 use crate::records::node::PresenceState;
+use crate::records::order::Hosting;
+use crate::words::feature::Feature;
 use crate::words::name::{ClusterName, NodeName, ProfileName};
 use crate::words::role_params::{
     CLUSTER_FENCE, CLUSTER_LEADER, CLUSTER_MANAGER, CLUSTER_NAME, CLUSTER_SLOT, CLUSTER_WORKER,
@@ -19,6 +21,8 @@ use crate::words::value::{Number, Value};
 pub enum ClusterRole<'a> {
     /// It leads, in this slot.
     Leader(u32, &'a RoleHolder),
+    /// It is the manager, which this node's agent hosts.
+    Manager(Option<&'a RoleHolder>),
     /// Neither leader nor manager.
     Worker,
 }
@@ -29,16 +33,30 @@ impl ClusterRole<'_> {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Leader(_, _) => "leader",
+            Self::Manager(_) => "manager",
             Self::Worker => "worker",
         }
     }
 }
 
 impl Fleet {
-    /// The cluster of which a node is a member.
+    /// The cluster of which a node is a member, or the manager.
     #[must_use]
     pub fn cluster_of(&self, node: &NodeName) -> Option<&Cluster> {
-        self.clusters.get(self.membership.of(node)?).map(|kept| &*kept.value)
+        let name = self.membership.of(node).or_else(|| self.managed_by(node))?;
+        self.clusters.get(name).map(|kept| &*kept.value)
+    }
+
+    /// The cluster whose manager a node is.
+    #[must_use]
+    pub fn managed_by(&self, node: &NodeName) -> Option<&ClusterName> {
+        self.nodes.get(node)?.value.logical.as_ref()
+    }
+
+    /// The node whose agent hosts a logical node.
+    #[must_use]
+    pub fn host_of(&self, logical: &NodeName) -> Option<&RoleHolder> {
+        self.roles_of(self.managed_by(logical)?)?.host.as_ref()
     }
 
     /// The roles of a cluster; `None` before the first was given.
@@ -47,9 +65,12 @@ impl Fleet {
         self.cluster_roles.get(cluster).map(|kept| &*kept.value)
     }
 
-    /// What a node is in a cluster of which it is a member.
+    /// What a node is in a cluster of which it is a member, or the manager.
     #[must_use]
     pub fn role_in(&self, cluster: &ClusterName, node: &NodeName) -> ClusterRole<'_> {
+        if self.managed_by(node) == Some(cluster) {
+            return ClusterRole::Manager(self.host_of(node));
+        }
         let leads = self.roles_of(cluster).and_then(|roles| roles.slot_of(node));
         leads.map_or(ClusterRole::Worker, |(slot, holder)| ClusterRole::Leader(slot, holder))
     }
@@ -58,16 +79,24 @@ impl Fleet {
     #[must_use]
     pub fn role_params(&self, node: &NodeName) -> BTreeMap<&'static str, Value> {
         let mut params = BTreeMap::new();
-        let Some(cluster) = self.membership.of(node) else { return params };
-        params.insert(CLUSTER_NAME, Value::Text(cluster.as_str().into()));
-        params.insert(CLUSTER_MANAGER, Value::Bool(false));
+        let Some(cluster) = self.cluster_of(node).map(|cluster| &cluster.name) else { return params };
         let role = self.role_in(cluster, node);
-        if let ClusterRole::Leader(slot, holder) = &role {
-            params.insert(CLUSTER_SLOT, Value::Number(Number::integer(*slot)));
-            params.insert(CLUSTER_FENCE, Value::Number(Number::integer(holder.fence.get())));
+        let (slot, fence) = match &role {
+            ClusterRole::Leader(slot, holder) => (Some(*slot), Some(holder.fence)),
+            ClusterRole::Manager(host) => (None, host.map(|host| host.fence)),
+            ClusterRole::Worker => (None, None),
+        };
+        let is = |word: &str| Value::Bool(role.as_str() == word);
+        params.insert(CLUSTER_NAME, Value::Text(cluster.as_str().into()));
+        params.insert(CLUSTER_MANAGER, is("manager"));
+        params.insert(CLUSTER_LEADER, is("leader"));
+        params.insert(CLUSTER_WORKER, is("worker"));
+        if let Some(slot) = slot {
+            params.insert(CLUSTER_SLOT, Value::Number(Number::integer(slot)));
         }
-        params.insert(CLUSTER_LEADER, Value::Bool(matches!(role, ClusterRole::Leader(_, _))));
-        params.insert(CLUSTER_WORKER, Value::Bool(matches!(role, ClusterRole::Worker)));
+        if let Some(fence) = fence {
+            params.insert(CLUSTER_FENCE, Value::Number(Number::integer(fence.get())));
+        }
         params
     }
 
@@ -83,9 +112,9 @@ impl Fleet {
         profiles
     }
 
-    /// What is recorded of a node that is not decommissioned.
+    /// What is recorded of a machine that is not decommissioned.
     pub(crate) fn recorded<'a>(&'a self, name: &'a NodeName) -> Option<Recorded<'a>> {
-        let node = &self.active_node(name)?.value;
+        let node = &self.active_node(name).filter(|node| node.value.logical.is_none())?.value;
         Some(Recorded { name: name.as_str(), labels: &node.labels, data: self.data_of(name) })
     }
 
@@ -93,6 +122,35 @@ impl Fleet {
     pub(super) fn may_lead(&self, name: &NodeName) -> bool {
         let is_up = self.presences.get(name).is_some_and(|kept| kept.value.contact == PresenceState::Up);
         is_up && self.active_node(name).is_some_and(|node| node.value.cordon.is_none())
+    }
+
+    /// The logical nodes that a node hosts.
+    pub(super) fn hostings(&self, node: &NodeName) -> BTreeMap<NodeName, Hosting> {
+        let clusters = self.membership.hosted_by(node).filter_map(|name| self.clusters.get(name));
+        let hosting = |cluster: &Cluster| {
+            let host = self.roles_of(&cluster.name)?.host.as_ref()?;
+            Some((cluster.manager.clone(), Hosting { fence: host.fence, lease: cluster.grace }))
+        };
+        clusters.filter_map(|kept| hosting(&kept.value)).collect()
+    }
+
+    /// Whether a node may host a manager: it offers to, is up and not cordoned.
+    pub(super) fn may_host(&self, name: &NodeName) -> bool {
+        let is_machine = self.nodes.get(name).is_some_and(|node| node.value.logical.is_none());
+        is_machine && self.may_lead(name) && self.features(name).has(Feature::LogicalNodes)
+    }
+
+    /// Time from which another node may host the manager of a cluster: the grace after the manager was declared unreachable, and not
+    /// before its host had that long to begin. `None` while the manager is there, or only silent.
+    #[must_use]
+    pub fn host_replaceable_at(&self, cluster: &Cluster, host: &RoleHolder) -> Option<Timestamp> {
+        let presence = self.presences.get(&cluster.manager);
+        let lost = match presence.map(|kept| (kept.value.contact, kept.value.since)) {
+            Some((PresenceState::Up | PresenceState::Suspect, _)) => return None,
+            Some((PresenceState::Unreachable, since)) => since,
+            Some((PresenceState::Never, _)) | None => host.since,
+        };
+        Some(lost.max(host.since).plus(cluster.grace))
     }
 
     /// Time from which another member may have the role of this one: the grace after it was declared unreachable, or the beginning of
@@ -127,6 +185,16 @@ impl Fleet {
         });
         let is_short = holders().count() < usize::try_from(cluster.leaders).unwrap_or(usize::MAX);
         let vacant = (is_short && has_other).then_some(Timestamp::EPOCH);
-        lost.chain(vacant).min()
+        lost.chain(vacant).chain(self.host_due(cluster, roles)).min()
+    }
+
+    /// Time at which the host of a cluster's manager is to be decided.
+    fn host_due(&self, cluster: &Cluster, roles: Option<&ClusterRoles>) -> Option<Timestamp> {
+        let host = roles.and_then(|roles| roles.host.as_ref());
+        let has_other = self.membership.hosts().any(|node| host.is_none_or(|host| host.node != *node));
+        match host {
+            None => has_other.then_some(Timestamp::EPOCH),
+            Some(host) => self.host_replaceable_at(cluster, host).filter(|_| has_other),
+        }
     }
 }

@@ -18,6 +18,10 @@ pub struct ClusterIndex {
     claimed: Map<ClusterName, Set<NodeName>>,
     /// By cluster: the members that may be given a role: up and not cordoned.
     eligible: Map<ClusterName, Set<NodeName>>,
+    /// The nodes that may host a manager: they offer to, are up and not cordoned.
+    hosts: Set<NodeName>,
+    /// By node: the clusters whose manager it hosts.
+    hosted: MultiMap<NodeName, ClusterName>,
     /// By cluster: time at which its roles are to be decided.
     due: Map<ClusterName, Timestamp>,
     by_time: Set<(Timestamp, ClusterName)>,
@@ -33,6 +37,18 @@ impl ClusterIndex {
     /// The members of a cluster, by name.
     pub fn members<'a>(&'a self, cluster: &ClusterName) -> impl Iterator<Item = &'a NodeName> + use<'a> {
         names(&self.members, cluster)
+    }
+
+    /// The members of a cluster after this one, by name; all of them after none.
+    pub fn members_after<'a>(
+        &'a self,
+        cluster: &ClusterName,
+        after: Option<&NodeName>,
+    ) -> impl Iterator<Item = &'a NodeName> + use<'a> {
+        use core::ops::Bound;
+        let from = after.cloned().map_or(Bound::Unbounded, Bound::Excluded);
+        let members = self.members.get(cluster).into_iter();
+        members.flat_map(move |members| members.range((from.clone(), Bound::Unbounded)))
     }
 
     /// Number of members of a cluster.
@@ -55,6 +71,16 @@ impl ClusterIndex {
     #[must_use]
     pub fn is_eligible(&self, cluster: &ClusterName, node: &NodeName) -> bool {
         self.eligible.get(cluster).is_some_and(|nodes| nodes.contains(node))
+    }
+
+    /// The nodes that may host a manager.
+    pub fn hosts(&self) -> impl Iterator<Item = &NodeName> {
+        self.hosts.iter()
+    }
+
+    /// The clusters whose manager a node hosts.
+    pub fn hosted_by<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a ClusterName> + use<'a> {
+        self.hosted.get(node)
     }
 
     /// The clusters whose roles are to be decided, each with the time, the earliest first.
@@ -94,6 +120,34 @@ impl ClusterIndex {
             give(&mut self.eligible, cluster, node);
         } else {
             take(&mut self.eligible, cluster, node);
+        }
+    }
+
+    /// Sets whether a node may host a manager; answers whether that changed.
+    pub(super) fn set_may_host(&mut self, node: &NodeName, may: bool) -> bool {
+        if may == self.hosts.contains(node) {
+            return false;
+        }
+        if may {
+            self.hosts.insert_mut(node.clone());
+        } else {
+            self.hosts.remove_mut(node);
+        }
+        true
+    }
+
+    /// Sets which node hosts the manager of a cluster.
+    pub(super) fn set_host(
+        &mut self,
+        cluster: &ClusterName,
+        before: Option<&NodeName>,
+        now: Option<&NodeName>,
+    ) {
+        if let Some(before) = before {
+            self.hosted.remove(before, cluster);
+        }
+        if let Some(now) = now {
+            self.hosted.insert(now.clone(), cluster);
         }
     }
 

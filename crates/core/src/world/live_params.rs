@@ -63,7 +63,9 @@ impl Fleet {
         let all_is_none = all.is_none();
         let named = all_is_none.then(|| self.readers_of_profile.get(profile));
         let shares = self.clusters.values().filter(move |kept| all_is_none && kept.value.profile == *profile);
-        let members = shares.flat_map(|kept| self.membership.members(&kept.value.name));
+        let members = shares.flat_map(|kept| {
+            core::iter::once(&kept.value.manager).chain(self.membership.members(&kept.value.name))
+        });
         all.into_iter().flatten().chain(named.into_iter().flatten()).chain(members)
     }
 }

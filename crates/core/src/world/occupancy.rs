@@ -87,7 +87,7 @@ impl Fleet {
     /// What keeps the namespace from being deleted.
     #[must_use]
     pub fn contents_left(&self) -> NamespaceContents {
-        let active = |name| self.active_node(name).is_some();
+        let active = |name| self.active_node(name).is_some_and(|node| node.value.logical.is_none());
         // It is empty once no declared param has a default, and nobody can delete it.
         let own = |name: &ProfileName| name.as_str() != DEFAULTS_PROFILE;
         NamespaceContents {

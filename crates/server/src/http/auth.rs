@@ -133,7 +133,10 @@ pub(crate) fn guard(
         }
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
-            Ok(Consistency::Linearizable) => Box::pin(consistency::wait_until_current(&app)).await,
+            Ok(Consistency::Linearizable) => match Box::pin(consistency::wait_until_current(&app)).await {
+                Ok(()) if !still_hosts(&app, &request) => Err(Failure::from(Denied::Unknown)),
+                current => current,
+            },
             Err(neither) => Err(neither),
         };
         if let Err(failure) = shown {
@@ -261,7 +264,23 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
     }
     let (bearer, node) = node(&world, request)?;
     let home = Some(bearer.namespace.to_string());
-    node.decommissioned.is_none().then_some((Identity::Node(bearer.node), home))
+    let Some(logical) = request.headers().get(paths::LOGICAL_NODE) else {
+        return node.decommissioned.is_none().then_some((Identity::Node(bearer.node), home));
+    };
+    let logical = NodeName::parse(logical.to_str().ok()?).ok()?;
+    let is_host = node.decommissioned.is_none() && hosts(&world, &bearer, &logical);
+    is_host.then_some((Identity::Node(logical), home))
+}
+
+/// Whether a node hosts a logical node.
+fn hosts(world: &World, bearer: &CertificateIdentity, logical: &NodeName) -> bool {
+    let fleet = world.fleets.get(&bearer.namespace);
+    fleet.and_then(|fleet| fleet.host_of(logical)).is_some_and(|host| host.node == bearer.node)
+}
+
+/// Whether a request for a logical node is of the node that hosts it, as of now: others may host it since it was identified.
+fn still_hosts(app: &AppState, request: &Request) -> bool {
+    !request.headers().contains_key(paths::LOGICAL_NODE) || identify(app, request).is_some()
 }
 
 /// The node whose present certificate was shown.

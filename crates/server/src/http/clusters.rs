@@ -1,14 +1,22 @@
 //! Clusters over HTTP.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use bellwether_api::list::tables::{CLUSTER_MEMBERS, CLUSTERS};
 use bellwether_api::problem::Code;
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::cluster::work::NewClusterRun;
 use bellwether_api::v1::cluster::{Cluster, ClusterSpec};
+use bellwether_api::v1::run::{NewRun, Run};
 use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::words::filter::Filter;
+use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::{ClusterName, Namespace};
 
 use super::auth::Authenticated;
 use super::input::{AtRevision, JsonAnswer, JsonBody, NamedCluster, NamespacePath, QueryParams};
+use super::list::node::NodeRow;
 use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
@@ -47,7 +55,7 @@ pub(crate) async fn members(
     let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.clusters.contains_key(&name));
     let fleet = fleet.ok_or_else(|| missing(&name))?;
     let members = ops::cluster::members(fleet, &name);
-    list.answer_json((&CLUSTER_MEMBERS, app.clock.now()), members, world.revision)
+    list.answer_json((&CLUSTER_MEMBERS, app.clock.now()), members.into_iter(), world.revision)
 }
 
 pub(crate) async fn put(
@@ -84,6 +92,39 @@ const fn scope<'a>(
     only_at: Option<u64>,
 ) -> ClusterScope<'a> {
     ClusterScope { namespace, name, actor, only_at }
+}
+
+/// Starts a run on members that a filter matches, or on the manager.
+pub(crate) async fn start_run(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+    JsonBody(request): JsonBody<NewClusterRun>,
+) -> Result<JsonAnswer<Run>, Failure> {
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace);
+    let cluster = fleet.and_then(|fleet| fleet.clusters.get(&name)).map(|kept| kept.value.clone());
+    let (Some(fleet), Some(cluster)) = (fleet, cluster) else { return Err(missing(&name)) };
+    let own = cluster.workflow.as_ref().filter(|_| request.on.is_none()).map(ToString::to_string);
+    let workflow = request.workflow.or(own).ok_or_else(|| {
+        Failure::from(ShapeError::at("workflow", "missing: the cluster has none for its manager"))
+            .hint(format!("bellwether cluster set {name} --manager-workflow WORKFLOW"))
+    })?;
+    let (on, nodes) = match request.on {
+        None => ("the manager".to_owned(), BTreeSet::from([cluster.manager.clone()])),
+        Some(on) => {
+            let filter = Filter::parse(&on, &NODES).map_err(|error| ShapeError::misread("on", &error))?;
+            let now = app.clock.now();
+            let members = fleet.membership.members(&name).filter_map(|node| fleet.nodes.get(node));
+            let members = members.map(|kept| NodeRow { fleet, node: &kept.value, now });
+            let members = members.filter(|row| filter.matches(row)).map(|row| row.node.name.clone());
+            (on, members.collect())
+        }
+    };
+    let NewClusterRun { policy, reason, dry_run, .. } = request;
+    let run = NewRun { workflow, on, policy, reason, dry_run };
+    let by = (&namespace, &caller.actor());
+    Ok(JsonAnswer(ops::run::start(&app.records.transactor, by, &run, &nodes).await?))
 }
 
 pub(super) fn missing(name: &ClusterName) -> Failure {

@@ -53,7 +53,9 @@ fn silent(fleet: &Fleet) -> Vec<SilentNode> {
         since_ms: kept.value.at.as_millis(),
         expected: Some(Annotation::from(&*kept.value)),
     });
-    let joined = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
+    let joined = fleet.nodes.iter();
+    let joined =
+        joined.filter(|(_, kept)| kept.value.decommissioned.is_none() && kept.value.logical.is_none());
     let quiet = joined.filter_map(|(name, kept)| {
         let never = Presence { contact: PresenceState::Never, since: kept.value.joined_at, server: None };
         let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());

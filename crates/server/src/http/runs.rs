@@ -88,7 +88,8 @@ fn chosen(
     let (world, now) = (app.world(), app.clock.now());
     let Some(fleet) = world.fleets.get(namespace) else { return Ok(BTreeSet::new()) };
     let rows = fleet.nodes.values().map(|kept| NodeRow { fleet, node: &kept.value, now });
-    let rows = rows.filter(|row| row.node.decommissioned.is_none() && filter.matches(row));
+    let rows = rows
+        .filter(|row| row.node.decommissioned.is_none() && row.node.logical.is_none() && filter.matches(row));
     let may_read = |row: &NodeRow<'_>| {
         let right = Right::get(ObjectKind::Node);
         caller.require(right, Some(row.node.name.as_str()), Some(namespace)).is_ok()

@@ -4,11 +4,12 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::cluster::{Cluster as Shape, ClusterMember, ClusterSpec, DesiredCluster};
 use bellwether_api::v1::node::PresenceState as PresenceWord;
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::cluster::Cluster;
+use bellwether_core::records::cluster::{Cluster, manager_of};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::PresenceState;
+use bellwether_core::records::node::{Node, PresenceState};
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::counter::{ClusterNumber, ClusterRevision};
+use bellwether_core::words::counter::{ClusterNumber, ClusterRevision, RescanNumber};
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, ClusterName, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -50,7 +51,9 @@ pub async fn set(
             at_revision(name, before, only_at)?;
             let (cluster, event_kind) = match before {
                 Some(before) => (changed(before, &desired)?, "cluster.changed"),
-                None => (fresh(fleet, name, &desired, Annotation::of(actor.clone(), now)), "cluster.created"),
+                None => {
+                    (fresh(fleet, name, &desired, Annotation::of(actor.clone(), now))?, "cluster.created")
+                }
             };
             if before == Some(&cluster) {
                 return Ok((None, (view(fleet, before.unwrap_or(&cluster)), false)));
@@ -63,6 +66,9 @@ pub async fn set(
             said.before = before.map(describe);
             said.after = Some(describe(&cluster));
             changeset.events.insert(0, said);
+            if before.is_none() {
+                changeset.writes.push(Write::put(Record::Node(manager(fleet, &cluster, now)?)));
+            }
             changeset.writes.push(Write::put(Record::Cluster(cluster.clone())));
             Ok((Some(changeset), (after(world, (namespace, fleet), &cluster), before.is_none())))
         })
@@ -83,7 +89,8 @@ pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<
             let said = format!("its members stay; profile {} stays", before.profile);
             let mut deleted = event("cluster.deleted", format!("cluster/{name}"), said);
             deleted.before = Some(describe(before));
-            let writes = vec![Write::delete(Key::Cluster(name.clone()))];
+            let mut writes = vec![Write::delete(Key::Cluster(name.clone()))];
+            writes.extend(forget_manager(fleet, &before.manager));
             Ok((Some(Changeset { writes, events: vec![deleted] }), ()))
         })
         .await
@@ -100,9 +107,14 @@ pub fn get(fleet: &Fleet, name: &ClusterName) -> Option<Shape> {
     fleet.clusters.get(name).map(|kept| view(fleet, &kept.value))
 }
 
-/// The members of a cluster, by name.
-pub fn members<'a>(fleet: &'a Fleet, name: &'a ClusterName) -> impl Iterator<Item = ClusterMember> + 'a {
-    fleet.membership.members(name).map(|node| member(fleet, name, node))
+/// The members of a cluster, by name, and its manager.
+#[must_use]
+pub fn members(fleet: &Fleet, name: &ClusterName) -> Vec<ClusterMember> {
+    let manager = fleet.clusters.get(name).map(|kept| &kept.value.manager);
+    let all = fleet.membership.members(name).chain(manager);
+    let mut members: Vec<ClusterMember> = all.map(|node| member(fleet, name, node)).collect();
+    members.sort_by(|one, other| one.node.cmp(&other.node));
+    members
 }
 
 fn member(fleet: &Fleet, cluster: &ClusterName, node: &NodeName) -> ClusterMember {
@@ -110,13 +122,16 @@ fn member(fleet: &Fleet, cluster: &ClusterName, node: &NodeName) -> ClusterMembe
     let role = fleet.role_in(cluster, node);
     let (slot, fence) = match &role {
         ClusterRole::Leader(slot, holder) => (Some(*slot), Some(holder.fence.get())),
+        ClusterRole::Manager(host) => (None, host.map(|host| host.fence.get())),
         ClusterRole::Worker => (None, None),
     };
+    let host = fleet.host_of(node).map(|host| host.node.to_string());
     ClusterMember {
         node: node.to_string(),
         role: role.as_str().to_owned(),
         slot,
         fence,
+        host,
         presence: PresenceWord::from(presence).as_str().to_owned(),
     }
 }
@@ -141,10 +156,18 @@ fn describe(cluster: &Cluster) -> String {
     format!("filter {filter}, leaders {leaders}{prefer}, replace after {grace}, profile {profile}{workflow}")
 }
 
-fn fresh(fleet: &Fleet, name: &ClusterName, desired: &DesiredCluster, annotation: Annotation) -> Cluster {
+fn fresh(
+    fleet: &Fleet,
+    name: &ClusterName,
+    desired: &DesiredCluster,
+    annotation: Annotation,
+) -> Result<Cluster, OpError> {
     let last = fleet.clusters.values().map(|kept| kept.value.number).max();
-    Cluster {
+    let too_long =
+        || ShapeError::at("name", "at most 55 characters, since its manager is the node NAME-manager");
+    Ok(Cluster {
         name: name.clone(),
+        manager: manager_of(name).ok_or_else(too_long)?,
         number: last.unwrap_or(ClusterNumber::ZERO).next(),
         revision: ClusterRevision::ZERO,
         filter: desired.filter.clone(),
@@ -154,7 +177,51 @@ fn fresh(fleet: &Fleet, name: &ClusterName, desired: &DesiredCluster, annotation
         profile: desired.profile.clone(),
         workflow: desired.workflow.clone(),
         annotation,
+    })
+}
+
+/// The logical node that is the manager of a new cluster. No certificate is its own: the agent of another node acts for it.
+fn manager(fleet: &Fleet, cluster: &Cluster, now: Timestamp) -> Result<Node, OpError> {
+    let name = &cluster.manager;
+    if fleet.nodes.contains_key(name) || fleet.expected.contains_key(name) {
+        let reason =
+            format!("create cluster {}: there is a node {name}, and its manager has that name", cluster.name);
+        return Err(OpError::Refused {
+            reason,
+            hint: Some("choose another name for the cluster".to_owned()),
+        });
     }
+    Ok(Node {
+        name: name.clone(),
+        labels: Labels::default(),
+        joined_at: now,
+        key_fingerprint: String::new(),
+        pause: None,
+        cordon: None,
+        decommissioned: None,
+        rescan: RescanNumber::ZERO,
+        logical: Some(cluster.name.clone()),
+        services: Vec::new(),
+    })
+}
+
+/// What is stored of the manager of a cluster that is deleted.
+fn forget_manager(fleet: &Fleet, manager: &NodeName) -> Vec<Write> {
+    let name = || manager.clone();
+    let kept = [
+        (fleet.presences.contains_key(manager), Key::Presence(name())),
+        (fleet.reports.contains_key(manager), Key::Report(name())),
+        (fleet.orders.contains_key(manager), Key::Order(name())),
+        (fleet.node_params.contains_key(manager), Key::NodeParams(name())),
+        (fleet.facts.contains_key(manager), Key::Facts(name())),
+        (fleet.registrations.contains_key(manager), Key::Registrations(name())),
+        (fleet.nodes.contains_key(manager), Key::Node(name())),
+    ];
+    let logs = fleet.logs_of(manager).map(|kept| {
+        Key::Log(kept.value.node.clone(), kept.value.category.clone(), kept.value.entity.clone())
+    });
+    let kept = kept.into_iter().filter(|(is_there, _)| *is_there).map(|(_, key)| key);
+    kept.chain(logs).map(Write::delete).collect()
 }
 
 fn changed(before: &Cluster, desired: &DesiredCluster) -> Result<Cluster, OpError> {

@@ -65,6 +65,7 @@ pub async fn join(
                 cordon: fleet.active_node(&name).and_then(|kept| kept.value.cordon.clone()),
                 decommissioned: None,
                 rescan: Default::default(),
+                logical: None,
                 services: token.services.clone(),
             };
             let used =

@@ -61,7 +61,7 @@ async fn members_share_a_live_profile_that_names_itself_and_read_it_no_more_once
     admin.patch_profile("default", "db", &port).await.unwrap();
     assert_eq!(explained(&admin, "db-1", "port").await, (json!(5432), json!("profile")));
     assert_eq!(explained(&admin, "web-1", "port").await, (Value::Null, Value::Null));
-    assert_eq!(nodes(&admin, "cluster=db").await, "db-1 db-2");
+    assert_eq!(nodes(&admin, "cluster=db").await, "db-1 db-2 db-manager");
     let refused = problem(admin.delete_profile("default", "db").await);
     assert_eq!(refused.0, Code::Refused);
     assert!(refused.1.contains("the members of cluster db share it"), "{}", refused.1);
@@ -103,7 +103,7 @@ async fn a_node_is_a_member_of_the_oldest_cluster_and_why_names_it() {
         "{why:?}"
     );
     admin.delete_cluster("default", "db").await.unwrap();
-    assert_eq!(nodes(&admin, "cluster=all").await, "db-1 db-2 web-1");
+    assert_eq!(nodes(&admin, "cluster=all and not logical").await, "db-1 db-2 web-1");
 }
 
 #[tokio::test]

@@ -18,7 +18,15 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         ledger: None,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
-    v1::order::Order { generation, term, entities, paused: None, rescan: 0, services: None }
+    v1::order::Order {
+        generation,
+        term,
+        entities,
+        paused: None,
+        rescan: 0,
+        hosts: BTreeMap::new(),
+        services: None,
+    }
 }
 
 /// A poll without a server.
@@ -35,6 +43,7 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         certificate: String::new(),
         ca: String::new(),
         key: Secret::new(""),
+        is_logical: false,
     };
     OrderPoll {
         connection: Connection::new(ConnectionSettings {
@@ -62,6 +71,7 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         clock: Clock::system(),
         seed: 1,
         decommissioned: std::sync::Arc::default(),
+        lease: None,
     }
 }
 

@@ -1,13 +1,17 @@
 //! Calls about clusters.
 
+use std::time::Duration;
+
 use http::Method;
 
-use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
+use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use super::super::list_options::ListOptions;
-use crate::paths::{self, fill};
+use crate::paths::{self, encode, fill};
+use crate::v1::cluster::work::{ClusterWait, NewClusterRun};
 use crate::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
 use crate::v1::page::Page;
+use crate::v1::run::Run;
 
 impl Client {
     /// Lists the clusters of a namespace.
@@ -52,6 +56,36 @@ impl Client {
         spec: &ClusterSpec,
     ) -> Result<Cluster, CallError> {
         self.send(Method::PUT, &fill(paths::CLUSTER, &[namespace, name]), spec, DEFAULT_DEADLINE).await
+    }
+
+    /// Runs a workflow on members of a cluster, or on its manager.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn start_cluster_run(
+        &self,
+        namespace: &str,
+        name: &str,
+        run: &NewClusterRun,
+    ) -> Result<Run, CallError> {
+        self.send(Method::POST, &fill(paths::CLUSTER_RUNS, &[namespace, name]), run, DEFAULT_DEADLINE).await
+    }
+
+    /// Waits at most this long until the workflows of the members that a filter matches are complete.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn cluster_wait(
+        &self,
+        (namespace, name): (&str, &str),
+        on: Option<&str>,
+        fail_on_failure: bool,
+        wait: Duration,
+    ) -> Result<ClusterWait, CallError> {
+        let on = on.map(|on| format!("&on={}", encode(on))).unwrap_or_default();
+        let path = fill(paths::CLUSTER_WAIT, &[namespace, name]);
+        let path = format!("{path}?wait={}ms&fail_on_failure={fail_on_failure}{on}", wait.as_millis());
+        self.get(&path, wait + BEYOND_WAIT).await
     }
 
     /// Deletes a cluster.

@@ -149,6 +149,7 @@ server = "https://{server}"
 data_dir = {data:?}
 services_on_exit = "stop"
 tasks = "allow"
+hosts_logical = true
 
 [entity.{ENTITY}]
 timeout = "3s"

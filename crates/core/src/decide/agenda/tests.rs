@@ -123,6 +123,7 @@ impl Play {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: alloc::vec![crate::access::NamePattern::Any],
         }));
     }

@@ -77,6 +77,7 @@ impl Setup {
             cordon: cordoned.then(|| Cordon { annotation: annotation(), drain: None }),
             decommissioned: decommissioned.then(annotation),
             rescan: Default::default(),
+            logical: None,
             services: vec![crate::access::NamePattern::Any],
         }));
     }
@@ -89,6 +90,7 @@ impl Setup {
     fn cluster(&mut self, name: &str, number: u64, filter: &str, leaders: u32) {
         self.put(Record::Cluster(Cluster {
             name: name.parse().unwrap(),
+            manager: crate::records::cluster::manager_of(&name.parse().unwrap()).unwrap(),
             number: ClusterNumber::new(number),
             revision: ClusterRevision::new(1),
             filter: Selector::parse(filter).unwrap(),
@@ -99,6 +101,38 @@ impl Setup {
             workflow: None,
             annotation: annotation(),
         }));
+    }
+
+    /// The manager of a cluster, as `cluster create` makes it.
+    fn manager(&mut self, cluster: &str) {
+        let cluster: ClusterName = cluster.parse().unwrap();
+        let name = crate::records::cluster::manager_of(&cluster).unwrap();
+        self.node(name.as_str(), "manager", false, false);
+        let node = self.fleet().nodes.get(&name).unwrap().value.clone();
+        self.put(Record::Node(Node { logical: Some(cluster), ..(*node).clone() }));
+    }
+
+    /// The last report of a node, which offers to host managers or not.
+    fn offers(&mut self, name: &str, offers: bool) {
+        let features = crate::words::feature::Feature::ALL.into_iter();
+        let features =
+            features.filter(|feature| offers || *feature != crate::words::feature::Feature::LogicalNodes);
+        self.put(Record::Report(crate::records::report::Report {
+            node: name.parse().unwrap(),
+            received_at: self.now,
+            agent_version: "1".into(),
+            generation: Default::default(),
+            ledger: None,
+            entities: BTreeMap::new(),
+            features: features.collect(),
+            deleted: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+        }));
+    }
+
+    fn host(&self, cluster: &str) -> Option<&str> {
+        let roles = self.fleet().roles_of(&cluster.parse().unwrap())?;
+        roles.host.as_ref().map(|host| host.node.as_str())
     }
 
     /// Decides until nothing is left to write, and checks what must hold after it.
@@ -147,6 +181,12 @@ impl Setup {
                 leaders == kept.value.leaders as usize || free == 0,
                 "a slot is vacant only without a member for it"
             );
+        }
+        for (node, content) in fleet.contents.iter() {
+            for (manager, hosting) in &content.hosts {
+                let host = fleet.host_of(manager).expect("only managers are hosted");
+                assert_eq!((&host.node, host.fence), (node, hosting.fence), "one node hosts a manager");
+            }
         }
         let records = self.kept.values().cloned();
         let records =
@@ -248,6 +288,48 @@ fn the_preferred_member_leads_and_a_node_is_a_member_of_the_older_cluster() {
 }
 
 #[test]
+fn a_manager_has_one_host_that_is_replaced_when_it_was_unreachable_for_the_grace() {
+    let mut setup = Setup::three_nodes();
+    setup.cluster("db", 1, "role=db", 0);
+    setup.manager("db");
+    setup.settle();
+    assert_eq!(setup.host("db"), None, "no node can host it");
+    for name in ["db-1", "db-2"] {
+        setup.offers(name, true);
+    }
+    setup.settle();
+    let first = String::from(setup.host("db").unwrap());
+    let content = |setup: &Setup, node: &str| setup.fleet().contents.get(&node.parse().unwrap()).cloned();
+    let hosting = content(&setup, &first).unwrap().hosts;
+    let lease = hosting.get(&"db-manager".parse().unwrap()).unwrap().lease;
+    assert_eq!(lease, Span::from_secs(60));
+    // A host that never begins is replaced after the same time.
+    setup.now = at(1_059);
+    setup.settle();
+    assert_eq!(setup.host("db"), Some(first.as_str()));
+    setup.presence("db-manager", PresenceState::Up);
+    setup.presence(&first, PresenceState::Unreachable);
+    setup.now = at(5_000);
+    setup.settle();
+    assert_eq!(setup.host("db"), Some(first.as_str()), "what counts is the manager's own contact");
+    setup.presence("db-manager", PresenceState::Unreachable);
+    setup.now = at(5_059);
+    setup.settle();
+    assert_eq!(setup.host("db"), Some(first.as_str()));
+    setup.now = at(5_060);
+    setup.settle();
+    let second = String::from(setup.host("db").unwrap());
+    assert_ne!(second, first);
+    assert!(content(&setup, &first).unwrap().hosts.is_empty());
+    assert_eq!(content(&setup, &second).unwrap().hosts.len(), 1);
+    // The new host has as long to begin, though the manager was unreachable before.
+    setup.offers("db-3", true);
+    setup.now = at(5_119);
+    setup.settle();
+    assert_eq!(setup.host("db"), Some(second.as_str()));
+}
+
+#[test]
 fn an_order_names_what_is_recorded() {
     assert!(NodeOrder::parse("-fact.cores").is_ok());
     assert!(NodeOrder::parse("presence").unwrap_err().reason.contains("changes by itself"));
@@ -258,7 +340,7 @@ fn an_order_names_what_is_recorded() {
 proptest! {
     #[test]
     fn after_any_history_each_slot_has_one_leader_that_is_a_member(
-        changes in prop::collection::vec((0..5_u8, 0..4_usize, 0..8_u8, 0..90_u64), 1..50),
+        changes in prop::collection::vec((0..7_u8, 0..4_usize, 0..8_u8, 0..90_u64), 1..50),
     ) {
         let mut setup = Setup::new();
         for (kind, which, how, later) in changes {
@@ -275,7 +357,10 @@ proptest! {
                 2 => {
                     let filter = ["role=db", "all", "name in (n-1,n-2)"][usize::from(how % 3)];
                     setup.cluster(["a", "b"][which % 2], which as u64 % 2 + 1, filter, u32::from(how % 4));
+                    setup.manager(["a", "b"][which % 2]);
                 }
+                4 => setup.offers(name, is(1)),
+                5 => setup.presence("a-manager", states[usize::from(how % 4)]),
                 3 => setup.write(Write::delete(Key::Node(name.parse().unwrap()))),
                 _ => setup.settled = setup.now.plus(Span::from_secs(u64::from(how))),
             }

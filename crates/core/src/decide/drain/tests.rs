@@ -72,6 +72,7 @@ impl Setup {
             cordon,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: alloc::vec![crate::access::NamePattern::Any],
         }));
     }

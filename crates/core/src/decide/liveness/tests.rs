@@ -53,6 +53,7 @@ impl Setup {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: alloc::vec![crate::access::NamePattern::Any],
         });
         let mut world = World::default();

@@ -33,6 +33,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
         cordon: None,
         decommissioned: gone.then_some(mark),
         rescan: Default::default(),
+        logical: None,
         services: alloc::vec![crate::access::NamePattern::Any],
     })
 }

@@ -37,6 +37,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
         cordon: None,
         decommissioned: decommissioned.then_some(mark),
         rescan: Default::default(),
+        logical: None,
         services: vec![NamePattern::Any],
     })
 }

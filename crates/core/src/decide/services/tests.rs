@@ -32,6 +32,7 @@ impl Bench {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: alloc::vec![crate::access::NamePattern::Any],
         };
         bench.apply(Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![] });

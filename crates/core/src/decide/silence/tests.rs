@@ -44,6 +44,7 @@ impl Setup {
                 cordon: None,
                 decommissioned: None,
                 rescan: Default::default(),
+                logical: None,
                 services: alloc::vec![crate::access::NamePattern::Any],
             };
             place.write(Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![] });

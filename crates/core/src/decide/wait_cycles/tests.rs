@@ -37,6 +37,7 @@ fn machine(node: &str) -> Record {
         cordon: None,
         decommissioned: None,
         rescan: Default::default(),
+        logical: None,
         services: alloc::vec![crate::access::NamePattern::Any],
     })
 }

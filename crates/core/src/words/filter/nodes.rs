@@ -17,7 +17,7 @@ pub static NODES: FieldTable = FieldTable {
         .keyed(),
         FieldSpec::recorded("param", FieldType::Any, "the node's own param of this key, or one that its cluster gives by roles, such as `cluster/leader`").keyed(),
         FieldSpec::recorded("profile", FieldType::Names, "profiles that the node reads"),
-        FieldSpec::changing("cluster", FieldType::Text, "cluster that the node is a member of"),
+        FieldSpec::changing("cluster", FieldType::Text, "cluster that the node is a member of, or the manager"),
         FieldSpec::changing("version", FieldType::Text, "version of this entity that the node runs").keyed(),
         FieldSpec::changing(
             "assigned",
@@ -34,6 +34,11 @@ pub static NODES: FieldTable = FieldTable {
         FieldSpec::changing("service", FieldType::Names, "services that have an instance on the node"),
         FieldSpec::changing("agent_version", FieldType::Text, "version of the agent"),
         FieldSpec::changing("presence", FieldType::Text, "`up`, `suspect`, `unreachable` or `never`"),
+        FieldSpec::changing(
+            "logical",
+            FieldType::Flag,
+            "whether it is the manager of a cluster, and no machine",
+        ),
         FieldSpec::changing("cordoned", FieldType::Flag, "whether the node is cordoned"),
         FieldSpec::changing("drained", FieldType::Flag, "whether the node is drained"),
         FieldSpec::changing(

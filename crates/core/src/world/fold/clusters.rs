@@ -14,7 +14,16 @@ impl Fleet {
         let name = cluster.name.clone();
         let is_same = self.clusters.get(&name).is_some_and(|before| before.value.filter == cluster.filter);
         self.clusters.insert_mut(name.clone(), kept(cluster, revision));
-        if is_same { self.refresh_roles(&name) } else { self.cluster_changed(&name) }
+        if is_same {
+            self.refresh_roles(&name)
+        } else {
+            self.cluster_changed(&name)
+        }
+        let host = self.roles_of(&name).and_then(|roles| roles.host.clone());
+        if let Some(host) = host.filter(|_| !self.loading) {
+            // How long it may be out of contact may be another time.
+            self.refresh_node(&host.node);
+        }
     }
 
     pub(super) fn delete_cluster(&mut self, name: &ClusterName) {
@@ -24,13 +33,42 @@ impl Fleet {
 
     pub(super) fn put_cluster_roles(&mut self, roles: ClusterRoles, revision: Revision) {
         let name = roles.cluster.clone();
+        let before = self.roles_of(&name).and_then(|roles| roles.host.clone()).map(|host| host.node);
+        let now = roles.host.as_ref().map(|host| host.node.clone());
         self.cluster_roles.insert_mut(name.clone(), kept(roles, revision));
-        self.refresh_roles(&name);
+        self.host_changed(&name, before.as_ref(), now.as_ref());
     }
 
     pub(super) fn delete_cluster_roles(&mut self, name: &ClusterName) {
+        let before = self.roles_of(name).and_then(|roles| roles.host.clone()).map(|host| host.node);
         self.cluster_roles.remove_mut(name);
-        self.refresh_roles(name);
+        self.host_changed(name, before.as_ref(), None);
+    }
+
+    /// Another node, or none, hosts the manager of a cluster, or it does so with other limits.
+    fn host_changed(&mut self, cluster: &ClusterName, before: Option<&NodeName>, now: Option<&NodeName>) {
+        if self.loading {
+            return;
+        }
+        self.membership.set_host(cluster, before, now);
+        for node in before.into_iter().chain(now) {
+            self.refresh_node(node);
+        }
+        self.refresh_roles(cluster);
+    }
+
+    /// Whether a node may host a manager may have changed. Costs time in proportion to the clusters if it has.
+    pub(super) fn hosting_changed(&mut self, node: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let may = self.may_host(node);
+        if self.membership.set_may_host(node, may) {
+            let clusters: Vec<ClusterName> = self.clusters.keys().cloned().collect();
+            for cluster in &clusters {
+                self.refresh_roles(cluster);
+            }
+        }
     }
 
     /// What is recorded of a node changed, or it was added or removed: other clusters may match it. Costs time in proportion to the
@@ -53,6 +91,10 @@ impl Fleet {
         if self.loading {
             return;
         }
+        self.hosting_changed(node);
+        if let Some(cluster) = self.managed_by(node).cloned() {
+            return self.refresh_roles(&cluster);
+        }
         let Some(cluster) = self.membership.of(node).cloned() else { return };
         let is_eligible = self.may_lead(node);
         self.membership.set_eligible(&cluster, node, is_eligible);
@@ -63,15 +105,19 @@ impl Fleet {
     pub(super) fn build_clusters(&mut self) {
         let clusters: BTreeSet<ClusterName> =
             self.clusters.keys().chain(self.cluster_roles.keys()).cloned().collect();
-        if clusters.is_empty() {
-            return;
-        }
         let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
         for node in &nodes {
+            let may = self.may_host(node);
+            self.membership.set_may_host(node, may);
+            if clusters.is_empty() {
+                continue;
+            }
             let now = self.matching_clusters(node);
             self.set_matching(node, &now);
         }
         for cluster in &clusters {
+            let host = self.roles_of(cluster).and_then(|roles| roles.host.clone()).map(|host| host.node);
+            self.membership.set_host(cluster, None, host.as_ref());
             self.refresh_roles(cluster);
         }
     }

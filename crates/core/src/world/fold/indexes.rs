@@ -216,13 +216,13 @@ impl Fleet {
             let revision = self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default();
             self.target_changed(&entity, &target, Some(state), revision);
         }
+        self.build_clusters();
         let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
         for name in &nodes {
             self.presence_changed(name, None);
             self.refresh_node(name);
         }
         self.tally = self.count_nodes();
-        self.build_clusters();
         self.build_catalogue();
         self.build_waits();
         let remembered: Vec<EntityName> = self
@@ -265,6 +265,7 @@ impl Fleet {
         }
         let target = TargetName::from(node);
         let entities: Vec<EntityName> = self.entities_of_node.get(node).cloned().collect();
+        self.hosting_changed(node);
         self.refresh_node(node);
         for entity in entities {
             let state = self.boards.get(&entity).and_then(|board| board.target(&target)?.state.cloned());
@@ -313,7 +314,7 @@ impl Fleet {
 
     /// Puts what is wanted of a node itself into its order: its pause, the last rescan if its agent reports facts, and which
     /// services it may register if not all.
-    fn refresh_node(&mut self, name: &NodeName) {
+    pub(super) fn refresh_node(&mut self, name: &NodeName) {
         let node = self.nodes.get(name).map(|kept| &kept.value);
         // Params may be recorded of a node that has not joined.
         if node.is_none() && !self.contents.contains_key(name) {
@@ -324,6 +325,7 @@ impl Fleet {
         let mut content = self.contents.get(name).cloned().unwrap_or_default();
         content.paused = paused;
         content.rescan = rescan.unwrap_or_default();
+        content.hosts = self.hostings(name);
         content.services = node.and_then(|node| node.services_if_limited());
         self.set_content(name, content);
     }

@@ -10,7 +10,7 @@ use crate::words::name::{InstanceName, NodeName, ServiceName};
 impl Fleet {
     /// The class of a node; `None` if it is not counted.
     pub(super) fn node_class(&self, name: &NodeName) -> Option<NodeClass> {
-        let node = self.active_node(name)?;
+        let node = self.active_node(name).filter(|node| node.value.logical.is_none())?;
         let contact = self.presences.get(name).map_or(PresenceState::Never, |kept| kept.value.contact);
         let report = self.reports.get(name);
         let is_failing = report.is_some_and(|kept| kept.value.statuses.values().any(Status::is_failed));
@@ -124,6 +124,7 @@ mod tests {
                 }),
                 decommissioned: is(2).then(mark),
                 rescan: Default::default(),
+                logical: None,
                 services: alloc::vec![crate::access::NamePattern::Any],
             })),
             1 if gone => (Key::Presence(name), None),

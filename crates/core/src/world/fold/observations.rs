@@ -81,6 +81,7 @@ impl Fleet {
             TargetSource::Nodes(selector) => {
                 let mut fold = |node: &Node| {
                     if node.decommissioned.is_none()
+                        && node.logical.is_none()
                         && selector.picks(node.name.as_str(), &node.labels, self.data_of(&node.name))
                     {
                         let target = TargetName::from(&node.name);
@@ -142,6 +143,10 @@ impl Fleet {
     pub(super) fn observation_of_node(&self, entity: &EntityName, name: &NodeName) -> Option<Observation> {
         let node = self.active_node(name)?;
         let source = &self.entities.get(entity)?.value.source;
+        // A logical node is a target only where it is named: what is rolled out to machines is nothing for it.
+        if node.value.logical.is_some() && !matches!(source, TargetSource::Listed(_)) {
+            return None;
+        }
         source.picks(name, &node.value.labels, self.data_of(name)).then(|| self.see_node(entity, name))
     }
 
@@ -174,7 +179,8 @@ impl Fleet {
             | Feature::Actions
             | Feature::Facts
             | Feature::Soak
-            | Feature::Workflows => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Workflows
+            | Feature::LogicalNodes => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

@@ -90,6 +90,7 @@ fn bed() -> Bed {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: alloc::vec![crate::access::NamePattern::Any],
         }));
     }

@@ -53,10 +53,7 @@ impl FilterSubject for NodeRow<'_> {
                 let status = report()?.statuses.get(&Category::parse(key).ok()?)?;
                 Some(FieldValue::Text(status.shown()))
             }
-            "cluster" => {
-                let cluster = self.fleet.membership.of(&node.name)?;
-                owned(cluster.to_string())
-            }
+            "cluster" => owned(self.fleet.cluster_of(&node.name)?.name.to_string()),
             "param" if ROLE_PARAMS.contains(&key) => {
                 self.fleet.role_params(&node.name).remove(key).map(FieldValue::Value)
             }
@@ -67,6 +64,7 @@ impl FilterSubject for NodeRow<'_> {
                 let state = presence.map_or(PresenceState::Never, |kept| kept.value.contact);
                 Some(FieldValue::Text(PresenceWord::from(state).as_str()))
             }
+            "logical" => flag(node.logical.is_some()),
             "cordoned" => flag(node.cordon.is_some()),
             "drained" => flag(node.cordon.as_ref().is_some_and(Cordon::is_drained)),
             "paused" => flag(self.fleet.holds(node)),
@@ -147,6 +145,7 @@ mod tests {
             cordon: None,
             decommissioned: None,
             rescan: Default::default(),
+            logical: None,
             services: vec![bellwether_core::access::NamePattern::Any],
         };
         let row = NodeRow { fleet: &fleet, node: &node, now: Timestamp::from_millis(5_000) };

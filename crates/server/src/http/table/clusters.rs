@@ -1,13 +1,15 @@
 //! Routes of clusters.
 
 use bellwether_api::paths;
+use bellwether_api::v1::cluster::work::{ClusterWait, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::run::Run;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
-use utoipa::openapi::path::HttpMethod::{Delete, Get, Put};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
-use super::super::clusters;
 use super::super::routes::{Empty, Routes, route};
+use super::super::{cluster_wait, clusters};
 
 /// Clusters.
 pub(super) fn clusters(routes: Routes) -> Routes {
@@ -24,6 +26,25 @@ pub(super) fn clusters(routes: Routes) -> Routes {
         .add::<Empty, Page<ClusterMember>, _, _>(
             route(Get, paths::CLUSTER_MEMBERS, get, "List the members of a cluster with their roles").list(),
             clusters::members,
+        )
+        .add::<Empty, ClusterWait, _, _>(
+            route(
+                Get,
+                paths::CLUSTER_WAIT,
+                get,
+                "Wait until the workflows of a cluster's members are complete",
+            )
+            .query(&["on", "fail_on_failure", "wait"]),
+            cluster_wait::get,
+        )
+        .add::<NewClusterRun, Run, _, _>(
+            route(
+                Post,
+                paths::CLUSTER_RUNS,
+                RequiredAccess::update_field(ObjectKind::Cluster, "/runs"),
+                "Run a workflow on members of a cluster, or on its manager",
+            ),
+            clusters::start_run,
         )
         .add::<ClusterSpec, Cluster, _, _>(
             route(

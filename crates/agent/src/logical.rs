@@ -1,0 +1,158 @@
+//! Logical nodes that this agent hosts: for each, a link to the control plane, a ledger and the runs of workflows of its own, for as long
+//! as its lease holds.
+
+mod context;
+mod node;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::records::order::{Hosting, Order};
+use bellwether_core::words::name::NodeName;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub(crate) use self::context::HostContext;
+use self::node::LogicalNode;
+use crate::disk;
+use crate::lease::Lease;
+
+/// Longest time for what runs on a logical node to end once it is not hosted here any more.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Pause before a logical node begins again that could not.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The logical nodes that this agent hosts.
+pub(crate) struct LogicalNodes {
+    context: HostContext,
+    orders: watch::Receiver<Option<Arc<Order>>>,
+    running: BTreeMap<NodeName, Hosted>,
+}
+
+/// A logical node that runs.
+struct Hosted {
+    hosting: Hosting,
+    tasks: Tasks,
+    run: JoinHandle<Option<()>>,
+}
+
+impl LogicalNodes {
+    pub(crate) const fn new(context: HostContext, orders: watch::Receiver<Option<Arc<Order>>>) -> Self {
+        Self { context, orders, running: BTreeMap::new() }
+    }
+
+    /// Hosts what the order names, until the agent stops; then ends what runs on it.
+    pub(crate) async fn run(mut self) {
+        let token = self.context.tasks.token();
+        loop {
+            let wanted = self.orders.borrow_and_update().as_ref().map(|order| order.content.hosts.clone());
+            let wanted = wanted.unwrap_or_default();
+            let is_over = |(name, hosted): (&NodeName, &Hosted)| {
+                (wanted.get(name) != Some(&hosted.hosting)).then(|| name.clone())
+            };
+            for name in self.running.iter().filter_map(is_over).collect::<Vec<_>>() {
+                self.end(&name).await;
+            }
+            self.clean(&wanted).await;
+            for (name, hosting) in wanted {
+                if !self.running.contains_key(&name) {
+                    self.start(name, hosting);
+                }
+            }
+            // Both arms only wait.
+            tokio::select! {
+                () = token.cancelled() => break,
+                changed = self.orders.changed() => if changed.is_err() {
+                    break;
+                },
+            }
+        }
+        for name in self.running.keys().cloned().collect::<Vec<_>>() {
+            self.end(&name).await;
+        }
+    }
+
+    fn start(&mut self, name: NodeName, hosting: Hosting) {
+        tracing::info!(node = %name, fence = hosting.fence.get(), "hosting a logical node");
+        let tasks = self.context.tasks.subgroup();
+        let run = host(self.context.clone(), name.clone(), hosting, tasks.clone());
+        let run = self.context.tasks.spawn("logical node", run);
+        self.running.insert(name, Hosted { hosting, tasks, run });
+    }
+
+    async fn end(&mut self, name: &NodeName) {
+        let Some(Hosted { tasks, run, .. }) = self.running.remove(name) else { return };
+        tasks.cancel();
+        if let Err(error) = run.await {
+            tracing::error!(node = %name, %error, "a logical node did not end in order");
+        }
+        tracing::info!(node = %name, "no longer hosting a logical node");
+    }
+
+    /// Removes the directories of logical nodes that are not hosted here any more, or were elsewhere in between.
+    async fn clean(&self, wanted: &BTreeMap<NodeName, Hosting>) {
+        let kept: Vec<String> = wanted.iter().map(|(name, hosting)| directory(name, *hosting)).collect();
+        let root = self.context.data_dir.join(DIRECTORY);
+        let removed = self.context.tasks.spawn_blocking(move || {
+            let Ok(found) = std::fs::read_dir(&root) else { return };
+            for entry in found.flatten() {
+                let name = entry.file_name();
+                if !kept.iter().any(|kept| *name == **kept) && let Err(error) = std::fs::remove_dir_all(entry.path()) {
+                    tracing::warn!(path = %entry.path().display(), %error, "cannot remove what a logical node left");
+                }
+            }
+        });
+        if let Err(error) = removed.await {
+            tracing::error!(%error, "cannot remove what logical nodes left");
+        }
+    }
+}
+
+/// Where logical nodes have their directories, in the host's data directory.
+const DIRECTORY: &str = "logical";
+
+/// The directory of a logical node. Another fencing number is another one: what another host did in between is not known here.
+fn directory(name: &NodeName, hosting: Hosting) -> String {
+    format!("{name}.{}", hosting.fence)
+}
+
+/// Runs one logical node while it is hosted here: whenever its lease ends, what runs on it is ended, and it begins again with the next.
+async fn host(context: HostContext, name: NodeName, hosting: Hosting, tasks: Tasks) {
+    let dir = context.data_dir.join(DIRECTORY).join(directory(&name, hosting));
+    let token = tasks.token();
+    while !token.is_cancelled() {
+        let life = tasks.subgroup();
+        let lease = Lease::new(context.clock.clone(), hosting.lease);
+        let made = disk::private_dir(&dir).and_then(|()| disk::private_dir(&dir.join("logs")));
+        let node = made.map_err(|error| error.to_string()).and_then(|()| {
+            LogicalNode::open(&context, (&name, &dir), (&lease, &life)).map_err(|error| error.to_string())
+        });
+        let node = match node {
+            Ok(node) => node,
+            Err(reason) => {
+                tracing::error!(node = %name, "cannot host a logical node: cannot {reason}; trying again");
+                tokio::select! {
+                    () = token.cancelled() => break,
+                    () = tokio::time::sleep(AGAIN) => continue,
+                }
+            }
+        };
+        let mut running = std::pin::pin!(node.run());
+        // What is dropped halfway only waits; the node itself is polled on to its end.
+        tokio::select! {
+            () = &mut running => {}
+            () = token.cancelled() => {}
+            () = lease.lost() => {
+                tracing::warn!(node = %name, lease = %hosting.lease, "no server said in time that this logical node is still hosted here: what runs on it ends");
+            }
+        }
+        life.cancel();
+        running.await;
+        if let Err(error) = life.stop(GRACE).await {
+            tracing::error!(node = %name, "a logical node did not end in order: cannot {error}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! How far the workflows of a node are: by its runs, and what those say of it.
+
+use super::fleet::Fleet;
+use crate::records::target::AssignmentOutcome;
+use crate::words::counter::RolloutNumber;
+use crate::words::name::{EntityName, NodeName, TargetName};
+
+/// How far the workflows of a node are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkflowState<'a> {
+    /// It ran what it was to run, or was never to run anything.
+    Complete,
+    /// This run is not over on the node.
+    InProgress(&'a EntityName),
+    /// No run is in progress, and the newest one, this, failed on the node or ended without it.
+    Failed(&'a EntityName),
+}
+
+impl Fleet {
+    /// How far the workflows of a node are. Costs time in proportion to the runs that are kept of it.
+    #[must_use]
+    pub fn workflow_state(&self, node: &NodeName) -> WorkflowState<'_> {
+        let mut newest = None;
+        for name in self.entities_of_node.get(node) {
+            let Some(run) = self.runs.get(name).map(|kept| &kept.value) else { continue };
+            let state = self.state_in(name, node);
+            if let WorkflowState::InProgress(_) = state {
+                return state;
+            }
+            let at = (run.annotation.at, name);
+            if newest.is_none_or(|(latest, _)| latest < at) {
+                newest = Some((at, state));
+            }
+        }
+        newest.map_or(WorkflowState::Complete, |(_, state)| state)
+    }
+
+    fn state_in<'a>(&'a self, run: &'a EntityName, node: &NodeName) -> WorkflowState<'a> {
+        let board = self.boards.get(run);
+        let target = TargetName::from(node);
+        let state = board.and_then(|board| board.target(&target)).and_then(|target| target.state);
+        match state.map(|state| &state.outcome) {
+            Some(AssignmentOutcome::Succeeded { .. }) => WorkflowState::Complete,
+            Some(AssignmentOutcome::Failed { .. } | AssignmentOutcome::Unreachable { .. }) => {
+                WorkflowState::Failed(run)
+            }
+            Some(AssignmentOutcome::InFlight) | None => {
+                let rollout = self.rollouts.get(&(run.clone(), RolloutNumber::new(1)));
+                let is_over = rollout.is_some_and(|kept| kept.value.ended.is_some());
+                if is_over { WorkflowState::Failed(run) } else { WorkflowState::InProgress(run) }
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Waiting for the workflows of a cluster's members: one blocking read, whose cost per change does not depend on the number of members.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::cluster::work::{ClusterWait, ClusterWaitState};
+use bellwether_core::words::counter::Revision;
+use bellwether_core::words::filter::Filter;
+use bellwether_core::words::filter::nodes::NODES;
+use bellwether_core::words::name::{ClusterName, NodeName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::workflow_state::WorkflowState;
+
+use super::clusters::missing;
+use super::input::{JsonAnswer, NamedCluster, NamespacePath, QueryParams};
+use super::list::node::NodeRow;
+use super::problem::Failure;
+use super::state::AppState;
+
+/// Whether the workflows of the members that a filter matches are complete; with `wait`, once they are, or one fails.
+pub(crate) async fn get(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+    query: QueryParams,
+) -> Result<JsonAnswer<ClusterWait>, Failure> {
+    query.only(&["on", "fail_on_failure", "wait"])?;
+    let wait = query.wait()?;
+    let on: Option<String> = query.get("on")?;
+    let on = on.map_or(Ok(Filter::all()), |text| query.filter(&text, &NODES));
+    let on = on.map_err(|error| Failure::from(ShapeError::misread("on", &error)))?;
+    let fail_on_failure = query.get("fail_on_failure")?.unwrap_or(false);
+    let mut progress =
+        WaitProgress { cluster: name.clone(), on, fail_on_failure, witness: None, since: Revision::ZERO };
+    let mut worlds = app.records.transactor.follow();
+    let ends = tokio::time::Instant::now() + wait;
+    loop {
+        let world = worlds.borrow_and_update().clone();
+        let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.clusters.contains_key(&name));
+        let found = progress.look(&world, fleet.ok_or_else(|| missing(&name))?, app.clock.now());
+        let is_over = found.state != ClusterWaitState::Waiting || tokio::time::Instant::now() >= ends;
+        if is_over || app.stop.is_cancelled() {
+            return Ok(JsonAnswer(found));
+        }
+        // All arms only wait; the world is read above.
+        tokio::select! {
+            _ = worlds.changed() => {}
+            () = tokio::time::sleep_until(ends) => {}
+            () = app.stop.cancelled() => {}
+        }
+    }
+}
+
+/// How far a wait is. While the witness, a member whose workflow is not complete, stays so, nothing else is looked at.
+struct WaitProgress {
+    cluster: ClusterName,
+    on: Filter,
+    fail_on_failure: bool,
+    witness: Option<NodeName>,
+    /// The revision up to which failures were looked for.
+    since: Revision,
+}
+
+impl WaitProgress {
+    fn look(&mut self, world: &World, fleet: &Fleet, now: Timestamp) -> ClusterWait {
+        let is_first = self.since == Revision::ZERO;
+        let since = std::mem::replace(&mut self.since, world.revision);
+        if self.fail_on_failure
+            && !is_first
+            && let Some(failed) = self.new_failure(fleet, since, now)
+        {
+            return failed;
+        }
+        if let Some(witness) = self.witness.clone() {
+            if let Some(waiting) = self.waits_for(fleet, &witness, now) {
+                return waiting;
+            }
+            // On from there, and then once more through all: one that was complete may have begun another run.
+            if let Some(found) = self.search(fleet, Some(&witness), now) {
+                return found;
+            }
+        }
+        self.witness = None;
+        let complete = ClusterWait {
+            state: ClusterWaitState::Complete,
+            reason: "every workflow is complete".to_owned(),
+        };
+        self.search(fleet, None, now).unwrap_or(complete)
+    }
+
+    /// The first member after this one whose workflow is not complete.
+    fn search(&mut self, fleet: &Fleet, after: Option<&NodeName>, now: Timestamp) -> Option<ClusterWait> {
+        let members = fleet.membership.members_after(&self.cluster, after);
+        for node in members {
+            if let Some(found) = self.waits_for(fleet, node, now) {
+                self.witness = Some(node.clone());
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// What a member keeps the wait from; `None` if its workflow is complete, or the filter does not match it.
+    fn waits_for(&self, fleet: &Fleet, node: &NodeName, now: Timestamp) -> Option<ClusterWait> {
+        let state = fleet.workflow_state(node);
+        if state == WorkflowState::Complete || !self.covers(fleet, node, now) {
+            return None;
+        }
+        Some(match state {
+            WorkflowState::Failed(run) if self.fail_on_failure => failed(node, run),
+            WorkflowState::Failed(run) => {
+                waiting(format!("{node}: run {run} failed; it is waited for until it is run again"))
+            }
+            WorkflowState::InProgress(run) => waiting(format!("{node}: run {run} is in progress")),
+            WorkflowState::Complete => return None,
+        })
+    }
+
+    fn covers(&self, fleet: &Fleet, node: &NodeName, now: Timestamp) -> bool {
+        let is_member = fleet.membership.of(node) == Some(&self.cluster);
+        let kept = fleet.nodes.get(node).filter(|_| is_member);
+        kept.is_some_and(|kept| self.on.matches(&NodeRow { fleet, node: &kept.value, now }))
+    }
+
+    /// A member whose workflow failed in a run that changed since then.
+    fn new_failure(&self, fleet: &Fleet, since: Revision, now: Timestamp) -> Option<ClusterWait> {
+        let runs = fleet.touched.after(since).filter(|entity| fleet.runs.contains_key(entity));
+        let boards = runs.filter_map(|run| Some((run, fleet.boards.get(run)?)));
+        let boards: BTreeMap<_, _> = boards.filter(|(_, board)| board.counts().failed > 0).collect();
+        for (run, board) in boards {
+            let nodes = board.targets().filter_map(|target| NodeName::parse(target.name.as_str()).ok());
+            for node in nodes {
+                let has_failed = fleet.workflow_state(&node) == WorkflowState::Failed(run);
+                if has_failed && self.covers(fleet, &node, now) {
+                    return Some(failed(&node, run));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn waiting(reason: String) -> ClusterWait {
+    ClusterWait { state: ClusterWaitState::Waiting, reason }
+}
+
+fn failed(node: &NodeName, run: &bellwether_core::words::name::EntityName) -> ClusterWait {
+    ClusterWait { state: ClusterWaitState::Failed, reason: format!("{node}: run {run} failed") }
+}
