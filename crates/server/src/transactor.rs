@@ -140,6 +140,12 @@ impl Transactor {
         (Self { draft: Some(draft.clone()), ..self.clone() }, draft)
     }
 
+    /// Whether changes are collected in a draft.
+    #[must_use]
+    pub const fn is_draft(&self) -> bool {
+        self.draft.is_some()
+    }
+
     /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {

@@ -93,6 +93,12 @@ impl Session {
         Ok(AppliedObject { object: id.to_string(), namespace, outcome, fields, rollout, note })
     }
 
+    /// Refuses a declared param that a value does not fit, now that all objects are set.
+    pub(super) fn still_fits(&self, object: &Object) -> Result<(), OpError> {
+        let ObjectId::Param(key) = &object.id else { return Ok(()) };
+        param::still_fits(&self.fleet(), key).map_err(|error| in_object(object, error))
+    }
+
     /// A freeze that ended is set again, even if nothing else about it changes.
     fn in_force_again(&self, id: &ObjectId, fleet: &Fleet) -> Option<FieldChange> {
         let base = self.draft.base();
