@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_api::number::inexact;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::ParamsPatch;
@@ -101,6 +102,13 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
                 )));
             }
             let parsed = || {
+                // What is wrong with it is said without the number.
+                if inexact(text).is_some() {
+                    let what = format!(
+                        "cannot read the value of secret {name}: a number in it cannot be kept with all its digits"
+                    );
+                    return Err(Failure::usage(what).hint("to keep it as text, quote it"));
+                }
                 serde_json::from_str(text).map_err(|error| {
                     let place = format!("line {}, column {}", error.line(), error.column());
                     Failure::usage(format!("cannot read the value of secret {name}: not JSON at {place}"))

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::response::{IntoResponse, Response};
+use bellwether_api::number::{inexact, kept_as_text};
 use bellwether_api::paths::CONSISTENCY;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
@@ -98,8 +99,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     parse_any(bytes)
 }
 
-/// A JSON value of any kind.
+/// A JSON value of any kind. A number that would lose digits is refused, so that what is stored is what was sent.
 pub(crate) fn parse_any<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    if let Some(found) = std::str::from_utf8(bytes).ok().and_then(inexact) {
+        let place = if found.place.is_empty() { "the body" } else { &found.place };
+        let failure = Failure::from(ShapeError::at(place, &found));
+        return Err(failure.hint(kept_as_text(found.number)));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let place = error.path().to_string();

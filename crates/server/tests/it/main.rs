@@ -29,6 +29,7 @@ mod lists;
 mod monitors;
 mod namespaces;
 mod node_params;
+mod numbers;
 mod openapi;
 mod params;
 mod pauses;
