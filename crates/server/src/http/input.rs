@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::response::{IntoResponse, Response};
 use bellwether_api::number::{inexact, kept_as_text};
 use bellwether_api::paths::CONSISTENCY;
@@ -24,8 +24,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::body;
 use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
-use super::problem::{Failure, json_response, unreadable_body};
+use super::problem::{Failure, json_response};
 use super::readable::Readable;
 use super::state::AppState;
 use crate::ops::filter::SavedFilters;
@@ -35,8 +36,8 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = body(request).await?;
         if bytes.is_empty() {
             return Err(empty_body());
         }
@@ -45,8 +46,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 }
 
 /// The bytes of a body.
-pub(crate) async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error, MAX_BODY_BYTES))
+pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
+    body::read(request, MAX_BODY_BYTES).await
 }
 
 /// The JSON body of an apply, of at most [`MAX_APPLY_BYTES`]. One above the limit of other bodies waits for a permit first.
@@ -58,16 +59,12 @@ pub(crate) struct ApplyBody {
 
 impl FromRequest<AppState> for ApplyBody {
     type Rejection = Failure;
-    async fn from_request(mut request: Request, app: &AppState) -> Result<Self, Failure> {
-        let length = request.headers().get(http::header::CONTENT_LENGTH);
-        let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let permit = match length {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Failure> {
+        let permit = match body::declared_length(&request) {
             Some(length) if length <= MAX_BODY_BYTES => None,
             Some(_) | None => Some(app.traffic.admission.large_body().await?),
         };
-        DefaultBodyLimit::max(MAX_APPLY_BYTES).apply(&mut request);
-        let read = Bytes::from_request(request, app).await;
-        let bytes = read.map_err(|error| unreadable_body(&error, MAX_APPLY_BYTES))?;
+        let bytes = body::read(request, MAX_APPLY_BYTES).await?;
         if bytes.is_empty() {
             return Err(empty_body());
         }
@@ -85,8 +82,8 @@ pub(crate) struct OptionalBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     type Rejection = Failure;
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = body(request).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
 }

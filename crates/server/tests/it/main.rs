@@ -25,6 +25,7 @@ mod freezes;
 mod harness;
 mod hooked;
 mod hooks;
+mod large_bodies;
 mod lists;
 mod monitors;
 mod namespaces;
