@@ -58,7 +58,8 @@ pub(super) async fn run(context: &Context, verb: SecretVerb) -> CommandResult {
             propagate(context, &secret, &reason).await?;
         }
         SecretVerb::Delete { name, consent } => {
-            let uses = client.secret(namespace, &name).await?.uses.len();
+            let secret = client.secret(namespace, &name).await?;
+            let uses = secret.uses.len() + usize::try_from(secret.hidden_uses).unwrap_or(usize::MAX);
             let kept = if uses == 0 {
                 String::new()
             } else {
@@ -153,6 +154,10 @@ async fn propagate(context: &Context, secret: &Secret, reason: &str) -> Result<(
             behind.entry((kind, name)).or_default().push(key);
         }
     }
+    if secret.hidden_uses > 0 {
+        let hidden = plural(usize::try_from(secret.hidden_uses).unwrap_or(usize::MAX), "param");
+        context.show.note(&format!("{hidden} that this token may not read stay as they are"));
+    }
     if behind.is_empty() {
         context.show.note(&format!("every param that names secret {} has its present value", secret.name));
         return Ok(());
@@ -216,6 +221,10 @@ fn sheet(secret: &Secret) -> String {
     for (used, has) in &secret.uses {
         let behind = if has < revision { format!(", revision {has}") } else { String::new() };
         text.push_str(&format!("\nused by      {used}{behind}"));
+    }
+    if secret.hidden_uses > 0 {
+        let hidden = plural(usize::try_from(secret.hidden_uses).unwrap_or(usize::MAX), "param");
+        text.push_str(&format!("\nused by      {hidden} that this token may not read"));
     }
     text
 }

@@ -23,6 +23,7 @@ mod features;
 mod filters;
 mod freezes;
 mod harness;
+mod hidden;
 mod hooked;
 mod hooks;
 mod large_bodies;
