@@ -102,20 +102,7 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
                     file.display()
                 )));
             }
-            let parsed = || {
-                // What is wrong with it is said without the number.
-                if inexact(text).is_some() {
-                    let what = format!(
-                        "cannot read the value of secret {name}: a number in it cannot be kept with all its digits"
-                    );
-                    return Err(Failure::usage(what).hint("to keep it as text, quote it"));
-                }
-                serde_json::from_str(text).map_err(|error| {
-                    let place = format!("line {}, column {}", error.line(), error.column());
-                    Failure::usage(format!("cannot read the value of secret {name}: not JSON at {place}"))
-                })
-            };
-            Some(if json { parsed()? } else { Value::String(text.to_owned()) })
+            Some(if json { parsed(&name, text)? } else { Value::String(text.to_owned()) })
         }
     };
     let readers = Some(readers).filter(|readers| !readers.is_empty());
@@ -142,6 +129,20 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
         ));
     }
     Ok(Exit::Yes)
+}
+
+/// The JSON value of a secret. What is wrong with it is said without its text.
+fn parsed(name: &str, text: &str) -> Result<Value, Failure> {
+    if inexact(text).is_some() {
+        let what = format!(
+            "cannot read the value of secret {name}: a number in it cannot be kept with all its digits"
+        );
+        return Err(Failure::usage(what).hint("to keep it as text, quote it"));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        Failure::usage(format!("cannot read the value of secret {name}: not JSON at {place}"))
+    })
 }
 
 /// Writes the params again that have the value of an earlier revision.

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use bellwether_api::list::tables::ENTITIES;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
+use bellwether_api::v1::entity::patch::{EntityPatch, EntityWarning, PatchedEntity};
 use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
 use bellwether_core::access::ObjectKind;
 
@@ -53,10 +53,11 @@ pub(crate) async fn put(
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
     JsonBody(spec): JsonBody<EntitySpec>,
-) -> Result<JsonAnswer<Empty>, Failure> {
+) -> Result<JsonAnswer<EntityWarning>, Failure> {
     app.hooks.knows_tokens(&spec.policy)?;
-    ops::entity::set(&app.records.transactor, &namespace, &caller.actor(), &name, &spec).await?;
-    Ok(JsonAnswer(Empty {}))
+    let actor = caller.actor();
+    let warning = ops::entity::set(&app.records.transactor, &namespace, &actor, &name, &spec).await?;
+    Ok(JsonAnswer(EntityWarning { warning }))
 }
 
 pub(crate) async fn patch(

@@ -24,10 +24,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::auth::Authenticated;
 use super::body;
 use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
-use super::problem::{FORBIDDEN_HINT, Failure, json_response};
+use super::problem::{Failure, json_response};
 use super::readable::Readable;
 use super::state::AppState;
 use crate::ops::filter::SavedFilters;
@@ -130,7 +129,6 @@ impl FromRequestParts<AppState> for NamespacePath {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let namespace: Namespace = param(parts, app, "ns").await?;
-        reaches(parts, &namespace)?;
         let creates =
             matches!(parts.method, Method::PUT | Method::PATCH) || parts.uri.path().ends_with("/apply");
         if creates || app.known(&namespace) {
@@ -142,18 +140,6 @@ impl FromRequestParts<AppState> for NamespacePath {
         let known: Vec<String> = seen.map(ToString::to_string).collect();
         let hint = format!("known namespaces: {}", known.join(", "));
         Err(Failure::new(Code::NotFound, format!("cannot find namespace {namespace}")).hint(hint))
-    }
-}
-
-/// Refuses a caller without any right in a namespace, before it learns whether there is one of this name.
-fn reaches(parts: &Parts, namespace: &Namespace) -> Result<(), Failure> {
-    let caller = parts.extensions.get::<Authenticated>();
-    match caller.and_then(|caller| caller.0.rights()) {
-        Some(rights) if !rights.reach(namespace.as_str()) => {
-            let detail = format!("the token has no right in namespace {namespace}");
-            Err(Failure::new(Code::Forbidden, detail).hint(FORBIDDEN_HINT))
-        }
-        Some(_) | None => Ok(()),
     }
 }
 

@@ -20,8 +20,7 @@ static TURN: Semaphore = Semaphore::const_new(1);
 pub(crate) async fn plan(
     State(app): State<AppState>,
     caller: Authenticated,
-    NamespacePath(namespace): NamespacePath,
-    Entity(name): Entity,
+    (NamespacePath(namespace), Entity(name)): (NamespacePath, Entity),
     readable: Readable,
     JsonBody(request): JsonBody<NewPlan>,
 ) -> Result<JsonAnswer<Plan>, Failure> {

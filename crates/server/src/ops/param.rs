@@ -31,12 +31,14 @@ pub async fn declare(
     spec: &ParamSpec,
 ) -> Result<(Param, bool), OpError> {
     description(&spec.description, MAX_DESCRIPTION_BYTES)?;
-    let text = Value::Object(spec.schema.clone()).to_string();
+    let wanted = Value::Object(spec.schema.clone());
+    let text = wanted.to_string();
     if text.len() > MAX_SCHEMA_BYTES {
         let reason = format!("{} bytes as JSON; at most {MAX_SCHEMA_BYTES} are allowed", text.len());
         return Err(ShapeError::at("schema", reason).into());
     }
     let schema = ParamSchema::read(&text)?;
+    schema::known_keywords(&wanted)?;
     if spec.secret && spec.default.is_some() {
         let reason = "a secret param has no default; set it in the profile global, which every node reads";
         return Err(ShapeError::at("default", reason).into());

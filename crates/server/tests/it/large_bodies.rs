@@ -13,6 +13,7 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 use crate::contract::{plain, raw};
 use crate::harness::Installation;
@@ -34,10 +35,10 @@ fn body(bytes: usize, taken: &Arc<AtomicUsize>) -> TestBody {
 const PART: usize = 64 << 10;
 
 /// Connects with HTTP/2.
-async fn connect(installation: &Installation) -> http2::SendRequest<TestBody> {
+async fn connect(installation: &Installation, tasks: &mut JoinSet<()>) -> http2::SendRequest<TestBody> {
     let stream = TcpStream::connect(installation.server().plain_address.unwrap()).await.unwrap();
     let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
+    tasks.spawn(async move { connection.await.unwrap_or_default() });
     sender
 }
 
@@ -55,7 +56,8 @@ fn request(installation: &Installation, method: &Method, path: &str, body: TestB
 #[tokio::test]
 async fn a_body_above_the_limit_is_answered_over_http2() {
     let installation = plain().await;
-    let mut sender = connect(&installation).await;
+    let mut tasks = JoinSet::new();
+    let mut sender = connect(&installation, &mut tasks).await;
     let profile = "/v1/namespaces/default/profiles/web";
     let apply = "/v1/namespaces/default/apply";
     for (method, path, bytes) in [

@@ -9,8 +9,7 @@ async fn a_number_that_would_lose_digits_is_refused_with_its_place() {
     let installation = plain().await;
     let base = "/v1/namespaces/default";
     let long = "123456789012345678901234567890";
-    let profile =
-        format!(r#"{{"kind": "profile", "name": "web", "params": {{"n": 0.12345678901234567890}}}}"#);
+    let profile = r#"{"kind": "profile", "name": "web", "params": {"n": 0.12345678901234567890}}"#;
     for (request, body, place) in [
         (format!("PATCH {base}/profiles/web"), format!(r#"{{"set": {{"n": {long}}}}}"#), "set.n"),
         (format!("PATCH {base}/profiles/web"), r#"{"set": {"n": 1e999}}"#.to_owned(), "set.n"),

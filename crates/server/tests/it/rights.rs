@@ -155,7 +155,7 @@ async fn a_token_that_is_limited_to_a_namespace_sees_and_changes_no_other() {
     let documents =
         json!({"dry_run": true, "documents": [{"kind": "entity", "name": "web", "selector": "all"}]});
     let detail = forbidden(&shop, Method::POST, "/v1/namespaces/default/apply", documents).await;
-    assert!(detail.contains("no right in namespace default"), "{detail}");
+    assert!(detail.contains("a right in namespace default"), "{detail}");
     // Tokens to join are of a namespace.
     let join = |namespace: &str| json!({"namespace": namespace});
     forbidden(&shop, Method::POST, "/v1/join-tokens", join("default")).await;
