@@ -41,6 +41,7 @@ mod profile_writers;
 mod profiles;
 mod rights;
 mod rollouts;
+mod rounds;
 mod routes;
 mod secrets;
 mod services;
