@@ -7,6 +7,7 @@ pub mod client;
 pub mod consul;
 pub mod list;
 pub mod media;
+pub mod number;
 pub mod paths;
 pub mod problem;
 pub mod shape;

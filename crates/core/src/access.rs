@@ -218,7 +218,15 @@ pub fn authorise(
     (name, namespace): (Option<&str>, Option<&str>),
 ) -> Result<(), Denied> {
     let allowed = match (identity, need) {
-        (_, RequiredAccess::Open) | (Identity::Token { .. }, RequiredAccess::Token) => true,
+        (_, RequiredAccess::Open) => true,
+        // Whoever has no right in a namespace does not learn whether it exists.
+        (Identity::Token { rights, .. }, RequiredAccess::Token) => match namespace {
+            Some(namespace) if !rights.reach(namespace) => {
+                let needed = alloc::format!("a right in namespace {namespace}");
+                return Err(Denied::Forbidden { who: identity.right(), needed });
+            }
+            Some(_) | None => true,
+        },
         (Identity::Anonymous, _) => return Err(Denied::Unknown),
         (Identity::Token { .. }, _) => match need.right() {
             Some(right) => return identity.require(&right.on(name, namespace)),

@@ -6,6 +6,7 @@ mod admission;
 mod apply;
 mod audit;
 mod auth;
+mod body;
 mod cluster_wait;
 mod clusters;
 mod consistency;

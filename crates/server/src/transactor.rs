@@ -2,6 +2,8 @@
 
 mod draft;
 mod queues;
+mod rounds;
+mod together;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use tokio::sync::watch;
 
 pub use self::draft::Draft;
 use self::queues::RecordQueues;
+use self::rounds::Rounds;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::records::key_text;
 use crate::secrets::keyring::Keyring;
@@ -45,6 +48,7 @@ pub struct Transactor {
     clock: Clock,
     keyring: Keyring,
     queues: RecordQueues,
+    rounds: Rounds,
     /// Where changes are collected instead of being committed; none in a transactor that commits.
     draft: Option<Draft>,
 }
@@ -81,7 +85,7 @@ impl CommitContext {
                 let revision = world.revision(namespace, &write.key());
                 (write, revision)
             }));
-            events.extend(changeset.events);
+            events.extend(changeset.events.into_iter().map(|event| (self.actor.clone(), event)));
         }
         let seen = self.seen.into_iter().map(|key| {
             let revision = world.revision(namespace, &key);
@@ -110,6 +114,7 @@ impl Transactor {
             clock,
             keyring: Keyring::default(),
             queues: RecordQueues::default(),
+            rounds: Rounds::default(),
             draft: None,
         }
     }
@@ -138,6 +143,12 @@ impl Transactor {
     pub fn draft(&self) -> (Self, Draft) {
         let draft = Draft::new(self.world());
         (Self { draft: Some(draft.clone()), ..self.clone() }, draft)
+    }
+
+    /// Whether changes are collected in a draft.
+    #[must_use]
+    pub const fn is_draft(&self) -> bool {
+        self.draft.is_some()
     }
 
     /// The current time.

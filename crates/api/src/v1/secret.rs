@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::access::patterns;
 use super::profile::Params;
 use super::secret_values::StoredCiphertext;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, is_zero, read};
 
 /// The member of the object that stands for a secret value of a param.
 const MARK: &str = "$secret";
@@ -121,6 +121,9 @@ pub struct Secret {
     /// secret that they have. Only in the answer about one secret.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uses: BTreeMap<String, u64>,
+    /// Number of further such params, of profiles and nodes that the caller may not read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hidden_uses: u64,
 }
 
 /// The value of a secret.
@@ -233,6 +236,7 @@ impl From<&core::Secret> for Secret {
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),
             uses: BTreeMap::new(),
+            hidden_uses: 0,
         }
     }
 }

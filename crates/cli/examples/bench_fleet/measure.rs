@@ -179,7 +179,8 @@ impl Fleet {
             ..Policy::default()
         };
         let spec = EntitySpec { selector: "all".to_owned(), policy, ..EntitySpec::default() };
-        Ok(self.person()?.set_entity(NAMESPACE, ENTITY, &spec).await?)
+        self.person()?.set_entity(NAMESPACE, ENTITY, &spec).await?;
+        Ok(())
     }
 
     /// Asks for a version: how long until each agent had its order.

@@ -3,6 +3,7 @@
 mod document;
 mod files;
 mod locate;
+mod numbers;
 
 use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, FieldChange};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_api::number::inexact;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::ParamsPatch;
@@ -57,7 +58,8 @@ pub(super) async fn run(context: &Context, verb: SecretVerb) -> CommandResult {
             propagate(context, &secret, &reason).await?;
         }
         SecretVerb::Delete { name, consent } => {
-            let uses = client.secret(namespace, &name).await?.uses.len();
+            let secret = client.secret(namespace, &name).await?;
+            let uses = secret.uses.len() + usize::try_from(secret.hidden_uses).unwrap_or(usize::MAX);
             let kept = if uses == 0 {
                 String::new()
             } else {
@@ -100,13 +102,7 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
                     file.display()
                 )));
             }
-            let parsed = || {
-                serde_json::from_str(text).map_err(|error| {
-                    let place = format!("line {}, column {}", error.line(), error.column());
-                    Failure::usage(format!("cannot read the value of secret {name}: not JSON at {place}"))
-                })
-            };
-            Some(if json { parsed()? } else { Value::String(text.to_owned()) })
+            Some(if json { parsed(&name, text)? } else { Value::String(text.to_owned()) })
         }
     };
     let readers = Some(readers).filter(|readers| !readers.is_empty());
@@ -135,6 +131,20 @@ async fn set(context: &Context, set: SetSecret) -> CommandResult {
     Ok(Exit::Yes)
 }
 
+/// The JSON value of a secret. What is wrong with it is said without its text.
+fn parsed(name: &str, text: &str) -> Result<Value, Failure> {
+    if inexact(text).is_some() {
+        let what = format!(
+            "cannot read the value of secret {name}: a number in it cannot be kept with all its digits"
+        );
+        return Err(Failure::usage(what).hint("to keep it as text, quote it"));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        Failure::usage(format!("cannot read the value of secret {name}: not JSON at {place}"))
+    })
+}
+
 /// Writes the params again that have the value of an earlier revision.
 async fn propagate(context: &Context, secret: &Secret, reason: &str) -> Result<(), Failure> {
     let mut behind: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
@@ -144,6 +154,10 @@ async fn propagate(context: &Context, secret: &Secret, reason: &str) -> Result<(
         if let (Some(kind), Some(name), Some(key)) = (parts.next(), parts.next(), parts.next()) {
             behind.entry((kind, name)).or_default().push(key);
         }
+    }
+    if secret.hidden_uses > 0 {
+        let hidden = plural(usize::try_from(secret.hidden_uses).unwrap_or(usize::MAX), "param");
+        context.show.note(&format!("{hidden} that this token may not read stay as they are"));
     }
     if behind.is_empty() {
         context.show.note(&format!("every param that names secret {} has its present value", secret.name));
@@ -208,6 +222,10 @@ fn sheet(secret: &Secret) -> String {
     for (used, has) in &secret.uses {
         let behind = if has < revision { format!(", revision {has}") } else { String::new() };
         text.push_str(&format!("\nused by      {used}{behind}"));
+    }
+    if secret.hidden_uses > 0 {
+        let hidden = plural(usize::try_from(secret.hidden_uses).unwrap_or(usize::MAX), "param");
+        text.push_str(&format!("\nused by      {hidden} that this token may not read"));
     }
     text
 }

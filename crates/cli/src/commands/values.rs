@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use bellwether_api::number::{inexact, kept_as_text};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -17,15 +18,12 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// # Errors
 /// A number that would lose digits.
 pub(super) fn parameter_value(key: &str, text: &str) -> Result<Value, Failure> {
-    let changed = |number: &str| {
-        Failure::usage(format!("set {key}: the number {number} cannot be kept with all its digits"))
-            .hint(format!("to keep it as text, quote it: {key}='\"{number}\"'"))
-    };
-    match serde_json::from_str(text) {
-        Ok(value) => inexact(text).map_or(Ok(value), |number| Err(changed(number))),
-        Err(error) if is_out_of_range(&error) => Err(changed(inexact(text).unwrap_or(text))),
-        Err(_) => Ok(Value::String(text.to_owned())),
+    if let Some(found) = inexact(text) {
+        let number = found.number;
+        let failure = Failure::usage(format!("set {key}: {found}"));
+        return Err(failure.hint(format!("to keep it as text, quote it: {key}='\"{number}\"'")));
     }
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
 }
 
 /// The JSON of a file or of stdin.
@@ -35,12 +33,10 @@ pub(super) fn parameter_value(key: &str, text: &str) -> Result<Value, Failure> {
 pub(super) fn document<T: DeserializeOwned>(path: &Path, example: &str) -> Result<T, Failure> {
     let text = text_of(path)?;
     let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
-    let parsed = serde_json::from_str(&text);
-    if let Some(number) = inexact(&text).filter(|_| parsed.as_ref().err().is_none_or(is_out_of_range)) {
-        let reason = format!("the number {number} cannot be kept with all its digits");
-        return Err(failed(&reason).hint(format!("to keep it as text, quote it: \"{number}\"")));
+    if let Some(found) = inexact(&text) {
+        return Err(failed(&found.at_place()).hint(kept_as_text(found.number)));
     }
-    parsed.map_err(|error| failed(&error).hint(example))
+    serde_json::from_str(&text).map_err(|error| failed(&error).hint(example))
 }
 
 /// The text of a file; `-` reads stdin.
@@ -62,68 +58,6 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         failed(&format!("it is not text: byte {} is not UTF-8", error.utf8_error().valid_up_to()))
     })
-}
-
-fn is_out_of_range(error: &serde_json::Error) -> bool {
-    error.to_string().starts_with("number out of range")
-}
-
-/// The first number of a JSON text that would lose digits.
-fn inexact(json: &str) -> Option<&str> {
-    let mut rest = json;
-    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        rest = rest.get(at..)?;
-        if let Some(text) = rest.strip_prefix('"') {
-            rest = after_text(text);
-            continue;
-        }
-        let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
-        let end = rest.find(|c: char| !is_of_number(c)).unwrap_or(rest.len());
-        let (number, after) = rest.split_at(end);
-        if !is_exact(number) {
-            return Some(number);
-        }
-        rest = after;
-    }
-    None
-}
-
-/// What follows a JSON text after its opening quote.
-fn after_text(text: &str) -> &str {
-    let mut is_escaped = false;
-    let end = text.find(|c: char| {
-        let ends = c == '"' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        ends
-    });
-    end.and_then(|end| text.get(end + 1..)).unwrap_or_default()
-}
-
-fn is_exact(number: &str) -> bool {
-    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
-        return true;
-    }
-    match number.parse::<f64>() {
-        Ok(value) => value.is_finite() && digits(number) == digits(&format!("{value:e}")),
-        Err(_) => true,
-    }
-}
-
-/// The significant digits of a number, and the power of ten of the first: the same for every way to write it.
-fn digits(number: &str) -> (String, i64) {
-    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let whole = whole.trim_start_matches('-');
-    let all = format!("{whole}{fraction}");
-    let from_first = all.trim_start_matches('0');
-    if from_first.is_empty() {
-        return (String::new(), 0);
-    }
-    let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
-    let zeros = length(&all).saturating_sub(length(from_first));
-    let power = exponent.trim_start_matches('+').parse().unwrap_or(i64::MAX);
-    let first = length(whole).saturating_sub(zeros).saturating_add(power);
-    (from_first.trim_end_matches('0').to_owned(), first)
 }
 
 #[cfg(test)]
@@ -175,6 +109,6 @@ mod tests {
         assert!(refused.contains("large.json: it is larger than 1 MiB"), "{refused}");
         std::fs::write(&path, "{\"a\": 1e999}").unwrap();
         let refused = document::<Value>(&path, "").unwrap_err().message;
-        assert!(refused.contains("large.json: the number 1e999"), "{refused}");
+        assert!(refused.contains("large.json: a: the number 1e999"), "{refused}");
     }
 }

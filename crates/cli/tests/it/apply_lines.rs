@@ -35,3 +35,23 @@ async fn a_field_that_is_refused_is_named_with_its_own_line() {
     ];
     refused(&place, &cases);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_would_be_stored_as_another_is_refused_with_its_line() {
+    let place = Setup::new().await;
+    let number = "0.12345678901234567890";
+    let yaml = format!("kind: profile\nname: web\nparams:\n  workers: 4\n  ratio: {number}\n");
+    let toml = format!("kind = \"profile\"\nname = \"web\"\n[params]\nratio = {number}\n");
+    let json =
+        format!("{{\"kind\": \"profile\",\n \"name\": \"web\",\n \"params\": {{\"ratio\": {number}}}}}\n");
+    let second =
+        format!("kind: slot\nname: a\n---\nkind: profile\nname: web\nparams: {{ratio: [1, {number}]}}\n");
+    let says = "cannot be kept with all its digits";
+    let cases: [(String, &[&str]); 4] = [
+        (write(&place, "number.yaml", &yaml), &["number.yaml, line 5: params.ratio: ", says, "quote it"]),
+        (write(&place, "number.toml", &toml), &["number.toml, line 4: params.ratio: ", says]),
+        (write(&place, "number.json", &json), &["number.json, line 3: params.ratio: ", says]),
+        (write(&place, "second.yaml", &second), &["document 2, line 6: params.ratio.1: ", says]),
+    ];
+    refused(&place, &cases);
+}

@@ -77,6 +77,15 @@ impl Rights {
         Self::new(role.into_iter().collect(), None)
     }
 
+    /// Whether any claim is about a namespace.
+    #[must_use]
+    pub fn reach(&self, namespace: &str) -> bool {
+        let matches = |pattern: &NamePattern| pattern.matches(namespace);
+        let claims = || self.roles.iter().flat_map(|(_, claims)| claims.iter());
+        self.only_in.as_ref().is_none_or(matches)
+            && claims().any(|claim| claim.namespaces.iter().any(matches))
+    }
+
     /// The claim that allows a request and the role that has it; `None` if no claim does.
     #[must_use]
     pub fn deciding(&self, request: &AccessRequest<'_>) -> Option<(&RoleName, &Claim)> {

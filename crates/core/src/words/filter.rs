@@ -77,6 +77,11 @@ impl Filter {
         self.tree.field(&|field| !field.is_standing())
     }
 
+    /// The first field for which `is` holds.
+    pub(super) fn field(&self, is: &impl Fn(&Field) -> bool) -> Option<&Field> {
+        self.tree.field(is).map(|(field, _)| field)
+    }
+
     /// Whether it tests a field of this name.
     #[must_use]
     pub fn tests(&self, name: &str) -> bool {

@@ -10,6 +10,13 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     (far <= most && far < found.len()).then_some(found)
 }
 
+/// The known word of which another is a slip: one letter is wrong, or two of a word of six or more.
+pub fn slip_of<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (far, found) = known.map(|known| (distance(word, known), known)).min()?;
+    let most = if word.chars().count() < 6 { 1 } else { 2 };
+    (1..=most).contains(&far).then_some(found)
+}
+
 /// Number of letters to change, add or remove to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
@@ -32,6 +39,13 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_is_nearer_than_a_guess() {
+        let known = || ["name", "cordoned"].into_iter();
+        assert_eq!((slip_of("nme", known()), slip_of("cordnoed", known())), (Some("name"), Some("cordoned")));
+        assert_eq!((slip_of("zone", known()), slip_of("name", known())), (None, None));
+    }
 
     #[test]
     fn the_nearest_word_is_found_unless_all_are_far() {

@@ -80,6 +80,20 @@ impl Selector {
         self.0.matches(&Recorded { name, labels, data })
     }
 
+    /// The first label or fact that it tests and none of these nodes has; `None` without nodes.
+    #[must_use]
+    pub fn unknown_field<'a, I>(&self, nodes: impl Fn() -> I) -> Option<&Field>
+    where
+        I: Iterator<Item = (&'a Labels, &'a NodeData)>,
+    {
+        nodes().next()?;
+        let is_unknown = |field: &Field| {
+            let mut all = nodes().map(|(labels, data)| Recorded { name: "", labels, data });
+            matches!(field.name(), "label" | "fact") && all.all(|node| node.value(field).is_none())
+        };
+        self.0.field(&is_unknown)
+    }
+
     /// The names of which a node must have one to match; `None` if nodes of other names may match.
     #[must_use]
     pub fn names(&self) -> Option<Vec<&str>> {

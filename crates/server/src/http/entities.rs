@@ -3,13 +3,15 @@
 use axum::extract::State;
 use bellwether_api::list::tables::ENTITIES;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
+use bellwether_api::v1::entity::patch::{EntityPatch, EntityWarning, PatchedEntity};
 use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
+use bellwether_core::access::ObjectKind;
 
 use super::auth::Authenticated;
 use super::input::{Entity, IfMatch, JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
+use super::readable::Readable;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
@@ -35,10 +37,14 @@ pub(crate) async fn get(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
+    readable: Readable,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| fleet.entities.get(&name));
-    found.map(|kept| JsonAnswer(Shape::at(&kept.value, kept.revision))).ok_or_else(|| missing(&name))
+    let found = found.ok_or_else(|| missing(&name))?;
+    let mut entity = Shape::at(&found.value, found.revision);
+    entity.nodes.retain(|node| readable.has_object(ObjectKind::Node, node));
+    Ok(JsonAnswer(entity))
 }
 
 pub(crate) async fn put(
@@ -47,10 +53,11 @@ pub(crate) async fn put(
     NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
     JsonBody(spec): JsonBody<EntitySpec>,
-) -> Result<JsonAnswer<Empty>, Failure> {
+) -> Result<JsonAnswer<EntityWarning>, Failure> {
     app.hooks.knows_tokens(&spec.policy)?;
-    ops::entity::set(&app.records.transactor, &namespace, &caller.actor(), &name, &spec).await?;
-    Ok(JsonAnswer(Empty {}))
+    let actor = caller.actor();
+    let warning = ops::entity::set(&app.records.transactor, &namespace, &actor, &name, &spec).await?;
+    Ok(JsonAnswer(EntityWarning { warning }))
 }
 
 pub(crate) async fn patch(

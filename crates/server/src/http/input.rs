@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::response::{IntoResponse, Response};
+use bellwether_api::number::{inexact, kept_as_text};
 use bellwether_api::paths::CONSISTENCY;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
@@ -23,8 +24,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::body;
 use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
-use super::problem::{Failure, json_response, unreadable_body};
+use super::problem::{Failure, json_response};
 use super::readable::Readable;
 use super::state::AppState;
 use crate::ops::filter::SavedFilters;
@@ -34,8 +36,8 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = body(request).await?;
         if bytes.is_empty() {
             return Err(empty_body());
         }
@@ -44,8 +46,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 }
 
 /// The bytes of a body.
-pub(crate) async fn body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Failure> {
-    Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error, MAX_BODY_BYTES))
+pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
+    body::read(request, MAX_BODY_BYTES).await
 }
 
 /// The JSON body of an apply, of at most [`MAX_APPLY_BYTES`]. One above the limit of other bodies waits for a permit first.
@@ -57,16 +59,12 @@ pub(crate) struct ApplyBody {
 
 impl FromRequest<AppState> for ApplyBody {
     type Rejection = Failure;
-    async fn from_request(mut request: Request, app: &AppState) -> Result<Self, Failure> {
-        let length = request.headers().get(http::header::CONTENT_LENGTH);
-        let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let permit = match length {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Failure> {
+        let permit = match body::declared_length(&request) {
             Some(length) if length <= MAX_BODY_BYTES => None,
             Some(_) | None => Some(app.traffic.admission.large_body().await?),
         };
-        DefaultBodyLimit::max(MAX_APPLY_BYTES).apply(&mut request);
-        let read = Bytes::from_request(request, app).await;
-        let bytes = read.map_err(|error| unreadable_body(&error, MAX_APPLY_BYTES))?;
+        let bytes = body::read(request, MAX_APPLY_BYTES).await?;
         if bytes.is_empty() {
             return Err(empty_body());
         }
@@ -84,8 +82,8 @@ pub(crate) struct OptionalBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     type Rejection = Failure;
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = body(request).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
 }
@@ -98,8 +96,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     parse_any(bytes)
 }
 
-/// A JSON value of any kind.
+/// A JSON value of any kind. A number that would lose digits is refused, so that what is stored is what was sent.
 pub(crate) fn parse_any<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    if let Some(found) = std::str::from_utf8(bytes).ok().and_then(inexact) {
+        let place = if found.place.is_empty() { "the body" } else { &found.place };
+        let failure = Failure::from(ShapeError::at(place, &found));
+        return Err(failure.hint(kept_as_text(found.number)));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let place = error.path().to_string();

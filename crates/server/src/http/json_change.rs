@@ -40,9 +40,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for ChangeBody<T> {
         let media =
             media.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match media.as_str() {
-            JSON_PATCH => Ok(Self::Standard(JsonChange::Patch(parse_any(&body(request, state).await?)?))),
+            JSON_PATCH => Ok(Self::Standard(JsonChange::Patch(parse_any(&body(request).await?)?))),
             MERGE_PATCH => {
-                let change: serde_json::Value = parse_any(&body(request, state).await?)?;
+                let change: serde_json::Value = parse_any(&body(request).await?)?;
                 if !change.is_object() {
                     return Err(ShapeError::at("the body", "expected a JSON object").into());
                 }

@@ -10,6 +10,7 @@ use bellwether_api::v1::event::Event;
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::filter::field::{Field, FieldTable};
 use bellwether_core::words::filter::{Filter, FilterError, FilterSubject, read_field};
+use bellwether_core::words::near::slip_of;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::value::Value;
 use serde::Serialize;
@@ -104,7 +105,7 @@ impl ListQuery {
         let sort: Option<String> = query.get("sort")?;
         let sort = sort.map(|text| {
             let field = text.strip_prefix('-').unwrap_or(&text);
-            let field = read_field(field, table).map_err(|error| misread("sort", &error))?;
+            let field = named_field("sort", field, table)?;
             Ok::<_, Failure>(SortOrder { field, is_descending: text.starts_with('-') })
         });
         let fields: Option<String> = query.get("fields")?;
@@ -115,9 +116,9 @@ impl ListQuery {
             Some(fields) => Some(fields.split(',').map(|name| name.trim().to_owned()).collect()),
             None => is_slim.then(slim),
         };
-        let known = |name: String| match read_field(&name, table) {
-            Ok(field) => Ok((name, field)),
-            Err(error) => Err(misread("fields", &error)),
+        let known = |name: String| {
+            let field = named_field("fields", &name, table)?;
+            Ok::<_, Failure>((name, field))
         };
         let fields = names.map(|names| names.into_iter().map(known).collect::<Result<_, _>>());
         Ok(Self {
@@ -278,6 +279,21 @@ fn projected<R: ListRow>(row: &R, fields: &[(String, Field)]) -> serde_json::Val
 }
 
 /// The error for a parameter with a filter or field that cannot be read.
+/// The field that a parameter names. A bare name may be a label, but not one that is a slip of a field.
+fn named_field(parameter: &str, text: &str, table: &'static FieldTable) -> Result<Field, Failure> {
+    let field = read_field(text, table).map_err(|error| misread(parameter, &error))?;
+    let is_bare = field.name() == "label" && field.key() == text;
+    let meant = is_bare.then(|| slip_of(text, table.fields.iter().map(|spec| spec.name))).flatten();
+    let refused = |meant: &str| {
+        let plural = table.plural;
+        let reason = format!(
+            "{plural} have no field {text}; did you mean {meant}? A label of this name is label.{text}"
+        );
+        ShapeError::at(parameter, reason).into()
+    };
+    meant.map_or(Ok(field), |meant| Err(refused(meant)))
+}
+
 fn misread(parameter: &str, error: &FilterError) -> Failure {
     ShapeError::misread(parameter, error).into()
 }

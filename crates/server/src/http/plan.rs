@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::auth::Authenticated;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath};
 use super::problem::Failure;
+use super::readable::Readable;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::scope::EntityScope;
@@ -19,14 +20,15 @@ static TURN: Semaphore = Semaphore::const_new(1);
 pub(crate) async fn plan(
     State(app): State<AppState>,
     caller: Authenticated,
-    NamespacePath(namespace): NamespacePath,
-    Entity(name): Entity,
+    (NamespacePath(namespace), Entity(name)): (NamespacePath, Entity),
+    readable: Readable,
     JsonBody(request): JsonBody<NewPlan>,
 ) -> Result<JsonAnswer<Plan>, Failure> {
     app.hooks.knows_tokens(&request.policy)?;
     let (world, now) = (app.world(), app.records.transactor.now());
     let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
     let (version, case) = ops::plan::case(&world, scope, &request, now)?;
+    let source = case.board.entity().source.clone();
     let turn = TURN.acquire().await;
     let work = move || {
         let plan = plan::RolloutPlan::of(&case);
@@ -36,5 +38,10 @@ pub(crate) async fn plan(
     };
     let plan = tokio::task::spawn_blocking(work).await;
     let lost = |_| Failure::new(Code::Internal, "the simulation did not finish".to_owned());
-    Ok(JsonAnswer(Plan::of(version.as_str(), &plan.map_err(lost)?)))
+    let mut plan = Plan::of(version.as_str(), &plan.map_err(lost)?);
+    for batch in &mut plan.batches {
+        batch.first.take_if(|first| !readable.has_target(&source, first));
+        batch.last.take_if(|last| !readable.has_target(&source, last));
+    }
+    Ok(JsonAnswer(plan))
 }

@@ -1,6 +1,5 @@
 //! Errors as problem documents (RFC 9457). The only place that knows status codes.
 
-use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use bellwether_api::media::{JSON, PARTIAL_JSON};
 use bellwether_api::problem::{Code, InvalidText, MEDIA_TYPE, Problem};
@@ -176,15 +175,6 @@ impl From<OpError> for Failure {
             OpError::Commit(error) => error.into(),
         }
     }
-}
-
-/// The error for a body that cannot be read: too large, or incomplete.
-pub(crate) fn unreadable_body(error: &BytesRejection, limit: usize) -> Failure {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("cannot read the body: it is larger than {limit} bytes");
-        return Failure::new(Code::TooLarge, detail);
-    }
-    Failure::new(Code::Timeout, "cannot read the body: it did not arrive")
 }
 
 /// The error for an unknown path.

@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use bellwether_core::access::{
     AccessRequest, AccessScope, NameScope, ObjectKind, RequiredAccess, Rights, reading,
 };
+use bellwether_core::records::entity::TargetSource;
 use bellwether_core::words::name::{FilterName, Namespace};
 use http::request::Parts;
 
@@ -63,6 +64,14 @@ impl Readable {
     /// Whether an object of any kind may be read.
     pub(crate) fn has_object(&self, kind: ObjectKind, name: &str) -> bool {
         self.allows(kind, NameScope::Named(name), self.scope_of(kind, name))
+    }
+
+    /// Whether a target of an entity may be read: one that is a node is read by the right to that node.
+    pub(crate) fn has_target(&self, source: &TargetSource, target: &str) -> bool {
+        match source {
+            TargetSource::External(_) => true,
+            TargetSource::Nodes(_) | TargetSource::Listed(_) => self.has_object(ObjectKind::Node, target),
+        }
     }
 
     /// Whether a saved filter may be read, which takes a token.

@@ -200,6 +200,8 @@ pub(crate) async fn targets(
     let wanted = board.targets().filter(|target| target.observation.is_some());
     let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
+    let source = &board.entity().source;
+    let wanted = wanted.filter(|target| query.readable.has_target(source, target.name.as_str()));
     let view = |target: BoardTarget<'_>| {
         let reason = world.why_target(fleet, board, target.name, time);
         target_view(target, reason)

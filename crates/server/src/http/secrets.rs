@@ -8,6 +8,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::secret::{
     NodeSecrets, ParamSecrets, RevealedSecret, Secret as Shape, SecretKey, SecretKeys, SecretSpec,
 };
+use bellwether_core::access::ObjectKind;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::secret::{Secret, SecretSource, SecretValues};
 use bellwether_core::words::name::{Namespace, NodeName, ParamKey, SecretKeyId, SecretName};
@@ -22,6 +23,7 @@ use super::input::{
 };
 use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
+use super::readable::Readable;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
@@ -45,25 +47,39 @@ pub(crate) async fn list(
 pub(crate) async fn get(
     State(app): State<AppState>,
     (NamespacePath(namespace), NamedSecret(name)): (NamespacePath, NamedSecret),
+    readable: Readable,
 ) -> Result<JsonAnswer<Shape>, Failure> {
     let world = app.world();
     let (fleet, secret) = find(&world, &namespace, &name)?;
-    Ok(JsonAnswer(Shape { uses: ops::secret::uses(fleet, &name), ..Shape::from(secret) }))
+    Ok(JsonAnswer(with_uses(fleet, secret, &readable)))
+}
+
+/// A secret with what uses it, as far as the caller may read that.
+fn with_uses(fleet: &Fleet, secret: &Secret, readable: &Readable) -> Shape {
+    let (shown, hidden): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
+        ops::secret::uses(fleet, &secret.name).into_iter().partition(|(used, _)| {
+            let mut parts = used.split('/');
+            let kind = parts.next().and_then(|kind| ObjectKind::parse(kind).ok());
+            kind.zip(parts.next()).is_some_and(|(kind, name)| readable.has_object(kind, name))
+        });
+    let hidden_uses = u64::try_from(hidden.len()).unwrap_or(u64::MAX);
+    Shape { uses: shown, hidden_uses, ..Shape::from(secret) }
 }
 
 pub(crate) async fn put(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), NamedSecret(name)): (NamespacePath, NamedSecret),
-    AtRevision(only_at): AtRevision,
+    (AtRevision(only_at), readable): (AtRevision, Readable),
     JsonBody(spec): JsonBody<SecretSpec>,
 ) -> Result<SetResponse<Shape>, Failure> {
     let actor = caller.actor();
     let scope = SecretScope { namespace: &namespace, name: &name, actor: &actor, only_at };
     let (secret, is_new) = ops::secret::set(&app.records.transactor, scope, &spec, &app.providers).await?;
     let world = app.world();
-    let uses = world.fleets.get(&namespace).map(|fleet| ops::secret::uses(fleet, &name)).unwrap_or_default();
-    Ok(SetResponse { is_new, value: Shape { uses, ..Shape::from(&secret) } })
+    let fleet = world.fleets.get(&namespace);
+    let value = fleet.map_or_else(|| Shape::from(&secret), |fleet| with_uses(fleet, &secret, &readable));
+    Ok(SetResponse { is_new, value })
 }
 
 pub(crate) async fn delete(

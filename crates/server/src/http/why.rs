@@ -38,7 +38,7 @@ pub(crate) async fn get(
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let time = app.why_time(&world);
-    let subject = whole(fleet, subject);
+    let subject = whole(fleet, subject, &readable);
     if !readable.has_subject(&subject) {
         return Err(unreadable(&subject, &namespace));
     }
@@ -52,6 +52,9 @@ pub(crate) async fn get(
             let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
             let (name, target): (EntityName, TargetName) = (read("entity", name)?, read("target", target)?);
             let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
+            if !readable.has_target(&board.entity().source, target.as_str()) {
+                return Err(unreadable(&format!("node/{target}"), &namespace));
+            }
             let known = board.target(&target).is_some();
             let none = || Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"));
             let lines =
@@ -64,11 +67,15 @@ pub(crate) async fn get(
 }
 
 /// The subject with its kind: a plain name is that of a node, entity or service.
-fn whole(fleet: &Fleet, subject: String) -> String {
+fn whole(fleet: &Fleet, subject: String, readable: &Readable) -> String {
     let is_node = |name: &str| NodeName::parse(name).is_ok_and(|name| fleet.nodes.contains_key(&name));
     let is_entity = |name: &str| EntityName::parse(name).is_ok_and(|name| fleet.entities.contains_key(&name));
     let is_service =
         |name: &str| ServiceName::parse(name).is_ok_and(|name| fleet.catalogue.service(&name).is_some());
+    // What may not be read is not there.
+    let is_node = |name: &str| readable.has_object(ObjectKind::Node, name) && is_node(name);
+    let is_entity = |name: &str| readable.has_object(ObjectKind::Entity, name) && is_entity(name);
+    let is_service = |name: &str| readable.has_object(ObjectKind::Service, name) && is_service(name);
     match subject.as_str() {
         name if name.contains('/') => subject,
         name if is_node(name) => format!("node/{subject}"),

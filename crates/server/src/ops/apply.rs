@@ -174,6 +174,7 @@ impl Apply<'_> {
                 steps.push(Step { answer: pruned(&id, self.namespace), id, changes });
             }
         }
+        self.objects.iter().try_for_each(|object| session.still_fits(object))?;
         Ok(steps)
     }
 }

@@ -16,13 +16,14 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
 use super::scope::EntityScope;
-use super::{OpError, event, fact_secrets, field_change};
+use super::{OpError, entity_warnings, event, field_change};
 use crate::transactor::Transactor;
 
 /// Longest wait for the removal of a deleted entity, before another with its name is created.
 const FORGET_WITHIN: Duration = Duration::from_secs(5);
 
-/// Creates an entity, or changes the selector, policy and information of an existing one. Returns whether it is new.
+/// Creates an entity, or changes the selector, policy and information of an existing one. Returns what to know of it, if
+/// there is anything.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, without its profile, or of a live one.
@@ -32,13 +33,13 @@ pub async fn set(
     actor: &Actor,
     name: &EntityName,
     spec: &EntitySpec,
-) -> Result<bool, OpError> {
+) -> Result<Option<String>, OpError> {
     wait_until_removed(transactor, namespace, name).await;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let old = known(fleet, name)?;
-            let (_, changeset) = changed_to(fleet, name, old.as_ref(), spec)?;
-            Ok((changeset, old.is_none()))
+            let (new, changeset) = changed_to(fleet, name, old.as_ref(), spec)?;
+            Ok((changeset, entity_warnings::warning(fleet, &new)))
         })
         .await
 }
@@ -65,7 +66,7 @@ pub async fn patch(
             let spec = patch.applied_to(before.as_ref())?;
             let spec = spec.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
             let (new, changeset) = changed_to(fleet, name, old.as_ref(), &spec)?;
-            let warning = fact_secrets::warning(fleet, &new);
+            let warning = entity_warnings::warning(fleet, &new);
             Ok((changeset, PatchedEntity { before, after: (&new).into(), warning }))
         })
         .await

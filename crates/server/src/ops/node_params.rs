@@ -39,7 +39,7 @@ pub async fn change(
     change.validate()?;
     let why = reason(why)?;
     transactor
-        .compare(scope.namespace, scope.actor, &record(scope.node), |world, fleet, now| {
+        .compare_together(scope.namespace, scope.actor, &record(scope.node), |world, fleet, now| {
             let before = get(fleet, scope.node)?;
             at_revision(&before, only_at)?;
             let whose = format!("node {}", scope.node);
@@ -75,7 +75,7 @@ pub async fn read_profiles(
 ) -> Result<NodeParams, OpError> {
     let (why, profiles) = (reason(&spec.reason)?, profiles(&spec.profiles)?);
     transactor
-        .compare(scope.namespace, scope.actor, &record(scope.node), |_, fleet, now| {
+        .compare_together(scope.namespace, scope.actor, &record(scope.node), |_, fleet, now| {
             let before = get(fleet, scope.node)?;
             at_revision(&before, only_at)?;
             let after = NodeParams { profiles: profiles.clone(), ..before.clone() };

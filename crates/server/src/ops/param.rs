@@ -31,12 +31,14 @@ pub async fn declare(
     spec: &ParamSpec,
 ) -> Result<(Param, bool), OpError> {
     description(&spec.description, MAX_DESCRIPTION_BYTES)?;
-    let text = Value::Object(spec.schema.clone()).to_string();
+    let wanted = Value::Object(spec.schema.clone());
+    let text = wanted.to_string();
     if text.len() > MAX_SCHEMA_BYTES {
         let reason = format!("{} bytes as JSON; at most {MAX_SCHEMA_BYTES} are allowed", text.len());
         return Err(ShapeError::at("schema", reason).into());
     }
     let schema = ParamSchema::read(&text)?;
+    schema::known_keywords(&wanted)?;
     if spec.secret && spec.default.is_some() {
         let reason = "a secret param has no default; set it in the profile global, which every node reads";
         return Err(ShapeError::at("default", reason).into());
@@ -46,7 +48,10 @@ pub async fn declare(
     }
     transactor
         .compare(namespace, actor, &Key::Profile(defaults_profile()).into(), |world, fleet, now| {
-            fits(fleet, key, &schema)?;
+            // Values that are changed together with the schema are checked when all are: `still_fits`.
+            if !transactor.is_draft() {
+                fits(fleet, key, &schema)?;
+            }
             if spec.secret {
                 has_no_plain_value(fleet, key)?;
             }
@@ -172,6 +177,17 @@ fn has_no_plain_value(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
         }
     }
     Ok(())
+}
+
+/// Refuses a declaration on a draft that a value does not fit once the draft has all its changes.
+///
+/// # Errors
+/// [`OpError::Refused`] naming whose value it is.
+pub(super) fn still_fits(fleet: &Fleet, key: &ParamKey) -> Result<(), OpError> {
+    match fleet.params.get(key) {
+        Some(kept) => fits(fleet, key, &ParamSchema::read(&kept.value.schema)?),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a schema that a value does not fit: of a node, or of the newest revision of a profile.

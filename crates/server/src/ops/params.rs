@@ -1,5 +1,6 @@
 //! Changes of params, of a profile or of a node.
 
+mod keywords;
 pub mod schema;
 pub(crate) mod secrets;
 

@@ -102,7 +102,7 @@ pub async fn set_live(
     let why = reason(why)?;
     refuse_defaults(name)?;
     transactor
-        .compare(namespace, actor, &Key::Profile(name.clone()).into(), |_, fleet, now| {
+        .compare_together(namespace, actor, &Key::Profile(name.clone()).into(), |_, fleet, now| {
             let head = fleet.profile(name).ok_or_else(|| OpError::NotFound(format!("profile {name}")))?;
             if let Some(wanted) = only_at.filter(|wanted| *wanted != head.newest.get()) {
                 return Err(moved(name, wanted, Some(head)));
@@ -149,7 +149,7 @@ impl ProfileChange<'_> {
         let ProfileScope { namespace, actor, .. } = self.scope;
         let record = Key::Profile(self.scope.profile.clone()).into();
         transactor
-            .compare(namespace, actor, &record, |world, fleet, now| {
+            .compare_together(namespace, actor, &record, |world, fleet, now| {
                 self.write((world, fleet), transactor.keyring(), now, &mut change)
             })
             .await

@@ -12,6 +12,7 @@ use bellwether_core::records::secret::{Secret, SecretSource, SecretValue, Secret
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::SecretRevision;
 use bellwether_core::words::name::{Actor, Namespace, ProviderName, SecretName};
+use bellwether_core::words::plural::plural;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
@@ -104,8 +105,10 @@ pub async fn delete(
             let before = fleet.secrets.get(name).map(|kept| &*kept.value);
             let before = before.ok_or_else(|| OpError::NotFound(format!("secret {name}")))?;
             let uses = uses(fleet, name);
-            if let (SecretSource::Provided { .. }, Some(user)) = (&before.source, uses.keys().next()) {
-                let reason = format!("delete secret {name}: a provider has its value, and {user} needs it");
+            // Who may delete it may not be one who reads what uses it.
+            if let (SecretSource::Provided { .. }, false) = (&before.source, uses.is_empty()) {
+                let users = plural(uses.len(), "param");
+                let reason = format!("delete secret {name}: {users} have it, and a provider has its value");
                 let hint = Some(format!("bellwether secret get {name} lists what names it"));
                 return Err(OpError::Refused { reason, hint });
             }

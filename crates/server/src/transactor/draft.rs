@@ -55,6 +55,14 @@ impl Draft {
         GuardedChangeset { changeset: std::mem::take(&mut state.changeset), guards }
     }
 
+    /// The changes since the last [`Draft::take`], which stay.
+    #[must_use]
+    pub(super) fn changes(&self) -> GuardedChangeset {
+        let state = self.state();
+        let guards = state.guards.iter().cloned().collect();
+        GuardedChangeset { changeset: state.changeset.clone(), guards }
+    }
+
     /// The draft as it is, to be restored.
     #[must_use]
     pub fn save(&self) -> DraftState {

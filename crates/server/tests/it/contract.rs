@@ -13,7 +13,7 @@ use crate::harness::Installation;
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/python");
 
 /// Sends a request as it is, and returns the status, the head and the body of the answer.
-async fn raw(installation: &Installation, request: &str, body: &str) -> (u16, String, String) {
+pub(crate) async fn raw(installation: &Installation, request: &str, body: &str) -> (u16, String, String) {
     let address = installation.server().plain_address.unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let token = installation.admin_token.expose();
@@ -29,7 +29,7 @@ async fn raw(installation: &Installation, request: &str, body: &str) -> (u16, St
     (status, head.to_lowercase(), body.to_owned())
 }
 
-async fn plain() -> Installation {
+pub(crate) async fn plain() -> Installation {
     Installation::with_lanes(ConcurrencyLimits::default()).await
 }
 

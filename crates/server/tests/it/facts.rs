@@ -11,6 +11,7 @@ use bellwether_api::v1::node_params::NodeProfiles;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::{Params, ParamsPatch};
 use bellwether_api::v1::report::Report;
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Installation, Node, SOON, problem};
@@ -22,6 +23,36 @@ fn facts(node: &Node, rescan: u64, facts: &Value) -> NodeFacts {
 
 async fn send(node: &Node, what: &Value) {
     node.client.facts("default", &facts(node, 0, what)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_selector_with_what_no_node_has_is_warned_of() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let path = "/v1/namespaces/default/entities/app";
+    let warning = async |selector: &str| {
+        let body = json!({"selector": selector});
+        let put: Value = admin.send(Method::PUT, path, &body, SOON).await.unwrap();
+        let patched: Value = admin.send(Method::PATCH, path, &body, SOON).await.unwrap();
+        let document = json!({"kind": "entity", "name": "other", "selector": selector});
+        let documents = json!({"documents": [document], "dry_run": true});
+        let apply = "/v1/namespaces/default/apply";
+        let applied: Value = admin.send(Method::POST, apply, &documents, SOON).await.unwrap();
+        let found = put["warning"].as_str().map(str::to_owned);
+        for other in [&patched["warning"], &applied["objects"][0]["note"]] {
+            assert_eq!(other.as_str(), found.as_deref(), "{selector}");
+        }
+        found
+    };
+    // Nobody has anything before the first node joins.
+    assert_eq!(warning("rol=web").await, None);
+    let node = installation.node("web-1").await;
+    send(&node, &json!({"cpus": 4})).await;
+    assert_eq!(warning("role=web and fact.cpus > 2 and not name=web-9").await, None);
+    let found = warning("role=web and not rol=db").await.unwrap();
+    assert!(found.starts_with("warning: the selector tests label[\"rol\"], which no node has"), "{found}");
+    let found = warning("fact.gpus > 2").await.unwrap();
+    assert!(found.contains("tests fact[\"gpus\"], which no node has"), "{found}");
 }
 
 /// The names of the nodes that a filter matches.

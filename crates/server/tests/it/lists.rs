@@ -10,7 +10,7 @@ use bellwether_api::v1::node::LabelChange;
 use bellwether_api::v1::page::Page;
 use serde_json::{Value, json};
 
-use crate::harness::{Installation, SOON};
+use crate::harness::{Installation, SOON, problem};
 
 const BASE: &str = "/v1/namespaces/default";
 
@@ -102,6 +102,20 @@ async fn other_lists_take_filters_too() {
     ] {
         let page = page(&admin, list, &[("filter", filter)]).await.unwrap();
         assert_eq!(page.items.len(), count, "{list} {filter}");
+    }
+}
+
+#[tokio::test]
+async fn a_field_with_a_slip_is_refused_and_not_read_as_a_label() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    for (name, value, meant) in [("fields", "nme,role", "name"), ("sort", "-cordond", "cordoned")] {
+        let (code, detail) = problem(page(&admin, "nodes", &[(name, value)]).await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.contains(&format!("did you mean {meant}?")), "{detail}");
+    }
+    for (name, value) in [("fields", "name,role"), ("fields", "label.nme"), ("sort", "zone")] {
+        page(&admin, "nodes", &[(name, value)]).await.unwrap();
     }
 }
 

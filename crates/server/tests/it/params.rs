@@ -85,6 +85,14 @@ async fn bad_declarations_are_refused_with_their_place() {
         assert!(code == Code::Invalid && detail.contains(part), "{detail}");
     };
     wrong("port", spec(json!({"type": "integr"}), None), "schema/type").await;
+    wrong("port", spec(json!({"typ": "integer"}), None), "schema/typ: not a keyword").await;
+    let nested = json!({"properties": {"a": {"requierd": ["b"]}}});
+    wrong(
+        "port",
+        spec(nested, None),
+        "schema/properties/a/requierd: not a keyword of JSON Schema 2020-12; did you mean required?",
+    )
+    .await;
     wrong("port", spec(json!({"items": {"$ref": "#"}}), None), "schema/items/$ref").await;
     wrong("port", spec(json!({"type": "integer"}), Some(json!("x"))), "default: \"x\" is not of type").await;
     wrong("port", spec(json!({"title": "x".repeat(20_000)}), None), "schema: 20").await;

@@ -196,6 +196,8 @@ async fn an_entity_that_gives_secrets_by_facts_is_warned_of() {
         let body = json!({"selector": selector, "profile": "web"});
         let answer: Value = admin.send(Method::PATCH, path, &body, SOON).await.unwrap();
         assert_eq!(answer["warning"].is_string(), is_warned, "{answer}");
+        let answer: Value = admin.send(Method::PUT, path, &body, SOON).await.unwrap();
+        assert_eq!(answer["warning"].is_string(), is_warned, "{answer}");
     }
     let document =
         json!({"kind": "entity", "name": "web", "profile": "web", "selector": "exists(fact.rack)"});

@@ -5,7 +5,7 @@ use http::Method;
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
-use crate::v1::entity::patch::{EntityPatch, PatchedEntity};
+use crate::v1::entity::patch::{EntityPatch, EntityWarning, PatchedEntity};
 use crate::v1::entity::{Entity, EntitySpec};
 use crate::v1::external::{ExpectedVersions, TargetReports};
 use crate::v1::page::Page;
@@ -31,9 +31,14 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn set_entity(&self, namespace: &str, name: &str, spec: &EntitySpec) -> Result<(), CallError> {
+    pub async fn set_entity(
+        &self,
+        namespace: &str,
+        name: &str,
+        spec: &EntitySpec,
+    ) -> Result<EntityWarning, CallError> {
         let path = fill(paths::ENTITY, &[namespace, name]);
-        self.send::<_, Nothing>(Method::PUT, &path, spec, DEFAULT_DEADLINE).await.map(|_| ())
+        self.send(Method::PUT, &path, spec, DEFAULT_DEADLINE).await
     }
 
     /// Changes single fields of an entity; creates it if its targets are named.

@@ -52,6 +52,14 @@ pub struct PatchedEntity {
     pub warning: Option<String>,
 }
 
+/// What to know of an entity that was set.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EntityWarning {
+    /// What is valid and may not be meant; absent if there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
 impl EntityPatch {
     /// The whole entity with these changes; `None` if there is none to change and no targets are named.
     ///

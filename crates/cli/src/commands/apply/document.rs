@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use bellwether_api::number::kept_as_text;
 use bellwether_api::v1::apply::{
     Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
     ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::files::{self, Format, Input};
 use super::locate;
+use super::numbers::{self, Found};
 use crate::args::FileFlags;
 use crate::exit::Failure;
 use crate::near::improved;
@@ -162,6 +164,7 @@ fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
     for (index, part) in whole.into_iter().enumerate() {
         let number = if several { format!(", document {}", index + 1) } else { String::new() };
         let place = format!("{}{number}", input.name);
+        exact(input.format, &part, &place)?;
         let document = one(input.format, &part).map_err(|error| {
             let (place, error) = with_line(input.format, &part, &place, error.trim_end());
             Failure::usage(format!("read {place}: {}", improved(&error))).hint(HINT)
@@ -169,6 +172,18 @@ fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
         documents.push(Located { document, place, format: input.format, part });
     }
     Ok(())
+}
+
+/// Refuses a document with a number that would be stored as another one.
+fn exact(format: Format, part: &Part, place: &str) -> Result<(), Failure> {
+    let text = without_marker(format, &part.text);
+    let Some(Found { number, path }) = numbers::first(format, &text) else { return Ok(()) };
+    let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+    let index = locate::line_of(format, &text, &keys).unwrap_or_else(|| part.first_line());
+    let (line, field) = (part.lines_before + index + 1, path.join("."));
+    let what =
+        format!("read {place}, line {line}: {field}: the number {number} cannot be kept with all its digits");
+    Err(Failure::usage(what).hint(kept_as_text(&number)))
 }
 
 /// The place of a document with the line of an error, where the parser gives none or that of the mapping around it.

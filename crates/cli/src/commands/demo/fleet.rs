@@ -173,7 +173,8 @@ timeout = "1s"
     /// Sets the entity's policy.
     pub(super) async fn set_policy(&self, policy: Policy) -> Result<(), Failure> {
         let spec = EntitySpec { selector: "role=web".to_owned(), policy, ..EntitySpec::default() };
-        Ok(self.context()?.client.set_entity("default", ENTITY, &spec).await?)
+        self.context()?.client.set_entity("default", ENTITY, &spec).await?;
+        Ok(())
     }
 
     /// A node of the second half, drawn by the seed: it has not been updated yet when it is lost.

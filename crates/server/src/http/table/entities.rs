@@ -2,7 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
-use bellwether_api::v1::entity::patch::{EntityPatch, PatchedEntity};
+use bellwether_api::v1::entity::patch::{EntityPatch, EntityWarning, PatchedEntity};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
 use bellwether_api::v1::page::Page;
@@ -24,7 +24,7 @@ pub(super) fn entities(routes: Routes) -> Routes {
             route(Get, paths::ENTITY, RequiredAccess::get(ObjectKind::Entity), "Get an entity"),
             entities::get,
         )
-        .add::<EntitySpec, Empty, _, _>(
+        .add::<EntitySpec, EntityWarning, _, _>(
             route(Put, paths::ENTITY, RequiredAccess::update(ObjectKind::Entity), "Set an entity"),
             entities::put,
         )

@@ -21,7 +21,6 @@ use bellwether_core::world::version_resolution;
 use super::object::{Object, ObjectId};
 use super::{secrets, version};
 use crate::ops::definition::{self, DefinitionScope};
-use crate::ops::fact_secrets;
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
@@ -93,6 +92,12 @@ impl Session {
         Ok(AppliedObject { object: id.to_string(), namespace, outcome, fields, rollout, note })
     }
 
+    /// Refuses a declared param that a value does not fit, now that all objects are set.
+    pub(super) fn still_fits(&self, object: &Object) -> Result<(), OpError> {
+        let ObjectId::Param(key) = &object.id else { return Ok(()) };
+        param::still_fits(&self.fleet(), key).map_err(|error| in_object(object, error))
+    }
+
     /// A freeze that ended is set again, even if nothing else about it changes.
     fn in_force_again(&self, id: &ObjectId, fleet: &Fleet) -> Option<FieldChange> {
         let base = self.draft.base();
@@ -121,10 +126,7 @@ impl Session {
         let mut done = Done::default();
         match (&object.id, &object.document) {
             (ObjectId::Entity(name), Document::Entity(document)) => {
-                entity::set(transactor, namespace, actor, name, &document.spec()).await?;
-                let fleet = self.fleet();
-                let kept = fleet.entities.get(name);
-                done.note = kept.and_then(|kept| fact_secrets::warning(&fleet, &kept.value));
+                done.note = entity::set(transactor, namespace, actor, name, &document.spec()).await?;
             }
             (ObjectId::Filter(name), Document::Filter(document)) => {
                 let may_read = filter::readable(&self.who, namespace);

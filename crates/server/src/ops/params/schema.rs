@@ -8,6 +8,8 @@ use bellwether_core::world::fleet::Fleet;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
+use super::keywords;
+
 /// Keywords that refer to another schema: by them a schema could recurse, or double its cost at each step.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
@@ -51,6 +53,14 @@ impl ParamSchema {
         let reason = short(&error.to_string());
         Err(if place.is_empty() { reason } else { format!("{place}: {reason}") })
     }
+}
+
+/// Refuses a schema with unknown keywords. One that is declared already was checked then.
+///
+/// # Errors
+/// [`ShapeError`] naming the place of the keyword.
+pub(in crate::ops) fn known_keywords(schema: &Value) -> Result<(), ShapeError> {
+    keywords::check(schema, "schema")
 }
 
 /// Refuses params of which one that changes does not fit its declaration.

@@ -203,12 +203,12 @@ impl ProposalPart {
         now: Timestamp,
     ) -> Result<Sequence, CommitError> {
         let mut sequence = last;
-        for draft in &proposal.events {
+        for (actor, draft) in &proposal.events {
             sequence = sequence.next();
             let event = Event {
                 sequence,
                 time: now,
-                actor: proposal.actor.clone(),
+                actor: actor.clone(),
                 kind: draft.kind.to_owned(),
                 subject: draft.subject.clone(),
                 before: draft.before.clone(),

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 pub struct Proposal {
     /// The namespace of the records and events.
     pub namespace: Namespace,
-    /// The actor of the events.
+    /// Who proposes it: a node, or one of those who go first.
     pub actor: Actor,
     /// The term it was decided in, for deciders.
     pub term: Option<Term>,
@@ -25,8 +25,8 @@ pub struct Proposal {
     pub seen: Vec<(AnyKey, Revision)>,
     /// Writes, each with the revision of the record that was read; zero if it must be absent.
     pub writes: Vec<(Write, Revision)>,
-    /// The events of the change.
-    pub events: Vec<EventDraft>,
+    /// The events of the change, each with its actor.
+    pub events: Vec<(Actor, EventDraft)>,
     /// The pipeline that it is part of.
     pub line: Option<CommitPipeline>,
 }

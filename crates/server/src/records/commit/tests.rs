@@ -32,7 +32,7 @@ fn presence(name: &str, based_on: Revision, events: usize) -> Proposal {
         term: None,
         seen: vec![],
         writes: vec![(Write::put(record), based_on)],
-        events: vec![event; events],
+        events: vec![(Actor::parse("test").unwrap(), event); events],
         line: None,
     }
 }

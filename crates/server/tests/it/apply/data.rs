@@ -85,6 +85,36 @@ async fn data_that_does_not_fit_is_refused_and_nothing_changes() {
 }
 
 #[tokio::test]
+async fn a_schema_and_the_values_that_it_refuses_are_changed_together() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("web-1").await;
+    apply(&admin, data(60)).await;
+    let fleet = |workers: Value, schema: Value| {
+        vec![param(&schema, None), node("web-1", workers), Document::Profile(profile("site-a", 4))]
+    };
+    let narrow = json!({"type": "integer", "maximum": 10});
+    let text = json!({"type": "string"});
+    for (documents, says) in [
+        // What the documents leave as it is fits, too.
+        (vec![param(&narrow, None)], "node web-1 has a value that does not fit"),
+        (fleet(json!(11), narrow.clone()), "node/web-1: params/web/workers"),
+        (fleet(json!(60), narrow.clone()), "apply param/web/workers: declare param web/workers: node web-1"),
+    ] {
+        for dry_run in [true, false] {
+            let asked = ApplyRequest { dry_run, ..request(documents.clone()) };
+            let (_, detail) = problem(admin.apply("default", &asked).await);
+            assert!(detail.contains(says), "{detail} does not say {says}");
+        }
+        assert_eq!(admin.param("default", PARAM).await.unwrap().schema.get("maximum"), Some(&json!(64)));
+    }
+    apply(&admin, fleet(json!(8), narrow)).await;
+    apply(&admin, fleet(json!("all"), text)).await;
+    let explained = admin.explain_params("default", "web-1", Some(PARAM), None).await.unwrap().items;
+    assert_eq!(explained[0].value, Some(json!("all")), "{explained:#?}");
+}
+
+#[tokio::test]
 async fn a_changed_secret_is_a_change_and_its_mark_is_none() {
     let installation = Installation::new().await;
     let admin = installation.admin();
