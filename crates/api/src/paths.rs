@@ -208,6 +208,10 @@ pub const WORKFLOW: &str = "/v1/namespaces/{ns}/workflows/{workflow}";
 pub const RUNS: &str = "/v1/namespaces/{ns}/runs";
 /// One run of a workflow.
 pub const RUN: &str = "/v1/namespaces/{ns}/runs/{run}";
+/// Jobs of runs.
+pub const JOBS: &str = "/v1/namespaces/{ns}/jobs";
+/// One job: a task of a run on a node.
+pub const JOB: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/{number}";
 /// What a node needs to run one task of a run, by its index.
 pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/{number}";
 /// Saved filters.

@@ -16,6 +16,7 @@ pub mod freeze;
 pub mod hook;
 pub mod hook_answers;
 pub mod http_sd;
+pub mod job;
 pub mod labels;
 pub mod local;
 pub mod log;

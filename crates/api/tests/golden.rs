@@ -111,7 +111,7 @@ fn a_declared_param_survives_its_domain_type() {
 }
 
 #[test]
-fn a_definition_and_a_run_survive_their_domain_types() {
+fn a_definition_a_run_and_its_jobs_survive_their_domain_types() {
     holds::<v1::workflow::StoredDefinition>("definition", |shape| {
         let domain =
             bellwether_core::records::definition::Definition::try_from(shape).expect("the sample is valid");
@@ -120,6 +120,10 @@ fn a_definition_and_a_run_survive_their_domain_types() {
     holds::<v1::run::StoredRun>("run", |shape| {
         let domain = bellwether_core::records::run::Run::try_from(shape).expect("the sample is valid");
         v1::run::StoredRun::try_from(&domain).expect("what is kept is JSON")
+    });
+    holds::<v1::job::StoredJobs>("jobs", |shape| {
+        let domain = bellwether_core::records::job::NodeJobs::try_from(shape).expect("the sample is valid");
+        v1::job::StoredJobs::from(&domain)
     });
 }
 

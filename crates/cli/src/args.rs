@@ -3,12 +3,14 @@
 mod access;
 mod apply;
 mod consent;
+mod demo;
 mod entity;
 mod events;
 mod filter;
 mod fleet;
 mod freeze;
 mod help;
+mod job;
 mod list;
 mod local;
 mod lock;
@@ -36,6 +38,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, Export, FileFlags};
 pub(crate) use consent::Consent;
+pub(crate) use demo::{Demo, DemoService, Dev};
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use events::Events;
 pub(crate) use filter::{FilterVerb, SetFilter};
@@ -44,6 +47,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
+pub(crate) use job::JobVerb;
 pub(crate) use list::ListFlags;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
@@ -238,6 +242,9 @@ pub(crate) enum Command {
     /// Show runs of workflows
     #[command(subcommand)]
     Run(RunVerb),
+    /// Show jobs: what the tasks of runs do on nodes
+    #[command(subcommand)]
+    Job(JobVerb),
     /// Manage slots: how many machines may do something at once, like reboot
     #[command(subcommand)]
     Slot(SlotVerb),
@@ -295,48 +302,6 @@ pub(crate) enum Command {
     /// Run the HTTP service that the demo's agents supervise
     #[command(hide = true)]
     DemoService(DemoService),
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Demo {
-    /// Number of agents, 6 to 100
-    #[arg(long, default_value_t = 12, value_parser = number::between(6_u16, 100), value_name = "N")]
-    pub(crate) nodes: u16,
-    /// Seed that selects the node that becomes unreachable
-    #[arg(long, default_value_t = 7, value_name = "N", value_parser = number::whole::<u64>)]
-    pub(crate) seed: u64,
-    /// Keep everything running at the end, until Ctrl-C
-    #[arg(long)]
-    pub(crate) keep: bool,
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Dev {
-    /// Data directory; a temporary one that is removed at the end if absent
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
-    /// Address of the plain HTTP listener
-    #[arg(long, default_value = "127.0.0.1:7421", value_name = "ADDRESS")]
-    pub(crate) plain: std::net::SocketAddr,
-    /// Address of the TLS listener
-    #[arg(long, default_value = "127.0.0.1:7420", value_name = "ADDRESS")]
-    pub(crate) listen: std::net::SocketAddr,
-    /// Address on which the node answers DNS queries
-    #[arg(long, default_value = "127.0.0.1:8600", value_name = "ADDRESS")]
-    pub(crate) dns: std::net::SocketAddr,
-}
-
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct DemoService {
-    /// Address to listen on
-    #[arg(long, default_value = "127.0.0.1")]
-    pub(crate) address: std::net::IpAddr,
-    /// Port to listen on
-    #[arg(long, value_parser = number::port)]
-    pub(crate) port: u16,
-    /// Version to answer with
-    #[arg(long, env = "BELLWETHER_VERSION", value_name = "VERSION")]
-    pub(crate) version_served: String,
 }
 
 /// The whole command line, with help grouped by purpose and the global options listed once.

@@ -47,6 +47,8 @@ pub(crate) enum Kind {
     Workflow,
     /// Runs of workflows.
     Run,
+    /// Jobs.
+    Job,
     /// Secrets.
     Secret,
     /// Roles.
@@ -56,7 +58,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 18] = [
+const KINDS: [(&str, &str, Kind); 19] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -72,6 +74,7 @@ const KINDS: [(&str, &str, Kind); 18] = [
     ("STAGE", "stage", Kind::Stage),
     ("WORKFLOW", "workflow", Kind::Workflow),
     ("RUN", "run", Kind::Run),
+    ("JOB", "job", Kind::Job),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
     ("CONTEXT", "context", Kind::Context),
@@ -123,6 +126,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
             client.workflows(namespace).await?.items.into_iter().map(|each| each.name).collect()
         }
         Kind::Run => client.runs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Job => client.jobs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),

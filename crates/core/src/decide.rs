@@ -7,6 +7,7 @@ pub mod agenda;
 pub mod drain;
 pub mod external;
 pub mod facts;
+pub mod jobs;
 pub mod liveness;
 pub mod order;
 pub mod registrations;

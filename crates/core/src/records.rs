@@ -10,6 +10,7 @@ pub mod facts;
 pub mod filter;
 pub mod freeze;
 pub mod hook_answers;
+pub mod job;
 pub mod key;
 pub mod log;
 pub mod node;

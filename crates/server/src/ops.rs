@@ -14,6 +14,7 @@ mod field_change;
 pub mod filter;
 pub mod freeze;
 pub mod grant;
+pub mod job;
 pub mod json_change;
 pub mod log;
 pub mod namespace;

@@ -40,6 +40,8 @@ const FILE_MODE: u32 = 0o644;
 enum JobEnd {
     /// By the exit code of a script, or after its last step.
     Exit(ScriptExit, Evidence),
+    /// The run was aborted.
+    Cancelled,
     /// The agent stops.
     AgentStops,
 }
@@ -53,7 +55,14 @@ impl EntityTask {
             Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
             Err(error) => return self.hold(error.to_string()).await,
         };
-        let Some(_turn) = self.turn().await else { return NextStep::Stop };
+        let withdrawn = self.withdrawn();
+        // Both arms only wait.
+        let turn = tokio::select! {
+            biased;
+            () = withdrawn => return NextStep::Observe,
+            turn = self.turn() => turn,
+        };
+        let Some(_turn) = turn else { return NextStep::Stop };
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());
@@ -61,19 +70,30 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         // The last write before it begins: a job that is running in the ledger, and is not, would be lost.
-        stored.memory.begins();
+        stored.memory.begins(self.now());
         if let Err(reason) = self.keep_work(stored.clone()).await {
             return self.hold(reason).await;
         }
         self.recent.clear();
         let ended = self.steps(&inputs, &run_name).await;
-        let JobEnd::Exit(exit, evidence) = ended else { return NextStep::Stop };
+        let (exit, evidence) = match ended {
+            JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
+            JobEnd::Cancelled => (None, Evidence::default()),
+            JobEnd::AgentStops => return NextStep::Stop,
+        };
         // What the task left running is part of it.
         self.end_leftovers(run_name.clone()).await;
         (self.entry.run, self.running_step) = (None, None);
+        let Some(exit) = exit else {
+            tracing::info!(run = %self.name, task = inputs.task.task, "cancelled: the run was aborted");
+            return NextStep::Observe;
+        };
+        let now = self.now();
         match exit {
-            ScriptExit::Complete => stored.memory.completes(),
+            ScriptExit::Complete => stored.memory.completes(now),
             ScriptExit::Failed(_) => {
+                let code = evidence.exit_code;
+                self.note_work(stored.clone(), |memory| memory.fails(code, now)).await;
                 let outcome = StepOutcome::Failed(evidence);
                 let version = stored.memory.version.clone();
                 self.keep_log(ApplyProgress::Dynamic, &version, &run_name, &outcome).await;
@@ -82,7 +102,7 @@ impl EntityTask {
             }
             ScriptExit::Incomplete | ScriptExit::Stop { .. } | ScriptExit::Boot { .. } => {
                 tracing::info!(run = %self.name, task = inputs.task.task, ?exit, "the task says how the run goes on");
-                let (now, seed) = (self.now(), self.seed());
+                let seed = self.seed();
                 stored.memory.pauses(exit, boot, now, seed);
             }
         }
@@ -186,6 +206,7 @@ impl EntityTask {
         let ended = tokio::select! {
             ended = run(command, &facts, left, Some(&mut log)) => ended,
             () = token.cancelled() => return JobEnd::AgentStops,
+            () = self.withdrawn() => return JobEnd::Cancelled,
         };
         let exit = match &ended.exit {
             CommandExit::Success => ScriptExit::Complete,

@@ -4,7 +4,7 @@ mod workflows;
 
 use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
 
-pub use self::workflows::{RUNS, STAGES, TASKS, WORKFLOWS};
+pub use self::workflows::{JOBS, RUNS, STAGES, TASKS, WORKFLOWS};
 
 /// The fields of entities.
 pub static ENTITIES: FieldTable = FieldTable {
@@ -312,8 +312,9 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 22] = [
+pub static ALL: [&FieldTable; 23] = [
     &RUNS,
+    &JOBS,
     &TASKS,
     &STAGES,
     &WORKFLOWS,

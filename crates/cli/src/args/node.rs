@@ -100,6 +100,11 @@ pub(crate) enum NodeVerb {
         #[arg(long)]
         off: bool,
     },
+    /// List the jobs on a node
+    Jobs {
+        #[command(flatten)]
+        of: NodeName,
+    },
     /// Print the output of a node's last failing runs
     Logs(NodeLogs),
     /// Decommission a node for good: its certificate stops working and its agent ends; supervised processes keep running

@@ -58,6 +58,10 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
             client.expect_node(namespace, &name, &why.reason).await?;
             context.show.changed(&format!("node {name}: expected"));
         }
+        NodeVerb::Jobs { of } => {
+            let flags = ListFlags::default().and(&[format!("node = {:?}", of.name)]);
+            return super::job::list(context, &flags).await;
+        }
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { of, why, consent } => {
             let name = of.name;

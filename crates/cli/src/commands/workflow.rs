@@ -256,7 +256,8 @@ fn task_sheet(task: &Task) -> String {
     lines.join("\n")
 }
 
-fn step_lines(step: &TaskStep) -> Vec<String> {
+/// The text of a step, under its name.
+pub(super) fn step_lines(step: &TaskStep) -> Vec<String> {
     let (what, text) = match (&step.script, &step.file) {
         (Some(script), _) if script.interpreter.is_empty() => {
             ("script, /bin/sh -eu".to_owned(), &script.text)

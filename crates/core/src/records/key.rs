@@ -11,6 +11,7 @@ use super::facts::NodeFacts;
 use super::filter::SavedFilter;
 use super::freeze::Freeze;
 use super::hook_answers::HookAnswers;
+use super::job::NodeJobs;
 use super::log::NodeLog;
 use super::node::{Node, Presence};
 use super::node_params::NodeParams;
@@ -86,6 +87,8 @@ pub enum Key {
     Param(ParamKey),
     /// A run of a workflow, by the name of its entity.
     Run(EntityName),
+    /// The jobs of a run on a node, by run and node.
+    Jobs(EntityName, NodeName),
     /// A pause of several nodes, by name.
     Pause(PauseName),
     /// A secret, by name.
@@ -187,6 +190,8 @@ pub enum Record {
     Param(ParamDeclaration),
     /// A run of a workflow.
     Run(Run),
+    /// The jobs of a run on a node.
+    Jobs(NodeJobs),
     /// A pause of several nodes.
     Pause(NodePause),
     /// A secret.
@@ -228,6 +233,7 @@ impl Record {
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Definition(definition) => Key::Definition(definition.id.clone()),
             Self::Run(run) => Key::Run(run.name.clone()),
+            Self::Jobs(jobs) => Key::Jobs(jobs.run.clone(), jobs.node.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),

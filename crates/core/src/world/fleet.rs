@@ -18,6 +18,7 @@ use crate::records::facts::NodeFacts;
 use crate::records::filter::SavedFilter;
 use crate::records::freeze::Freeze;
 use crate::records::hook_answers::HookAnswers;
+use crate::records::job::NodeJobs;
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::node_params::NodeParams;
@@ -109,6 +110,8 @@ pub struct Fleet {
     pub definitions: Map<DefinitionId, Versioned<Definition>>,
     /// Runs of workflows, by the name of their entity.
     pub runs: Map<EntityName, Versioned<Run>>,
+    /// Jobs of runs on nodes.
+    pub jobs: Map<(EntityName, NodeName), Versioned<NodeJobs>>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
     /// Secrets.

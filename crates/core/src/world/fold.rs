@@ -55,6 +55,7 @@ impl Fleet {
                 self.definitions.insert_mut(definition.id.clone(), kept(definition, revision));
             }
             Record::Run(run) => self.runs.insert_mut(run.name.clone(), kept(run, revision)),
+            Record::Jobs(jobs) => self.put_jobs(jobs, revision),
             Record::Param(param) => self.params.insert_mut(param.key.clone(), kept(param, revision)),
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
@@ -102,6 +103,7 @@ impl Fleet {
             Key::Run(name) => {
                 self.runs.remove_mut(name);
             }
+            Key::Jobs(run, node) => self.delete_jobs(run, node),
             Key::Param(key) => {
                 self.params.remove_mut(key);
             }

@@ -24,7 +24,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 30] = [
+const PARTS: [fn(Routes) -> Routes; 31] = [
     nodes::nodes,
     nodes::params,
     nodes::facts,
@@ -50,6 +50,7 @@ const PARTS: [fn(Routes) -> Routes; 30] = [
     workflows::stages,
     workflows::workflows,
     workflows::runs,
+    workflows::jobs,
     secrets::secrets,
     secrets::revealed,
     access::access,

@@ -28,7 +28,7 @@ use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
-pub use self::inputs::inputs;
+pub use self::inputs::{inputs, spec};
 use super::definition::content_of;
 use super::{OpError, cause, entity, event};
 use crate::transactor::Transactor;

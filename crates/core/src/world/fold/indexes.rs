@@ -227,6 +227,7 @@ impl Fleet {
             .keys()
             .chain(self.answers.keys())
             .chain(self.controllers.keys())
+            .chain(self.jobs.keys().map(|(run, _)| run))
             .cloned()
             .collect();
         for name in &remembered {

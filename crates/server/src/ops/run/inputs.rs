@@ -39,7 +39,11 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
     })
 }
 
-fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
+/// What a task of a run does, as it was when the run was started.
+///
+/// # Errors
+/// [`OpError::Invalid`] and [`OpError::NotFound`] when the record of the run is damaged.
+pub fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
     let contents: BTreeMap<String, TaskSpec> =
         serde_json::from_str(&run.contents).map_err(|error| ShapeError::at("contents", error))?;
     let missing = || OpError::NotFound(format!("the content of task {}", task.task));
