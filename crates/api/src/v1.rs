@@ -23,6 +23,7 @@ pub mod log;
 pub mod namespace;
 pub mod node;
 pub mod node_params;
+pub mod not_runnable;
 pub mod order;
 pub mod overview;
 pub mod page;

@@ -15,6 +15,7 @@ pub mod key;
 pub mod log;
 pub mod node;
 pub mod node_params;
+pub mod not_runnable;
 pub mod order;
 pub mod param;
 pub mod pause;

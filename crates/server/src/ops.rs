@@ -30,6 +30,7 @@ pub mod report;
 pub mod role;
 pub mod rollout;
 pub mod run;
+pub mod runnable;
 pub mod scope;
 pub mod secret;
 pub mod service;

@@ -91,6 +91,11 @@ impl EntityTask {
         let now = self.now();
         match exit {
             ScriptExit::Complete => stored.memory.completes(now),
+            ScriptExit::Failed(_) if may_begin_again(&inputs, &stored) => {
+                tracing::warn!(run = %self.name, reason = evidence.summary, "failed; the task begins again");
+                let seed = self.seed();
+                stored.memory.begins_again(evidence.exit_code, now, seed);
+            }
             ScriptExit::Failed(_) => {
                 let code = evidence.exit_code;
                 self.note_work(stored.clone(), |memory| memory.fails(code, now)).await;
@@ -248,6 +253,12 @@ impl EntityTask {
         });
         written.await.map_err(io::Error::other).flatten()
     }
+}
+
+/// Whether a task that failed begins again by itself.
+fn may_begin_again(inputs: &JobInputs, stored: &StoredWork) -> bool {
+    let attempts = stored.memory.job.as_ref().map_or(0, |job| job.attempts);
+    inputs.spec.idempotent && inputs.spec.retry.as_ref().is_some_and(|retry| attempts < retry.attempts)
 }
 
 /// The reason given for an undefined variable.

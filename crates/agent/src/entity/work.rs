@@ -129,6 +129,10 @@ impl EntityTask {
     }
 
     async fn carry_out(&mut self, version: &Version) -> NextStep {
+        let retried = self.entry.memory.ran.as_ref().is_some_and(|ran| ran.outcome == RunOutcome::Retry);
+        if retried && let Err(reason) = self.begin_again(version).await {
+            return self.hold(reason).await;
+        }
         let known = self.entry.memory.ran.as_ref();
         if known.is_none_or(|ran| ran.version != *version || ran.outcome != RunOutcome::Begun) {
             self.entry.memory.runs(version);
@@ -211,6 +215,17 @@ impl EntityTask {
         self.stored_work = Some(stored);
         self.work_is_unkept = false;
         Ok(())
+    }
+
+    /// Has the task that failed begin again, as a person asked. Done twice it is the same.
+    async fn begin_again(&mut self, version: &Version) -> Result<(), String> {
+        let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
+        let Some(mut stored) = found.filter(|stored| stored.memory.version == *version) else {
+            return Ok(());
+        };
+        tracing::info!(run = %self.name, complete = stored.memory.complete, "the task that failed begins again");
+        stored.memory.retried();
+        self.keep_work(stored).await
     }
 
     /// Changes how far the run is by what was seen, and writes it; what cannot be written now is kept until it can be.

@@ -10,12 +10,22 @@ pub(crate) enum JobVerb {
     List {
         #[command(flatten)]
         flags: ListFlags,
-        /// Only those of this run
+        /// Run whose jobs are listed; of every run if absent
         #[arg(long, value_name = "RUN")]
         run: Option<String>,
-        /// Only those on this node
+        /// Node whose jobs are listed; on every node if absent
         #[arg(long, value_name = "NODE")]
         node: Option<String>,
+    },
+    /// Run a task again that failed on a node, with its params as they are now
+    ///
+    /// The run must be in progress or paused. A run that the failure paused continues with `rollout resume`.
+    Retry {
+        #[command(flatten)]
+        of: JobName,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
     },
     /// Show a job
     Get {

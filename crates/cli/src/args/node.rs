@@ -100,6 +100,16 @@ pub(crate) enum NodeVerb {
         #[arg(long)]
         off: bool,
     },
+    /// Have a node begin runs of workflows again after one failed on it; or none, with --no
+    Runnable {
+        #[command(flatten)]
+        of: NodeName,
+        /// Have it begin none; what runs goes on
+        #[arg(long)]
+        no: bool,
+        #[command(flatten)]
+        why: NodeReason,
+    },
     /// List the jobs on a node
     Jobs {
         #[command(flatten)]

@@ -18,6 +18,15 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
             let terms: Vec<String> = [of("run", run), of("node", node)].into_iter().flatten().collect();
             list(context, &flags.and(&terms)).await
         }
+        JobVerb::Retry { of, reason } => {
+            let (run, node) = place(&of.name)?;
+            context.client.retry_job(&context.namespace, (run, node), &reason).await?;
+            context.show.changed(&format!("run {run}: retried on node {node}"));
+            context
+                .show
+                .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
+            Ok(Exit::Yes)
+        }
         JobVerb::Get { of, script } => {
             let job = find(context, &of.name).await?;
             let text = if script { script_text(&job) } else { sheet(&job) };
@@ -33,6 +42,20 @@ pub(super) async fn list(context: &Context, flags: &ListFlags) -> CommandResult 
     let read = async |context: &Context| context.client.jobs(namespace).await;
     lists::show(context, flags, &fill(paths::JOBS, &[namespace]), read, async |page| jobs(context, &page))
         .await
+}
+
+/// The run and the node of a job.
+fn place(name: &str) -> Result<(&str, &str), Failure> {
+    let mut parts = name.split('/');
+    match (parts.next(), parts.next()) {
+        (Some(run), Some(node)) if !run.is_empty() && !node.is_empty() => Ok((run, node)),
+        (_, _) => Err(misnamed(name)),
+    }
+}
+
+fn misnamed(name: &str) -> Failure {
+    Failure::usage(format!("read job {name:?}: not RUN/NODE/INDEX"))
+        .hint("list them: bellwether job list".to_owned())
 }
 
 /// The job of this name; without an index, the last one of the run on the node.
@@ -52,8 +75,7 @@ async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
     };
     match (parts.as_slice(), index) {
         ([run, node, ..], Some(index)) => Ok(context.client.job(namespace, (run, node), index).await?),
-        (_, _) => Err(Failure::usage(format!("read job {name:?}: not RUN/NODE/INDEX"))
-            .hint("list them: bellwether job list".to_owned())),
+        (_, _) => Err(misnamed(name)),
     }
 }
 

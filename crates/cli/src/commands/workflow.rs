@@ -94,14 +94,14 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
 
 /// Starts a run of a workflow, and follows it if that was asked for.
 async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
-    let RunWorkflow { of, filter, reason, dry_run, wait, policy } = run;
+    let RunWorkflow { of, filter, from, reason, dry_run, wait, policy } = run;
     let change = PolicyChange::read(policy)?;
     if !change.unset.is_empty() {
         return Err(Failure::usage(
             "unset a field of the policy of a run: it has no other policy".to_owned(),
         ));
     }
-    let new = NewRun { workflow: of.name, on: filter, policy: change.set, reason, dry_run };
+    let new = NewRun { workflow: of.name, on: filter, from, policy: change.set, reason, dry_run };
     let started = context.client.start_run(&context.namespace, &new).await?;
     let on = plural(usize::try_from(started.nodes).unwrap_or(usize::MAX), "node");
     let tasks = plural(started.tasks.len(), "task");
@@ -248,6 +248,7 @@ fn task_sheet(task: &Task) -> String {
         format!("description  {}", or_dash(&spec.description)),
         format!("timeout      {}", spec.timeout.as_deref().unwrap_or("1h")),
         format!("idempotent   {}", if spec.idempotent { "yes" } else { "no" }),
+        format!("attempts     {}", spec.retry.as_ref().map_or(1, |retry| retry.attempts)),
         format!("params       {}", listed(&keys)),
         format!("stages       {}", listed(&task.used_by)),
         changed(&task.by, task.at_ms, &task.reason),

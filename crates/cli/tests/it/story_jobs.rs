@@ -90,6 +90,7 @@ async fn a_job_whose_end_nobody_saw_is_lost() {
     place.resume_agent("web-1");
     wait_for("it is lost", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 lost"]).await;
     done(&place, &["rollout", "abort", &run]);
+    done(&place, &["node", "runnable", "web-1"]);
     let run = start(&place, &[]);
     wait_for("it begins", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 running"]).await;
     place.kill_agent("web-1");
@@ -97,4 +98,70 @@ async fn a_job_whose_end_nobody_saw_is_lost() {
     place.resume_agent("web-1");
     wait_for("it is lost", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 lost"]).await;
     assert_eq!(lines(&begun).len(), 2, "nothing ran twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_task_keeps_other_runs_from_the_node_until_it_is_retried() {
+    let place = installed(&["web-1"]).await;
+    let (out, mended) = (place.path("out"), place.path("mended"));
+    let two = format!("echo two >> {out}\n[ -e {mended} ] || exit 3");
+    apply(&place, &[("one", "", &format!("echo one >> {out}")), ("two", "", &two), ("three", "", "true")]);
+    let run = start(&place, &[]);
+    wait_for("it fails", async || state(&place, &run) == "paused").await;
+    let behind = start(&place, &["--from", "all/three"]);
+    let waits = async || why(&place, &behind, "web-1").contains(&format!("not runnable: run {run} failed"));
+    wait_for("the other waits", waits).await;
+    assert_eq!(done(&place, &["node", "list", "not runnable", "-o", "name"]).trim(), "web-1");
+    assert!(done(&place, &["node", "get", "web-1"]).contains("runnable  no since"));
+    assert!(text(&place.run(&["why", "node/web-1"]).stdout).contains("bellwether node runnable web-1"));
+    std::fs::write(&mended, "").unwrap();
+    done(&place, &["job", "retry", &format!("{run}/web-1"), "--reason", "mended"]);
+    let all = ["web-1/0 finished", "web-1/1 finished", "web-1/2 finished"];
+    wait_for("it goes on", async || states(&place, &run) == all).await;
+    assert_eq!(lines(&out), ["one", "two", "two"], "what was complete did not run again");
+    done(&place, &["rollout", "resume", &run]);
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    wait_for("the other runs", async || state(&place, &behind) == "succeeded").await;
+    assert_eq!(states(&place, &behind), ["web-1/0 finished"], "it began at the last task");
+    let again = place.run(&["job", "retry", &format!("{run}/web-1")]);
+    assert!(text(&again.stderr).contains("the run has ended"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("--from STAGE/TASK"), "{}", text(&again.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_a_person_made_not_runnable_begins_no_run_until_that_ends() {
+    let place = installed(&["web-1"]).await;
+    apply(&place, &[("one", "", "true")]);
+    done(&place, &["node", "runnable", "web-1", "--no", "--reason", "its disk is replaced"]);
+    let run = start(&place, &[]);
+    let waits = async || why(&place, &run, "web-1").contains("its disk is replaced");
+    wait_for("it waits, and says why", waits).await;
+    assert!(states(&place, &run).is_empty());
+    done(&place, &["node", "runnable", "web-1"]);
+    wait_for("it runs", async || state(&place, &run) == "succeeded").await;
+    let unchanged = place.run(&["node", "runnable", "web-1"]);
+    assert!(text(&unchanged.stderr).contains("unchanged"), "{}", text(&unchanged.stderr));
+    let wrong = place.run(&["workflow", "run", "work", "-l", "all", "--from", "all/nine"]);
+    assert!(text(&wrong.stderr).contains("its tasks: all/one"), "{}", text(&wrong.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_with_attempts_fails_after_the_last_of_them() {
+    let place = installed(&["web-1"]).await;
+    let out = place.path("out");
+    let script = format!("echo try >> {out}\n[ $(wc -l < {out}) -ge 3 ] || exit 3");
+    let policy = "idempotent: true\nretry: {attempts: 2}\n";
+    apply(&place, &[("flaky", policy, &script)]);
+    let run = start(&place, &[]);
+    wait_for("it fails", async || state(&place, &run) == "paused").await;
+    assert_eq!(lines(&out).len(), 2);
+    done(&place, &["job", "retry", &format!("{run}/web-1")]);
+    wait_for("it is complete", async || states(&place, &run) == ["web-1/0 finished"]).await;
+    done(&place, &["rollout", "resume", &run]);
+    wait_for("it succeeds", async || state(&place, &run) == "succeeded").await;
+    assert!(done(&place, &["job", "get", &format!("{run}/web-1")]).contains("attempts  3"));
+    let refused =
+        "kind: task\nname: once\nretry: {attempts: 2}\nsteps: [{name: do, script: {text: 'true'}}]\n";
+    let refused = place.run_with(&["apply", "-f", "-"], refused);
+    assert!(text(&refused.stderr).contains("mark it as idempotent"), "{}", text(&refused.stderr));
 }

@@ -105,6 +105,7 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     let run = start(&place, &[]);
     wait_for("it fails", async || why(&place, &run, "web-1").contains("param port has no value")).await;
     assert!(done(&place, &["run", "get", &run]).contains("0 done, 1 failed"));
+    done(&place, &["node", "runnable", "web-1"]);
     apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);
     wait_for("it fails", async || state(&place, &run) == "paused").await;
@@ -149,6 +150,7 @@ async fn a_job_whose_agent_is_killed_runs_again_only_if_it_may() {
         if more.is_empty() {
             let reason = why(&place, &run, "web-1");
             assert!(reason.contains("task slow is lost"), "{reason}");
+            done(&place, &["node", "runnable", "web-1"]);
         }
     }
 }

@@ -20,6 +20,7 @@ mod monitor;
 mod outcome;
 mod pass;
 mod questions;
+mod reopen;
 mod rest;
 mod settle;
 mod stage;
@@ -50,6 +51,7 @@ pub fn decide(board: &Board, environment: &RolloutEnvironment, now: Timestamp) -
 fn round(pass: &mut pass::Pass<'_>) -> bool {
     pass.begin_round();
     apply_requests::apply_requests(pass)
+        || reopen::reopen(pass)
         || settle::settle(pass)
         || judge::judge(pass)
         || dispatch::dispatch(pass)

@@ -273,6 +273,19 @@ impl WorkMemory {
         self.ends((state, how), exit.code(), now);
     }
 
+    /// Called when a person wants the task that failed to be run again: with fresh inputs, and the boots of a new run.
+    pub fn retried(&mut self) {
+        (self.job, self.boots) = (None, 0);
+    }
+
+    /// Called when the task that is next failed, and is to begin again by itself.
+    pub fn begins_again(&mut self, code: Option<i32>, now: Timestamp, seed: u64) {
+        if let Some(job) = &mut self.job {
+            job.state = JobState::Incomplete(now.plus(delay::after(job.attempts, seed)));
+        }
+        self.ends((job::JobState::Incomplete, JobExit::Failed), code, now);
+    }
+
     /// Goes on with the next task.
     fn advances(&mut self) {
         self.complete = self.complete.saturating_add(1);

@@ -15,6 +15,7 @@ use super::job::NodeJobs;
 use super::log::NodeLog;
 use super::node::{Node, Presence};
 use super::node_params::NodeParams;
+use super::not_runnable::NotRunnable;
 use super::order::Order;
 use super::param::ParamDeclaration;
 use super::pause::NodePause;
@@ -89,6 +90,8 @@ pub enum Key {
     Run(EntityName),
     /// The jobs of a run on a node, by run and node.
     Jobs(EntityName, NodeName),
+    /// That a node begins no run, by node name.
+    NotRunnable(NodeName),
     /// A pause of several nodes, by name.
     Pause(PauseName),
     /// A secret, by name.
@@ -192,6 +195,8 @@ pub enum Record {
     Run(Run),
     /// The jobs of a run on a node.
     Jobs(NodeJobs),
+    /// That a node begins no run.
+    NotRunnable(NotRunnable),
     /// A pause of several nodes.
     Pause(NodePause),
     /// A secret.
@@ -234,6 +239,7 @@ impl Record {
             Self::Definition(definition) => Key::Definition(definition.id.clone()),
             Self::Run(run) => Key::Run(run.name.clone()),
             Self::Jobs(jobs) => Key::Jobs(jobs.run.clone(), jobs.node.clone()),
+            Self::NotRunnable(mark) => Key::NotRunnable(mark.node.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),

@@ -18,6 +18,8 @@ pub enum Feature {
     Soak,
     /// Runs of workflows; its configuration allows tasks.
     Workflows,
+    /// Jobs: it reports them, and begins a failed one again.
+    Jobs,
 }
 
 /// The features of an agent.
@@ -26,8 +28,8 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 6] =
-        [Self::Versions, Self::Files, Self::Actions, Self::Facts, Self::Soak, Self::Workflows];
+    pub const ALL: [Self; 7] =
+        [Self::Versions, Self::Files, Self::Actions, Self::Facts, Self::Soak, Self::Workflows, Self::Jobs];
 
     /// Features of agents that report none: of the first builds, or before the first report.
     const FIRST: [Self; 3] = [Self::Versions, Self::Files, Self::Actions];
@@ -42,6 +44,7 @@ impl Feature {
             Self::Facts => "facts",
             Self::Soak => "soak",
             Self::Workflows => "workflows",
+            Self::Jobs => "jobs",
         }
     }
 

@@ -22,6 +22,7 @@ use crate::records::job::NodeJobs;
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::node_params::NodeParams;
+use crate::records::not_runnable::NotRunnable;
 use crate::records::order::{Order, OrderContent};
 use crate::records::param::ParamDeclaration;
 use crate::records::pause::NodePause;
@@ -112,6 +113,8 @@ pub struct Fleet {
     pub runs: Map<EntityName, Versioned<Run>>,
     /// Jobs of runs on nodes.
     pub jobs: Map<(EntityName, NodeName), Versioned<NodeJobs>>,
+    /// Nodes that begin no run, each with the reason.
+    pub not_runnable: Map<NodeName, Versioned<NotRunnable>>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
     /// Secrets.

@@ -7,10 +7,13 @@ use bellwether_api::list::JsonRow;
 use bellwether_api::list::tables::JOBS;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::job::Job;
+use bellwether_api::v1::node::Reason;
 
-use super::input::{JsonAnswer, NamespacePath, Node, Number, QueryParams, RunNamed};
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, NamespacePath, Node, Number, OptionalBody, QueryParams, RunNamed};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
+use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
 
@@ -42,6 +45,18 @@ pub(crate) async fn get(
         Failure::new(Code::NotFound, format!("cannot find job {run}/{node}/{index}")).hint(hint)
     };
     job.map(JsonAnswer).ok_or_else(missing)
+}
+
+/// Has a node begin the task of a run again that failed there.
+pub(crate) async fn retry(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), RunNamed(run), Node(node)): (NamespacePath, RunNamed, Node),
+    OptionalBody(because): OptionalBody<Reason>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    let by = (&namespace, &caller.actor());
+    ops::job::retry(&app.records.transactor, by, (&run, &node), &because.reason).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 /// The order of two names of jobs: by run, node and number.

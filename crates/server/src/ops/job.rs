@@ -6,11 +6,19 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1;
 use bellwether_api::v1::job::Job as Shape;
 use bellwether_core::records::job::{Job, NodeJobs};
-use bellwether_core::words::name::{EntityName, NodeName};
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::run::Run;
+use bellwether_core::records::target::AssignmentOutcome;
+use bellwether_core::rollout::operations;
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::AssignmentNumber;
+use bellwether_core::words::feature::Feature;
+use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
-use super::{OpError, run};
+use super::{OpError, cause, event, reason, run};
+use crate::transactor::Transactor;
 
 /// The jobs of the runs that are known, by run, node and index.
 pub fn list(fleet: &Fleet) -> impl Iterator<Item = Shape> + '_ {
@@ -71,4 +79,90 @@ fn shape(fleet: &Fleet, of: &NodeJobs, job: &Job) -> Option<Shape> {
         ended_ms: job.ended.map(Timestamp::as_millis),
         spec: None,
     })
+}
+
+/// Has a node begin the task of a run again that failed there. The node begins other runs again too.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] when the run has ended, nothing failed there, or the node cannot.
+pub async fn retry(
+    transactor: &Transactor,
+    (namespace, actor): (&Namespace, &Actor),
+    (name, node): (&EntityName, &NodeName),
+    why: &str,
+) -> Result<(), OpError> {
+    let why = reason(why)?;
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let run = fleet.runs.get(name).ok_or_else(|| OpError::NotFound(format!("run {name}")))?;
+            let target = TargetName::from(node);
+            let failed = failed(fleet, (&run.value, node), &target)?;
+            let entity = fleet.entities.get(name).ok_or_else(|| OpError::NotFound(format!("run {name}")))?;
+            let progress = fleet.progresses.get(name).map(|kept| &*kept.value).cloned().unwrap_or_default();
+            let entity = operations::retry_target(&entity.value, &progress, &target, failed)
+                .map_err(|_| ended(&run.value, node))?;
+            let mut writes = vec![Write::put(Record::Entity(entity))];
+            let mark = fleet.not_runnable.get(node).map(|kept| &kept.value);
+            if mark.is_some_and(|mark| mark.run.as_ref() == Some(name)) {
+                writes.push(Write::delete(Key::NotRunnable(node.clone())));
+            }
+            let mut event = event("run.retried", format!("entity/{name}"), cause(&why));
+            event.after = Some(node.to_string());
+            let changeset = Changeset { writes, events: vec![event] };
+            let guards = [Key::Target(name.clone(), target), Key::Progress(name.clone())];
+            Ok((Some(changeset.guarded_by(guards)), ()))
+        })
+        .await
+}
+
+/// The assignment of a run that failed on a node, which its agent can begin again.
+fn failed(
+    fleet: &Fleet,
+    (run, node): (&Run, &NodeName),
+    target: &TargetName,
+) -> Result<AssignmentNumber, OpError> {
+    let name = &run.name;
+    let refused = |reason: &str, hint: String| OpError::Refused {
+        reason: format!("retry a task of run {name} on node {node}: {reason}"),
+        hint: Some(hint),
+    };
+    let board = fleet.boards.get(name).ok_or_else(|| OpError::NotFound(format!("run {name}")))?;
+    let found =
+        board.target(target).ok_or_else(|| OpError::NotFound(format!("node {node} of run {name}")))?;
+    if board.rollout().is_none() {
+        return Err(ended(run, node));
+    }
+    let state = found.state.filter(|state| match state.outcome {
+        AssignmentOutcome::Failed { .. } => true,
+        AssignmentOutcome::InFlight
+        | AssignmentOutcome::Succeeded { .. }
+        | AssignmentOutcome::Unreachable { .. } => false,
+    });
+    let why = || format!("see: bellwether why target/{name}/{node}");
+    let state = state.ok_or_else(|| refused("nothing of it has failed there", why()))?;
+    let report = fleet.reports.get(node).map(|kept| &kept.value);
+    if !report.is_some_and(|report| report.features.has(Feature::Jobs)) {
+        let hint = "upgrade the agent, or run the workflow on the node again".to_owned();
+        return Err(refused("its agent is of a build that begins no task again", hint));
+    }
+    let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
+    let bound = order.and_then(|assigned| assigned.ledger.as_ref());
+    if bound.is_some() && bound != report.and_then(|report| report.ledger.as_ref()) {
+        return Err(refused(
+            "the node lost its ledger, so that nobody knows what ran",
+            from_a_task(run, node),
+        ));
+    }
+    Ok(state.assignment)
+}
+
+fn ended(run: &Run, node: &NodeName) -> OpError {
+    let reason = format!("retry a task of run {} on node {node}: the run has ended", run.name);
+    OpError::Refused { reason, hint: Some(from_a_task(run, node)) }
+}
+
+/// The command that begins at a task, in another run.
+fn from_a_task(run: &Run, node: &NodeName) -> String {
+    let filter = format!("'name = \"{node}\"'");
+    format!("start another run there: bellwether workflow run {} -l {filter} --from STAGE/TASK", run.workflow)
 }

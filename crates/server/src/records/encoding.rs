@@ -73,6 +73,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
         Record::Run(run) => put(schema, v1::run::StoredRun::try_from(run)?),
         Record::Jobs(jobs) => put(schema, v1::job::StoredJobs::from(jobs)),
+        Record::NotRunnable(mark) => put(schema, v1::not_runnable::NotRunnable::from(mark)),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Secret(secret) => put(schema, v1::secret::StoredSecret::from(secret)),
@@ -156,6 +157,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
         Key::Run(_) => Record::Run(get::<v1::run::StoredRun>(schema, bytes)?.try_into()?),
         Key::Jobs(_, _) => Record::Jobs(get::<v1::job::StoredJobs>(schema, bytes)?.try_into()?),
+        Key::NotRunnable(_) => {
+            Record::NotRunnable(get::<v1::not_runnable::NotRunnable>(schema, bytes)?.try_into()?)
+        }
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Secret(_) => Record::Secret(get::<v1::secret::StoredSecret>(schema, bytes)?.try_into()?),
@@ -222,6 +226,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Definition(_) => "definition.v1",
         Key::Run(_) => "run.v1",
         Key::Jobs(_, _) => "jobs.v1",
+        Key::NotRunnable(_) => "not-runnable.v1",
         Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",
         Key::Secret(_) => "secret.v1",

@@ -99,6 +99,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Definition(id) => ns(id.kind(), id.name()),
         Key::Run(name) => ns("run", name.as_str()),
         Key::Jobs(run, node) => ns("jobs", &format!("{run}/{node}")),
+        Key::NotRunnable(name) => ns("not-runnable", name.as_str()),
         Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
         Key::Secret(name) => ns("secret", name.as_str()),
@@ -226,6 +227,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
             let (run, node) = name.split_once('/')?;
             Key::Jobs(run.parse().ok()?, node.parse().ok()?)
         }
+        "not-runnable" => Key::NotRunnable(name.parse().ok()?),
         "filter" => Key::Filter(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
@@ -293,6 +295,7 @@ mod tests {
             Key::Definition(DefinitionId::Workflow("install".parse().unwrap())),
             Key::Run("install-7".parse().unwrap()),
             Key::Jobs("install-7".parse().unwrap(), "web-1".parse().unwrap()),
+            Key::NotRunnable("web-1".parse().unwrap()),
             Key::Filter("old".parse().unwrap()),
             Key::Param("cluster/leader-count".parse().unwrap()),
             Key::Pause("disks".parse().unwrap()),

@@ -6,6 +6,7 @@ use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::job::Job;
+use crate::v1::node::Reason;
 use crate::v1::page::Page;
 use crate::v1::run::{JobInputs, NewRun, Run};
 use crate::v1::workflow::{Stage, Task, Workflow};
@@ -139,6 +140,21 @@ impl Client {
     ) -> Result<Job, CallError> {
         let path = fill(paths::JOB, &[namespace, run, node, &index.to_string()]);
         self.get(&path, DEFAULT_DEADLINE).await
+    }
+
+    /// Has a node begin the task of a run again that failed there.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn retry_job(
+        &self,
+        namespace: &str,
+        (run, node): (&str, &str),
+        reason: &str,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::JOB_RETRY, &[namespace, run, node]);
+        let because = Reason { reason: reason.to_owned() };
+        self.send::<_, Nothing>(Method::POST, &path, &because, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Reads what a node needs to run the task of this index of a run.

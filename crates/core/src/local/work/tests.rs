@@ -146,6 +146,20 @@ fn the_jobs_of_a_run_are_told_as_they_ended() {
 }
 
 #[test]
+fn a_task_that_is_retried_begins_again_after_the_tasks_before_it() {
+    let mut memory = running(false);
+    memory.completes(NOW);
+    memory.created("next".parse().unwrap(), false);
+    memory.begins(NOW);
+    memory.fails(Some(3), NOW);
+    memory.retried();
+    assert_eq!(memory.next(2, "a", NOW), WorkStep::Create(1));
+    memory.created("next".parse().unwrap(), false);
+    memory.begins(NOW);
+    assert_eq!(told(&memory).last(), Some(&(1, job::JobState::Running, None, None, 2)));
+}
+
+#[test]
 fn a_job_that_is_lost_is_told_as_lost_and_one_that_ended_is_not() {
     let mut lost = running(false);
     lost.started("b");

@@ -252,6 +252,11 @@ impl Fleet {
             method: ApplyMethod::of(&entity.kind, state),
             soak: self.features(&node).has(Feature::Soak).then_some(state.soak),
             ledger: None,
+            retry: entity
+                .retries
+                .get(target)
+                .copied()
+                .filter(|failed| *failed < state.assignment && self.features(&node).has(Feature::Jobs)),
         });
         self.tell(&node, entity, told);
     }

@@ -7,6 +7,7 @@ use super::kept;
 use crate::records::event::Event;
 use crate::records::event::FORGOTTEN;
 use crate::records::job::NodeJobs;
+use crate::records::not_runnable::NotRunnable;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::words::counter::{Revision, Sequence};
@@ -55,6 +56,17 @@ impl Fleet {
         if !self.loading {
             self.note_orphans(run);
         }
+    }
+
+    pub(super) fn put_not_runnable(&mut self, mark: NotRunnable, revision: Revision) {
+        let name = mark.node.clone();
+        self.not_runnable.insert_mut(name.clone(), kept(mark, revision));
+        self.observations_changed(&name, revision);
+    }
+
+    pub(super) fn delete_not_runnable(&mut self, name: &NodeName, revision: Revision) {
+        self.not_runnable.remove_mut(name);
+        self.observations_changed(name, revision);
     }
 
     pub(super) fn put_profile_revision(&mut self, value: ProfileRevision, revision: Revision) {

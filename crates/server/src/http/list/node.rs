@@ -61,6 +61,7 @@ impl FilterSubject for NodeRow<'_> {
             }
             "cordoned" => flag(node.cordon.is_some()),
             "drained" => flag(node.cordon.as_ref().is_some_and(Cordon::is_drained)),
+            "runnable" => flag(self.fleet.not_runnable.get(&node.name).is_none()),
             "paused" => flag(self.fleet.holds(node)),
             "decommissioned" => flag(node.decommissioned.is_some()),
             "age" => Some(self.since(node.joined_at)),
@@ -110,6 +111,7 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
         node: shown,
         presence: (&presence).into(),
         pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
+        not_runnable: fleet.not_runnable.get(name).map(|kept| (&*kept.value).into()),
         running: running.collect(),
         assigned: assigned.map(|(name, assigned)| (name.to_string(), assigned.version.to_string())).collect(),
         statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),

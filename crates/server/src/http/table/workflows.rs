@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::job::Job;
+use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::run::{JobInputs, NewRun, Run};
 use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
@@ -118,5 +119,15 @@ pub(super) fn jobs(routes: Routes) -> Routes {
         .add::<Empty, Job, _, _>(
             route(Get, paths::JOB, get(), "Get a job: a task of a run on a node"),
             jobs::get,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(
+                Post,
+                paths::JOB_RETRY,
+                RequiredAccess::update(ObjectKind::Run),
+                "Begin the task of a run again that failed on a node",
+            )
+            .optional_body(),
+            jobs::retry,
         )
 }
