@@ -18,6 +18,7 @@ use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::time::Span;
 use minijinja::Value;
 use minijinja::value::Serde;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::rest::NextStep;
@@ -55,14 +56,10 @@ impl EntityTask {
             Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
             Err(error) => return self.hold(error.to_string()).await,
         };
-        let withdrawn = self.withdrawn();
-        // Both arms only wait.
-        let turn = tokio::select! {
-            biased;
-            () = withdrawn => return NextStep::Observe,
-            turn = self.turn() => turn,
+        let _turn = match self.turn_unless_withdrawn().await {
+            Ok(turn) => turn,
+            Err(next) => return next,
         };
-        let Some(_turn) = turn else { return NextStep::Stop };
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());
@@ -115,6 +112,17 @@ impl EntityTask {
         self.stored_work = Some(stored);
         self.work_is_unkept = true;
         NextStep::Observe
+    }
+
+    /// Waits for the turn of a job; what follows instead if its run is aborted, or the agent stops.
+    async fn turn_unless_withdrawn(&mut self) -> Result<OwnedSemaphorePermit, NextStep> {
+        let withdrawn = self.withdrawn();
+        // Both arms only wait.
+        tokio::select! {
+            biased;
+            () = withdrawn => Err(NextStep::Observe),
+            turn = self.turn() => turn.ok_or(NextStep::Stop),
+        }
     }
 
     /// Does the steps of the task in order, until one says something else than that it is complete.

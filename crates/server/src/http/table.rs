@@ -24,8 +24,9 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 31] = [
+const PARTS: [fn(Routes) -> Routes; 32] = [
     nodes::nodes,
+    nodes::runnable,
     nodes::params,
     nodes::facts,
     nodes::expected,

@@ -2,7 +2,9 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
+use bellwether_api::v1::annotation::Annotation;
 use bellwether_api::v1::node_params::StoredNodeParams;
+use bellwether_api::v1::not_runnable::NotRunnable;
 use bellwether_api::v1::workflow::StoredDefinition;
 use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bytes::Bytes;
@@ -48,7 +50,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::NodeParams(params) => put(schema, StoredNodeParams::try_from(params)?),
         Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
-        Record::Expected(_, by) => put(schema, bellwether_api::v1::annotation::Annotation::from(by)),
+        Record::Expected(_, by) => put(schema, Annotation::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
         Record::Registrations(registrations) => {
             put(schema, v1::registrations::ServiceRegistrations::from(registrations))
@@ -73,7 +75,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
         Record::Run(run) => put(schema, v1::run::StoredRun::try_from(run)?),
         Record::Jobs(jobs) => put(schema, v1::job::StoredJobs::from(jobs)),
-        Record::NotRunnable(mark) => put(schema, v1::not_runnable::NotRunnable::from(mark)),
+        Record::NotRunnable(mark) => put(schema, NotRunnable::from(mark)),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Secret(secret) => put(schema, v1::secret::StoredSecret::from(secret)),
@@ -110,10 +112,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
         }
-        Key::Expected(name) => Record::Expected(
-            name.clone(),
-            get::<bellwether_api::v1::annotation::Annotation>(schema, bytes)?.try_into()?,
-        ),
+        Key::Expected(name) => Record::Expected(name.clone(), get::<Annotation>(schema, bytes)?.try_into()?),
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
         Key::Registrations(_) => {
             Record::Registrations(get::<v1::registrations::ServiceRegistrations>(schema, bytes)?.try_into()?)
@@ -157,9 +156,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
         Key::Run(_) => Record::Run(get::<v1::run::StoredRun>(schema, bytes)?.try_into()?),
         Key::Jobs(_, _) => Record::Jobs(get::<v1::job::StoredJobs>(schema, bytes)?.try_into()?),
-        Key::NotRunnable(_) => {
-            Record::NotRunnable(get::<v1::not_runnable::NotRunnable>(schema, bytes)?.try_into()?)
-        }
+        Key::NotRunnable(_) => Record::NotRunnable(get::<NotRunnable>(schema, bytes)?.try_into()?),
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Secret(_) => Record::Secret(get::<v1::secret::StoredSecret>(schema, bytes)?.try_into()?),

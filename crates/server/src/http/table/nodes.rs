@@ -151,16 +151,20 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             route(Post, paths::NODE_UNCORDON, RequiredAccess::update_field(ObjectKind::Node, "/cordon"), "Uncordon a node"),
             nodes::uncordon,
         )
-        .add::<Runnable, Empty, _, _>(
-            route(
-                Post,
-                paths::NODE_RUNNABLE,
-                RequiredAccess::update_field(ObjectKind::Node, "/runnable"),
-                "Say whether a node begins runs of workflows",
-            )
-            .optional_body(),
-            nodes::runnable,
+}
+
+/// Nodes that begin runs of workflows, or none.
+pub(super) fn runnable(routes: Routes) -> Routes {
+    routes.add::<Runnable, Empty, _, _>(
+        route(
+            Post,
+            paths::NODE_RUNNABLE,
+            RequiredAccess::update_field(ObjectKind::Node, "/runnable"),
+            "Say whether a node begins runs of workflows",
         )
+        .optional_body(),
+        nodes::runnable,
+    )
 }
 
 /// Nodes that come and go.

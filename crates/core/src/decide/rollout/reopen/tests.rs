@@ -140,8 +140,8 @@ impl Play {
 
     /// The number and the outcome of an assignment.
     fn assigned(&self, name: &str, node: &str) -> Option<(u64, AssignmentOutcome)> {
-        let board = self.fleet().boards.get(&run(name)).unwrap();
-        let state = board.target(&TargetName::parse(node).unwrap())?.state?;
+        let board = self.fleet().boards.get(&run(name))?;
+        let state = board.target(&TargetName::parse(node).ok()?)?.state?;
         Some((state.assignment.get(), state.outcome.clone()))
     }
 
@@ -178,8 +178,8 @@ impl Play {
 
     /// The failed assignment that the order of web-1 names to be tried again.
     fn told(&self, name: &str) -> Option<u64> {
-        let content = self.fleet().contents.get(&"web-1".parse::<NodeName>().unwrap()).unwrap();
-        content.entities.get(&run(name)).unwrap().retry.map(AssignmentNumber::get)
+        let content = self.fleet().contents.get(&"web-1".parse::<NodeName>().ok()?)?;
+        content.entities.get(&run(name))?.retry.map(AssignmentNumber::get)
     }
 }
 
