@@ -92,8 +92,7 @@ impl ServerLink {
     pub(crate) fn start(self, tasks: &Tasks) {
         let ParamSource { connection, namespace, node } = self.source;
         // Counts how many reports the server requested, and which of these requests were answered.
-        let (report_requests, requested) = watch::channel(0_u64);
-        let (delivered, deliveries) = watch::channel(0_u64);
+        let [(report_requests, requested), (delivered, deliveries)] = [(); 2].map(|()| watch::channel(0_u64));
         let poll = order_poll::OrderPoll {
             connection: connection.clone(),
             node: node.clone(),
@@ -126,6 +125,7 @@ impl ServerLink {
             board: self.board.subscribe(),
             requested: requested.clone(),
             delivered,
+            told: report::ToldJobs::new(),
             clock: self.clock.clone(),
             gate: StartGate::closed(),
         };

@@ -7,6 +7,7 @@ use bellwether_core::local::account::{self, AgentActivity, EntityAccount, StateR
 use bellwether_core::local::health::CheckHistory;
 use bellwether_core::local::health_tracker::vital;
 use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
+use bellwether_core::records::job::Job;
 use bellwether_core::records::order::Order;
 use bellwether_core::records::report::TargetActivity;
 use bellwether_core::records::status::{FILES, ORDERS, StatusState};
@@ -28,6 +29,9 @@ pub(crate) const VALIDATE: &str = "validate";
 
 /// Status category of whether the machine is set up.
 pub(crate) const PROVISION: &str = "provision";
+
+/// The jobs that the control plane knows, by run.
+pub(crate) type ToldJobs = BTreeMap<EntityName, Vec<Job>>;
 
 /// Everything the agent reports. Equal boards lead to equal reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -89,8 +93,8 @@ impl ReportBoard {
         self
     }
 
-    /// The report, with ages as of `now` by the agent's clock.
-    pub(crate) fn report(&self, node: &NodeName, now: Timestamp) -> v1::report::Report {
+    /// The report, with ages as of `now` by the agent's clock. Jobs that are as in `told` are left out.
+    pub(crate) fn report(&self, node: &NodeName, now: Timestamp, told: &ToldJobs) -> v1::report::Report {
         let entities = self.entities.iter().map(|(name, account)| {
             let shape = v1::report::EntityReport {
                 answered_at_ms: 0,
@@ -111,13 +115,23 @@ impl ReportBoard {
                     since_ms: None,
                     limit_ms: step.limit.as_millis(),
                 }),
+                jobs: account
+                    .jobs
+                    .as_ref()
+                    .filter(|jobs| told.get(name) != Some(*jobs))
+                    .map(|jobs| shown(jobs)),
             };
             (name.to_string(), shape)
         });
         let is_offered = |feature: &&Feature| match feature {
             Feature::Workflows => self.allows_tasks,
             Feature::LogicalNodes => self.hosts_logical,
-            Feature::Versions | Feature::Files | Feature::Actions | Feature::Facts | Feature::Soak => true,
+            Feature::Versions
+            | Feature::Files
+            | Feature::Actions
+            | Feature::Facts
+            | Feature::Soak
+            | Feature::Jobs => true,
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {
@@ -131,6 +145,12 @@ impl ReportBoard {
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         }
+    }
+
+    /// The jobs of all runs that are known.
+    pub(crate) fn jobs(&self) -> ToldJobs {
+        let known = self.entities.iter();
+        known.filter_map(|(name, account)| Some((name.clone(), account.jobs.clone()?))).collect()
     }
 
     /// Without what only the local status shows: boards that are equal then lead to the same report.
@@ -217,6 +237,10 @@ impl ReportBoard {
         let (path, file) = unwritten.find(|(_, file)| file.before.contains(entity))?;
         Some(format!("file {}: {}", path.display(), file.reason))
     }
+}
+
+fn shown(jobs: &[Job]) -> Vec<v1::job::ReportedJob> {
+    jobs.iter().map(Into::into).collect()
 }
 
 /// A state in its wire form, with a reference to the log of the entity's failed run.

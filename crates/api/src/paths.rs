@@ -71,6 +71,8 @@ pub const NODE_CORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/cordon";
 pub const NODE_DRAIN: &str = "/v1/namespaces/{ns}/nodes/{node}/drain";
 /// Ends the cordon or drain of a node.
 pub const NODE_UNCORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/uncordon";
+/// Says whether a node begins runs of workflows.
+pub const NODE_RUNNABLE: &str = "/v1/namespaces/{ns}/nodes/{node}/runnable";
 /// Decommissions a node.
 pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
 /// Report of a node, by that node.
@@ -210,6 +212,12 @@ pub const WORKFLOW: &str = "/v1/namespaces/{ns}/workflows/{workflow}";
 pub const RUNS: &str = "/v1/namespaces/{ns}/runs";
 /// One run of a workflow.
 pub const RUN: &str = "/v1/namespaces/{ns}/runs/{run}";
+/// Jobs of runs.
+pub const JOBS: &str = "/v1/namespaces/{ns}/jobs";
+/// One job: a task of a run on a node.
+pub const JOB: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/{number}";
+/// Begins the task of a run again that failed on a node.
+pub const JOB_RETRY: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/retry";
 /// What a node needs to run one task of a run, by its index.
 pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/{number}";
 /// Clusters.

@@ -49,8 +49,8 @@ round_trip! {
     "annotation": v1::annotation::Annotation => bellwether_core::records::annotation::Annotation;
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
-    "cluster": v1::cluster::StoredCluster => bellwether_core::records::cluster::Cluster;
-    "cluster_roles": v1::cluster::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
+    "cluster": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_roles": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_every_field": v1::entity::Entity => bellwether_core::records::entity::Entity;
@@ -113,7 +113,7 @@ fn a_declared_param_survives_its_domain_type() {
 }
 
 #[test]
-fn a_definition_and_a_run_survive_their_domain_types() {
+fn a_definition_a_run_and_its_jobs_survive_their_domain_types() {
     holds::<v1::workflow::StoredDefinition>("definition", |shape| {
         let domain =
             bellwether_core::records::definition::Definition::try_from(shape).expect("the sample is valid");
@@ -122,6 +122,15 @@ fn a_definition_and_a_run_survive_their_domain_types() {
     holds::<v1::run::StoredRun>("run", |shape| {
         let domain = bellwether_core::records::run::Run::try_from(shape).expect("the sample is valid");
         v1::run::StoredRun::try_from(&domain).expect("what is kept is JSON")
+    });
+    holds::<v1::job::StoredJobs>("jobs", |shape| {
+        let domain = bellwether_core::records::job::NodeJobs::try_from(shape).expect("the sample is valid");
+        v1::job::StoredJobs::from(&domain)
+    });
+    holds::<v1::not_runnable::NotRunnable>("not_runnable", |shape| {
+        let domain = bellwether_core::records::not_runnable::NotRunnable::try_from(shape)
+            .expect("the sample is valid");
+        v1::not_runnable::NotRunnable::from(&domain)
     });
 }
 

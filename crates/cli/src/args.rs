@@ -11,6 +11,7 @@ mod filter;
 mod fleet;
 mod freeze;
 mod help;
+mod job;
 mod list;
 mod local;
 mod lock;
@@ -48,6 +49,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
+pub(crate) use job::JobVerb;
 pub(crate) use list::ListFlags;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
@@ -245,6 +247,9 @@ pub(crate) enum Command {
     /// Manage clusters: nodes that share a live profile and have roles
     #[command(subcommand)]
     Cluster(Box<ClusterVerb>),
+    /// Show jobs: what the tasks of runs do on nodes
+    #[command(subcommand)]
+    Job(JobVerb),
     /// Manage slots: how many machines may do something at once, like reboot
     #[command(subcommand)]
     Slot(SlotVerb),

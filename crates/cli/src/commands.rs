@@ -18,6 +18,7 @@ mod filter;
 mod fleet;
 mod freeze;
 mod hosts;
+mod job;
 mod lists;
 mod local;
 mod lock;
@@ -86,6 +87,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Task(verb) => workflow::task(&Context::new(&global)?, verb).await,
         Command::Stage(verb) => workflow::stage(&Context::new(&global)?, verb).await,
         Command::Run(verb) => workflow::runs(&Context::new(&global)?, verb).await,
+        Command::Job(verb) => job::run(&Context::new(&global)?, verb).await,
         Command::Workflow(verb) => workflow::workflow(&Context::new(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&Context::new(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&Context::new(&global)?, stop).await,

@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     Run,
     /// Clusters.
     Cluster,
+    /// Jobs.
+    Job,
     /// Secrets.
     Secret,
     /// Roles.
@@ -75,6 +77,7 @@ const KINDS: [(&str, &str, Kind); 19] = [
     ("WORKFLOW", "workflow", Kind::Workflow),
     ("RUN", "run", Kind::Run),
     ("CLUSTER", "cluster", Kind::Cluster),
+    ("JOB", "job", Kind::Job),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
     ("CONTEXT", "context", Kind::Context),
@@ -127,6 +130,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         }
         Kind::Run => client.runs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Cluster => client.clusters(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Job => client.jobs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),

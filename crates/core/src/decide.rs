@@ -8,6 +8,7 @@ pub mod clusters;
 pub mod drain;
 pub mod external;
 pub mod facts;
+pub mod jobs;
 pub mod liveness;
 pub mod order;
 pub mod registrations;

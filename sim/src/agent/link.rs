@@ -174,6 +174,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
     let now = clock.now();
     let entities = board.entities.iter().map(|(name, account)| {
         let shape = v1::report::EntityReport {
+            jobs: None,
             running: account.running.as_ref().map(ToString::to_string),
             answering: account.answering.get(),
             activity: (&account.activity).into(),

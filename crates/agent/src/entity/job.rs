@@ -18,6 +18,7 @@ use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::time::Span;
 use minijinja::Value;
 use minijinja::value::Serde;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::rest::NextStep;
@@ -40,6 +41,8 @@ const FILE_MODE: u32 = 0o644;
 enum JobEnd {
     /// By the exit code of a script, or after its last step.
     Exit(ScriptExit, Evidence),
+    /// The run was aborted.
+    Cancelled,
     /// The agent stops.
     AgentStops,
 }
@@ -53,7 +56,10 @@ impl EntityTask {
             Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
             Err(error) => return self.hold(error.to_string()).await,
         };
-        let Some(_turn) = self.turn().await else { return NextStep::Stop };
+        let _turn = match self.turn_unless_withdrawn().await {
+            Ok(turn) => turn,
+            Err(next) => return next,
+        };
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());
@@ -61,23 +67,35 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         // The last write before it begins: a job that is running in the ledger, and is not, would be lost.
-        stored.memory.begins();
+        stored.memory.begins(self.now());
         if let Err(reason) = self.keep_work(stored.clone()).await {
             return self.hold(reason).await;
         }
         self.recent.clear();
         let ended = self.steps(&inputs, &run_name).await;
-        let JobEnd::Exit(exit, evidence) = ended else {
-            // On a logical node nothing may go on after this.
-            self.end_leftovers(run_name).await;
-            return NextStep::Stop;
-        };
-        // What the task left running is part of it.
+        // What the task left running is part of it, and on a logical node nothing may go on after this.
         self.end_leftovers(run_name.clone()).await;
+        let (exit, evidence) = match ended {
+            JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
+            JobEnd::Cancelled => (None, Evidence::default()),
+            JobEnd::AgentStops => return NextStep::Stop,
+        };
         (self.entry.run, self.running_step) = (None, None);
+        let Some(exit) = exit else {
+            tracing::info!(run = %self.name, task = inputs.task.task, "cancelled: the run was aborted");
+            return NextStep::Observe;
+        };
+        let now = self.now();
         match exit {
-            ScriptExit::Complete => stored.memory.completes(),
+            ScriptExit::Complete => stored.memory.completes(now),
+            ScriptExit::Failed(_) if may_begin_again(&inputs, &stored) => {
+                tracing::warn!(run = %self.name, reason = evidence.summary, "failed; the task begins again");
+                let seed = self.seed();
+                stored.memory.begins_again(evidence.exit_code, now, seed);
+            }
             ScriptExit::Failed(_) => {
+                let code = evidence.exit_code;
+                self.note_work(stored.clone(), |memory| memory.fails(code, now)).await;
                 let outcome = StepOutcome::Failed(evidence);
                 let version = stored.memory.version.clone();
                 self.keep_log(ApplyProgress::Dynamic, &version, &run_name, &outcome).await;
@@ -86,7 +104,7 @@ impl EntityTask {
             }
             ScriptExit::Incomplete | ScriptExit::Stop { .. } | ScriptExit::Boot { .. } => {
                 tracing::info!(run = %self.name, task = inputs.task.task, ?exit, "the task says how the run goes on");
-                let (now, seed) = (self.now(), self.seed());
+                let seed = self.seed();
                 stored.memory.pauses(exit, boot, now, seed);
             }
         }
@@ -94,6 +112,17 @@ impl EntityTask {
         self.stored_work = Some(stored);
         self.work_is_unkept = true;
         NextStep::Observe
+    }
+
+    /// Waits for the turn of a job; what follows instead if its run is aborted, or the agent stops.
+    async fn turn_unless_withdrawn(&mut self) -> Result<OwnedSemaphorePermit, NextStep> {
+        let withdrawn = self.withdrawn();
+        // Both arms only wait.
+        tokio::select! {
+            biased;
+            () = withdrawn => Err(NextStep::Observe),
+            turn = self.turn() => turn.ok_or(NextStep::Stop),
+        }
     }
 
     /// Does the steps of the task in order, until one says something else than that it is complete.
@@ -190,6 +219,7 @@ impl EntityTask {
         let ended = tokio::select! {
             ended = run(command, &facts, left, Some(&mut log)) => ended,
             () = token.cancelled() => return JobEnd::AgentStops,
+            () = self.withdrawn() => return JobEnd::Cancelled,
         };
         let exit = match &ended.exit {
             CommandExit::Success => ScriptExit::Complete,
@@ -231,6 +261,12 @@ impl EntityTask {
         });
         written.await.map_err(io::Error::other).flatten()
     }
+}
+
+/// Whether a task that failed begins again by itself.
+fn may_begin_again(inputs: &JobInputs, stored: &StoredWork) -> bool {
+    let attempts = stored.memory.job.as_ref().map_or(0, |job| job.attempts);
+    inputs.spec.idempotent && inputs.spec.retry.as_ref().is_some_and(|retry| attempts < retry.attempts)
 }
 
 /// The reason given for an undefined variable.

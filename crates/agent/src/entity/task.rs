@@ -192,7 +192,8 @@ impl EntityTask {
         let account = account
             .having_soaked(self.soak.confirmed(), self.soak.failure().map(|(_, reason)| reason.as_str()));
         let account = account.with_restart_since(self.found_accepted);
-        self.put(account.with_runs(&self.failed).during(step));
+        let jobs = self.stored_work.as_ref().map(|stored| stored.memory.jobs.clone());
+        self.put(account.with_runs(&self.failed).with_jobs(jobs).during(step));
     }
 
     pub(super) fn report_missing_recipe(&self) {

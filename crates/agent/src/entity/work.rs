@@ -1,6 +1,7 @@
 //! The run of a workflow on this node: its tasks in order, each in the ledger before it begins.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::local::account::AgentActivity;
@@ -9,6 +10,7 @@ use bellwether_core::local::memory::{ApplyProgress, RunOutcome, StepOutcome};
 use bellwether_core::local::plan::IdleReason;
 use bellwether_core::local::work::{BootEnd, WorkMemory, WorkStep};
 use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::order::Order;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use tokio::sync::OwnedSemaphorePermit;
@@ -32,6 +34,9 @@ const BOOT_COMMAND_WITHIN: Duration = Duration::from_secs(60);
 impl EntityTask {
     /// Does the one step that follows from the assignment and from how far the run is.
     pub(super) async fn work(&mut self) -> NextStep {
+        if let Err(reason) = self.recall_work().await {
+            return self.hold(reason).await;
+        }
         match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
             // The control plane knows, and sends none; that is for this machine to say.
             ActionStep::Run(_) if !self.allows_tasks() => {
@@ -109,7 +114,25 @@ impl EntityTask {
         }
     }
 
+    /// Waits until an order no longer has this run, which is so once it was aborted.
+    pub(super) fn withdrawn(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (mut orders, run) = (self.context.orders.clone(), self.name.clone());
+        async move {
+            let is_gone = |order: &Option<Arc<Order>>| {
+                order.as_ref().is_some_and(|order| !order.content.entities.contains_key(&run))
+            };
+            if orders.wait_for(is_gone).await.is_err() {
+                // The agent stops.
+                std::future::pending().await
+            }
+        }
+    }
+
     async fn carry_out(&mut self, version: &Version) -> NextStep {
+        let retried = self.entry.memory.ran.as_ref().is_some_and(|ran| ran.outcome == RunOutcome::Retry);
+        if retried && let Err(reason) = self.begin_again(version).await {
+            return self.hold(reason).await;
+        }
         let known = self.entry.memory.ran.as_ref();
         if known.is_none_or(|ran| ran.version != *version || ran.outcome != RunOutcome::Begun) {
             self.entry.memory.runs(version);
@@ -146,9 +169,29 @@ impl EntityTask {
                 NextStep::Observe
             }
             WorkStep::Fail(summary) => {
+                self.note_work(stored, WorkMemory::gives_up).await;
                 self.end_run(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
                 NextStep::Observe
             }
+        }
+    }
+
+    /// Reads how far a run is that ended in the life of another agent, and writes what was seen of one in this.
+    async fn recall_work(&mut self) -> Result<(), String> {
+        match (&self.stored_work, &self.entry.memory.ran) {
+            (Some(stored), _) if self.work_is_unkept => self.keep_work(stored.clone()).await,
+            (None, Some(ran)) if ran.outcome != RunOutcome::Begun => {
+                let version = ran.version.clone();
+                let found = self.context.ledger.runs().work(&self.name).await.unwrap_or_else(|error| {
+                    tracing::warn!(run = %self.name, %error, "cannot read the jobs of a run that has ended");
+                    None
+                });
+                let found = found.filter(|stored| stored.memory.version == version);
+                let none = || StoredWork { memory: WorkMemory::new(version), tasks: None };
+                self.stored_work = Some(found.unwrap_or_else(none));
+                Ok(())
+            }
+            (Some(_) | None, _) => Ok(()),
         }
     }
 
@@ -156,9 +199,6 @@ impl EntityTask {
     async fn stored(&mut self, version: &Version, boot: &str) -> Result<StoredWork, String> {
         let known = self.stored_work.as_ref().filter(|stored| stored.memory.version == *version);
         if let Some(stored) = known.cloned() {
-            if self.work_is_unkept {
-                self.keep_work(stored.clone()).await?;
-            }
             return Ok(stored);
         }
         let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
@@ -175,6 +215,26 @@ impl EntityTask {
         self.stored_work = Some(stored);
         self.work_is_unkept = false;
         Ok(())
+    }
+
+    /// Has the task that failed begin again, as a person asked. Done twice it is the same.
+    async fn begin_again(&mut self, version: &Version) -> Result<(), String> {
+        let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
+        let Some(mut stored) = found.filter(|stored| stored.memory.version == *version) else {
+            return Ok(());
+        };
+        tracing::info!(run = %self.name, complete = stored.memory.complete, "the task that failed begins again");
+        stored.memory.retried();
+        self.keep_work(stored).await
+    }
+
+    /// Changes how far the run is by what was seen, and writes it; what cannot be written now is kept until it can be.
+    pub(super) async fn note_work(&mut self, mut stored: StoredWork, seen: impl FnOnce(&mut WorkMemory)) {
+        seen(&mut stored.memory);
+        (self.stored_work, self.work_is_unkept) = (Some(stored.clone()), true);
+        if let Err(reason) = self.keep_work(stored).await {
+            tracing::warn!(run = %self.name, "cannot {reason}; what was seen is written once that succeeds");
+        }
     }
 
     /// Fetches the inputs of the next task, and stores them: what runs is decided now, whatever changes later.

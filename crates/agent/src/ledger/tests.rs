@@ -18,6 +18,7 @@ fn entry() -> EntityEntry {
         Evidence { summary: "static: exit code 3".into(), exit_code: Some(3), ..Evidence::default() };
     let memory = EntityMemory {
         wanted: Some(Assignment {
+            retry: None,
             soak: None,
             version: version.clone(),
             number: AssignmentNumber::new(7),

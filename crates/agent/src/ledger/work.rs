@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bellwether_api::v1::job::ReportedJob;
 use bellwether_api::v1::run::JobInputs;
 use bellwether_core::local::work::{BootEnd, JobMemory, JobState, WorkMemory};
 use bellwether_core::words::name::EntityName;
@@ -36,6 +37,9 @@ struct WorkFile {
     complete: u32,
     boots: u32,
     job: Option<JobFile>,
+    /// The jobs so far, as they are reported.
+    #[serde(default)]
+    jobs: Vec<ReportedJob>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -172,17 +176,19 @@ fn work(text: &str) -> Result<StoredWork, String> {
             },
         })
     });
+    let jobs = form.jobs.into_iter().map(|job| job.try_into().map_err(|error| format!("{error}")));
     let memory = WorkMemory {
         version: Version::parse(&form.version).map_err(|error| error.to_string())?,
         complete: form.complete,
         job: job.transpose()?,
         boots: form.boots,
+        jobs: jobs.collect::<Result<_, String>>()?,
     };
     Ok(StoredWork { memory, tasks: form.tasks })
 }
 
 fn shape(stored: &StoredWork) -> WorkFile {
-    let WorkMemory { version, complete, job, boots } = &stored.memory;
+    let WorkMemory { version, complete, job, boots, jobs } = &stored.memory;
     let job = job.as_ref().map(|job| JobFile {
         task: job.task.to_string(),
         idempotent: job.idempotent,
@@ -207,11 +213,15 @@ fn shape(stored: &StoredWork) -> WorkFile {
         complete: *complete,
         boots: *boots,
         job,
+        jobs: jobs.iter().map(Into::into).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::records::job::Job;
+    use bellwether_core::words::name::TaskName;
+
     use super::*;
 
     #[test]
@@ -227,10 +237,11 @@ mod tests {
             boot(BootEnd::PowerOff, true),
         ];
         for state in states {
-            let task = "install-db".parse().unwrap();
+            let task: TaskName = "install-db".parse().unwrap();
+            let told = Job { attempts: 2, ..Job::created(2, task.clone()) };
             let job = Some(JobMemory { task, idempotent: true, attempts: 3, state });
             let version = Version::parse("install@7").unwrap();
-            let memory = WorkMemory { version, complete: 2, job, boots: 1 };
+            let memory = WorkMemory { version, complete: 2, job, boots: 1, jobs: vec![told] };
             let stored = StoredWork { memory, tasks: Some(5) };
             let text = serde_json::to_string(&shape(&stored)).unwrap();
             assert_eq!(work(&text).unwrap(), stored);

@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::deliver::Delivery;
 use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
+pub(super) use crate::report_board::ToldJobs;
 
 /// The reports of this node.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct ReportSender {
     /// The last of these requests that a delivered report answers.
     pub(super) delivered: watch::Sender<u64>,
     pub(super) clock: Clock,
+    /// The jobs in the last report that was delivered.
+    pub(super) told: ToldJobs,
     /// Closed until every entity of the ledger has an account.
     pub(super) gate: StartGate,
 }
@@ -44,12 +47,16 @@ impl Delivery for ReportSender {
         }
     }
 
-    async fn send(&self, (_, board): &Self::Value) -> Result<(), CallError> {
-        let report = board.report(&self.node, self.clock.now());
+    async fn send(&self, (requested, board): &Self::Value) -> Result<(), CallError> {
+        // Whoever requests a report may have lost what was told.
+        let all = ToldJobs::new();
+        let told = if *requested == *self.delivered.borrow() { &self.told } else { &all };
+        let report = board.report(&self.node, self.clock.now(), told);
         self.connection.client()?.report(self.namespace.as_str(), &report).await
     }
 
-    fn delivered(&mut self, (requested, _): &Self::Value) {
+    fn delivered(&mut self, (requested, board): &Self::Value) {
+        self.told = board.jobs();
         self.delivered.send_replace(*requested);
     }
 }

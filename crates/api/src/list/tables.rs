@@ -6,7 +6,7 @@ mod workflows;
 use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
 
 pub use self::clusters::{CLUSTER_MEMBERS, CLUSTERS};
-pub use self::workflows::{RUNS, STAGES, TASKS, WORKFLOWS};
+pub use self::workflows::{JOBS, RUNS, STAGES, TASKS, WORKFLOWS};
 
 /// The fields of entities.
 pub static ENTITIES: FieldTable = FieldTable {
@@ -315,8 +315,9 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 24] = [
+pub static ALL: [&FieldTable; 25] = [
     &RUNS,
+    &JOBS,
     &TASKS,
     &STAGES,
     &WORKFLOWS,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::v1::annotation::Annotation;
 use bellwether_core::records::entity as core;
-use bellwether_core::words::counter::Revision;
+use bellwether_core::words::counter::{AssignmentNumber, Revision};
+use bellwether_core::words::name::TargetName;
 use serde::{Deserialize, Serialize};
 
 use super::external::settings::ExternalSettings;
@@ -117,6 +118,9 @@ pub struct Entity {
     /// The last approval of a stage; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// With kind `workflow`: the failed assignments that a person asked to try again, by node; the last one of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retries: BTreeMap<String, u64>,
     /// Labels that `apply` set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -238,6 +242,7 @@ impl From<&core::Entity> for Entity {
                 reason: approval.annotation.reason.clone(),
                 at_ms: approval.annotation.at.as_millis(),
             }),
+            retries: from.retries.iter().map(|(name, number)| (name.to_string(), number.get())).collect(),
             labels: labels_out(&from.labels),
             owner,
             description,
@@ -260,10 +265,17 @@ impl TryFrom<Entity> for core::Entity {
             resumes: from.resumes,
             abort: from.abort.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
+            retries: retries(&from.retries)?,
             labels: labels_in(&from.labels)?,
             info: info(&from.owner, &from.description)?,
         })
     }
+}
+
+/// Reads the failed assignments that are to be tried again.
+fn retries(from: &BTreeMap<String, u64>) -> Result<BTreeMap<TargetName, AssignmentNumber>, ShapeError> {
+    let each = from.iter();
+    each.map(|(name, number)| Ok((read("retries", name)?, AssignmentNumber::new(*number)))).collect()
 }
 
 /// What people write about an entity.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::NodeFacts;
 use super::labels::{labels_in, labels_out};
+use super::not_runnable::NotRunnable;
 use super::pause::Pause;
 use super::status::Status;
 use crate::shape::{ShapeError, is_zero, read, read_some};
@@ -183,6 +184,9 @@ pub struct NodeView {
     /// Pauses that apply to the node by their selectors, in addition to its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Pause>,
+    /// Why it begins no run of a workflow; absent if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_runnable: Option<NotRunnable>,
     /// The version that it runs, by entity name: the last one whose validation passed.
     pub running: BTreeMap<String, String>,
     /// The version that it is assigned, by entity name.

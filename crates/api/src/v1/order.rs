@@ -122,6 +122,9 @@ pub struct Assignment {
     /// With an action: the ledger of the agent that alone may begin the run; absent until the node has reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
+    /// With the run of a workflow: number of the failed assignment that is to be tried again; absent if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<u64>,
 }
 
 const fn apply() -> ApplyMethod {
@@ -206,6 +209,7 @@ impl From<&core::Assignment> for Assignment {
             method: from.method.into(),
             soak_ms: from.soak.map(Span::as_millis),
             ledger: from.ledger.as_ref().map(ToString::to_string),
+            retry: from.retry.map(AssignmentNumber::get),
         }
     }
 }
@@ -220,6 +224,7 @@ impl TryFrom<Assignment> for core::Assignment {
             method: from.method.try_into()?,
             soak: from.soak_ms.map(Span::from_millis),
             ledger: read_some("ledger", from.ledger.as_deref())?,
+            retry: from.retry.map(AssignmentNumber::new),
         })
     }
 }

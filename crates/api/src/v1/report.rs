@@ -11,6 +11,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
+use super::job::ReportedJob;
 use super::registrations::waits_for;
 use super::status::Status;
 use crate::shape::{ShapeError, is_zero, map_from, read, read_some, try_map_from};
@@ -90,6 +91,9 @@ pub struct EntityReport {
     /// The step that runs; absent if none runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<RunningStep>,
+    /// For the run of a workflow: its jobs; absent if none of them changed since the last report. Only in requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<Vec<ReportedJob>>,
 }
 
 /// Longest reason of a soak's failure that is kept, in characters.
@@ -232,6 +236,7 @@ impl From<&core::EntityReport> for EntityReport {
                 since_ms: Some(step.since.as_millis()),
                 limit_ms: step.limit.as_millis(),
             }),
+            jobs: None,
         }
     }
 }

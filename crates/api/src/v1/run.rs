@@ -24,6 +24,9 @@ pub struct NewRun {
     /// Filter of the nodes that run it, evaluated now, such as `role=web`; `all` for every node of the namespace.
     #[schema(example = "role=web")]
     pub on: String,
+    /// Task at which it begins, as `STAGE/TASK`: those before it are no part of the run. Default: the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Policy of the run; absent fields take their defaults. A failure pauses the run, a target has a day.
     #[serde(default, deserialize_with = "object")]
     pub policy: Policy,

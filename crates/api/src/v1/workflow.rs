@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use self::stored::StoredDefinition;
-pub use self::task::{Script, TaskFile, TaskSpec, TaskStep};
+pub use self::task::{Script, TaskFile, TaskRetry, TaskSpec, TaskStep};
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -118,6 +118,9 @@ pub(crate) struct OwnCluster {
 /// How a workflow is run.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RunFlags {
+    /// Task at which it begins; those before it are no part of the run
+    #[arg(long, value_name = "STAGE/TASK")]
+    pub(crate) from: Option<String>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,

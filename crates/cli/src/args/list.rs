@@ -24,6 +24,14 @@ pub(crate) struct ListFlags {
 }
 
 impl ListFlags {
+    /// The same flags, with these filters as well.
+    pub(crate) fn and(mut self, terms: &[String]) -> Self {
+        let own = self.matching.take().or(self.filter.take()).map(|own| format!("({own})"));
+        let all: Vec<String> = terms.iter().cloned().chain(own).collect();
+        self.filter = (!all.is_empty()).then(|| all.join(" and "));
+        self
+    }
+
     /// The filter, if there is one.
     pub(crate) fn filter(&self) -> Option<&str> {
         self.matching.as_deref().or(self.filter.as_deref())

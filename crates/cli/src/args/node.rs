@@ -100,6 +100,21 @@ pub(crate) enum NodeVerb {
         #[arg(long)]
         off: bool,
     },
+    /// Have a node begin runs of workflows again after one failed on it; or none, with --no
+    Runnable {
+        #[command(flatten)]
+        of: NodeName,
+        /// Have it begin none; what runs goes on
+        #[arg(long)]
+        no: bool,
+        #[command(flatten)]
+        why: NodeReason,
+    },
+    /// List the jobs on a node
+    Jobs {
+        #[command(flatten)]
+        of: NodeName,
+    },
     /// Print the output of a node's last failing runs
     Logs(NodeLogs),
     /// Decommission a node for good: its certificate stops working and its agent ends; supervised processes keep running

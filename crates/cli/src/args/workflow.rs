@@ -73,6 +73,9 @@ pub(crate) struct RunWorkflow {
     /// Filter of the nodes that run it, like 'role=web and not cordoned'; `all` matches every node of the namespace
     #[arg(short = 'l', long)]
     pub(crate) filter: String,
+    /// Task at which it begins; those before it are no part of the run
+    #[arg(long, value_name = "STAGE/TASK")]
+    pub(crate) from: Option<String>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,

@@ -11,7 +11,7 @@ use crate::show::table;
 
 impl ListFlags {
     /// The context whose client returns what is asked for.
-    fn context(&self, context: &Context) -> Context {
+    pub(super) fn context(&self, context: &Context) -> Context {
         let options = ListOptions {
             filter: self.filter().map(str::to_owned),
             sort: self.sort.clone(),

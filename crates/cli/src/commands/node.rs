@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use bellwether_api::client::CallError;
 use bellwether_api::v1::annotation::Annotation;
 use bellwether_api::v1::node::{AllowedServices, Cordon, Drain, LabelChange, NodeView};
+use bellwether_api::v1::not_runnable::Runnable;
 use bellwether_api::v1::pause::Pause;
 
 use crate::confirm::confirm;
@@ -58,6 +59,11 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
             client.expect_node(namespace, &name, &why.reason).await?;
             context.show.changed(&format!("node {name}: expected"));
         }
+        NodeVerb::Runnable { of, no, why } => runnable(context, &of.name, !no, why.reason).await?,
+        NodeVerb::Jobs { of } => {
+            let flags = ListFlags::default().and(&[format!("node = {:?}", of.name)]);
+            return super::job::list(context, &flags).await;
+        }
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { of, why, consent } => {
             let name = of.name;
@@ -75,6 +81,18 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Says whether a node begins runs, and reports what changed.
+async fn runnable(context: &Context, name: &str, runnable: bool, reason: String) -> Result<(), Failure> {
+    let before = context.client.node(&context.namespace, name).await?.not_runnable;
+    context.client.set_node_runnable(&context.namespace, name, &Runnable { runnable, reason }).await?;
+    context.show.changed(&match (runnable, before) {
+        (true, Some(_)) => format!("node {name}: runnable"),
+        (true, None) => format!("node {name}: unchanged, it was runnable"),
+        (false, _) => format!("node {name}: not runnable"),
+    });
+    Ok(())
 }
 
 async fn list(context: &Context, flags: &ListFlags, decommissioned: bool) -> CommandResult {
@@ -207,6 +225,14 @@ pub(super) fn sheet(view: &NodeView) -> String {
         if let Some(Drain::Waiting { reason: Some(reason), deadline_ms, .. }) = &cordon.drain {
             lines.push(format!("waits     {reason}; given up at {}", date(*deadline_ms)));
         }
+    }
+    if let Some(mark) = &view.not_runnable {
+        let who = match (&mark.run, &mark.by) {
+            (Some(run), _) => format!("run {run} failed"),
+            (None, by) => format!("by {}", by.as_deref().unwrap_or("-")),
+        };
+        let colon = if mark.reason.is_empty() { "" } else { ": " };
+        lines.push(format!("runnable  no since {}, {who}{colon}{}", date(mark.at_ms), mark.reason));
     }
     for (category, status) in &view.statuses {
         let since = date(status.since_ms);

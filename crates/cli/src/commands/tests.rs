@@ -96,6 +96,7 @@ fn sample(value: &Option<String>) -> String {
         Some("N" | "FROM" | "REVISION") => "1",
         Some("FILE") => "/dev/null",
         Some("SUBJECT") => "node/web-1",
+        Some("JOB") => "web-7/web-1/0",
         Some("CLAIM") => "get node",
         Some(_) | None => "web",
     }

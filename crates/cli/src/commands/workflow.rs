@@ -95,9 +95,9 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
 
 /// Starts a run of a workflow, and follows it if that was asked for.
 async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
-    let RunWorkflow { of, filter, reason, dry_run, wait, policy } = run;
+    let RunWorkflow { of, filter, from, reason, dry_run, wait, policy } = run;
     let policy = policy_of(policy)?;
-    let new = NewRun { workflow: of.name, on: filter, policy, reason, dry_run };
+    let new = NewRun { workflow: of.name, on: filter, from, policy, reason, dry_run };
     let started = context.client.start_run(&context.namespace, &new).await?;
     begun(context, started, dry_run, wait).await
 }
@@ -258,6 +258,7 @@ fn task_sheet(task: &Task) -> String {
         format!("description  {}", or_dash(&spec.description)),
         format!("timeout      {}", spec.timeout.as_deref().unwrap_or("1h")),
         format!("idempotent   {}", if spec.idempotent { "yes" } else { "no" }),
+        format!("attempts     {}", spec.retry.as_ref().map_or(1, |retry| retry.attempts)),
         format!("params       {}", listed(&keys)),
         format!("stages       {}", listed(&task.used_by)),
         changed(&task.by, task.at_ms, &task.reason),
@@ -266,7 +267,8 @@ fn task_sheet(task: &Task) -> String {
     lines.join("\n")
 }
 
-fn step_lines(step: &TaskStep) -> Vec<String> {
+/// The text of a step, under its name.
+pub(super) fn step_lines(step: &TaskStep) -> Vec<String> {
     let (what, text) = match (&step.script, &step.file) {
         (Some(script), _) if script.interpreter.is_empty() => {
             ("script, /bin/sh -eu".to_owned(), &script.text)

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::place::{Setup, code, done, text, wait_for};
 
-const ALLOWED: &str = "tasks = \"allow\"";
+pub(crate) const ALLOWED: &str = "tasks = \"allow\"";
 
 /// An installation with agents that run tasks.
-async fn installed(agents: &[&str]) -> Setup {
+pub(crate) async fn installed(agents: &[&str]) -> Setup {
     let mut place = Setup::new().await;
     for name in agents {
         place.start_agent(name, ALLOWED);
@@ -25,7 +25,7 @@ fn reports(place: &Setup, name: &str) -> bool {
 }
 
 /// Applies a workflow `work` of one stage with these tasks, each with a script and other lines of its document.
-fn apply(place: &Setup, tasks: &[(&str, &str, &str)]) {
+pub(crate) fn apply(place: &Setup, tasks: &[(&str, &str, &str)]) {
     let mut documents = String::new();
     for (name, more, script) in tasks {
         let script: String = script.lines().map(|line| format!("        {line}\n")).collect();
@@ -41,22 +41,22 @@ fn apply(place: &Setup, tasks: &[(&str, &str, &str)]) {
 }
 
 /// Starts a run on all nodes; answers its name.
-fn start(place: &Setup, flags: &[&str]) -> String {
+pub(crate) fn start(place: &Setup, flags: &[&str]) -> String {
     let run = done(place, &[&["workflow", "run", "work", "-l", "all", "-o", "name"], flags].concat());
     run.trim().trim_start_matches("run/").to_owned()
 }
 
-fn state(place: &Setup, run: &str) -> String {
+pub(crate) fn state(place: &Setup, run: &str) -> String {
     let shown = done(place, &["run", "get", run, "-o", "json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     shown.get("state").and_then(serde_json::Value::as_str).unwrap().to_owned()
 }
 
-fn why(place: &Setup, run: &str, node: &str) -> String {
+pub(crate) fn why(place: &Setup, run: &str, node: &str) -> String {
     text(&place.run(&["why", &format!("target/{run}/{node}")]).stdout)
 }
 
-fn lines(path: &str) -> Vec<String> {
+pub(crate) fn lines(path: &str) -> Vec<String> {
     std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
@@ -105,6 +105,7 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     let run = start(&place, &[]);
     wait_for("it fails", async || why(&place, &run, "web-1").contains("param port has no value")).await;
     assert!(done(&place, &["run", "get", &run]).contains("0 done, 1 failed"));
+    done(&place, &["node", "runnable", "web-1"]);
     apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);
     wait_for("it fails", async || state(&place, &run) == "paused").await;
@@ -149,6 +150,7 @@ async fn a_job_whose_agent_is_killed_runs_again_only_if_it_may() {
         if more.is_empty() {
             let reason = why(&place, &run, "web-1");
             assert!(reason.contains("task slow is lost"), "{reason}");
+            done(&place, &["node", "runnable", "web-1"]);
         }
     }
 }

@@ -2,8 +2,9 @@
 //! rounds that produce it; never depends on what changed.
 //!
 //! A round applies requests, settles the targets that are due, judges the rollout, dispatches within the
-//! capacity and records what the rollout waits for. Rounds repeat, on a copy of the board, until one changes
-//! nothing, so that the verdict of one pass leaves nothing for a second.
+//! capacity, withdraws what an aborted run assigned, and records what the rollout waits for. Rounds repeat,
+//! on a copy of the board, until one changes nothing, so that the verdict of one pass leaves nothing for a
+//! second.
 
 mod apply_requests;
 mod capacity;
@@ -19,10 +20,12 @@ mod monitor;
 mod outcome;
 mod pass;
 mod questions;
+mod reopen;
 mod rest;
 mod settle;
 mod stage;
 pub mod verdict;
+mod withdraw;
 
 use crate::decide::rollout::verdict::RolloutVerdict;
 use crate::rollout::board::Board;
@@ -48,8 +51,10 @@ pub fn decide(board: &Board, environment: &RolloutEnvironment, now: Timestamp) -
 fn round(pass: &mut pass::Pass<'_>) -> bool {
     pass.begin_round();
     apply_requests::apply_requests(pass)
+        || reopen::reopen(pass)
         || settle::settle(pass)
         || judge::judge(pass)
         || dispatch::dispatch(pass)
+        || withdraw::withdraw(pass)
         || rest::rest(pass)
 }

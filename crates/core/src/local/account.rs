@@ -4,10 +4,12 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::health_tracker::CheckSummary;
 use super::memory::{ApplyProgress, EntityMemory, FailureReason};
 use crate::records::evidence::Evidence;
+use crate::records::job::Job;
 use crate::records::report::{RunningStep, TargetActivity, TargetHealth};
 use crate::records::status::StatusState;
 use crate::words::counter::AssignmentNumber;
@@ -38,6 +40,8 @@ pub struct EntityAccount {
     pub waits_for: BTreeSet<ServiceName>,
     /// The step that runs while it applies the version.
     pub step: Option<RunningStep>,
+    /// For the run of a workflow: its jobs, if they are known.
+    pub jobs: Option<Vec<Job>>,
     /// The assigned version.
     pub wanted: Option<Version>,
     /// The assignment this answers.
@@ -98,6 +102,7 @@ impl EntityAccount {
             running: memory.running.clone(),
             waits_for: BTreeSet::new(),
             step: None,
+            jobs: None,
             addressable: is_addressable(memory),
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
@@ -125,6 +130,13 @@ impl EntityAccount {
     #[must_use]
     pub fn during(mut self, step: Option<RunningStep>) -> Self {
         self.step = step.filter(|_| matches!(self.activity, TargetActivity::Applying { .. }));
+        self
+    }
+
+    /// The same report, with the jobs of the run that the entity is.
+    #[must_use]
+    pub fn with_jobs(mut self, jobs: Option<Vec<Job>>) -> Self {
+        self.jobs = jobs;
         self
     }
 

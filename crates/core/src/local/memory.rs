@@ -116,6 +116,14 @@ impl EntityMemory {
             known.soak = wanted.soak;
             return false;
         }
+        if self.is_retried_by(&wanted) {
+            self.failed_attempts = 0;
+            self.retry_at = None;
+            self.failure_reason = None;
+            self.ran = Some(ActionRun { version: wanted.version.clone(), outcome: RunOutcome::Retry });
+            self.wanted = Some(wanted);
+            return true;
+        }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
             // Assigning the same version again does not restart its run, and a failed run stays failed.
             let failure = match ran.outcome {
@@ -144,6 +152,13 @@ impl EntityMemory {
         }
         self.wanted = Some(wanted);
         true
+    }
+
+    /// Whether an assignment is a person's wish to try again what failed here: it names that failure.
+    fn is_retried_by(&self, wanted: &Assignment) -> bool {
+        let failed = self.ran.as_ref().filter(|ran| ran.outcome == RunOutcome::Failed);
+        let known = self.wanted.as_ref().filter(|known| Some(known.number) == wanted.retry);
+        failed.is_some_and(|ran| ran.version == wanted.version) && known.is_some()
     }
 
     /// Called when the order no longer has the entity: nothing is assigned, and no failure counts any more. What

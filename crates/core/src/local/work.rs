@@ -3,8 +3,10 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::delay;
+use crate::records::job::{self, Job, JobExit};
 use crate::words::name::TaskName;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -23,6 +25,8 @@ pub struct WorkMemory {
     pub job: Option<JobMemory>,
     /// Times that the run ended a boot of the machine.
     pub boots: u32,
+    /// The jobs so far, each index once, for reports.
+    pub jobs: Vec<Job>,
 }
 
 /// What an agent remembers about the execution of one task.
@@ -108,6 +112,22 @@ impl ScriptExit {
             other => Self::Failed(other),
         }
     }
+
+    /// The exit code that has this meaning.
+    #[must_use]
+    pub const fn code(self) -> Option<i32> {
+        Some(match self {
+            Self::Complete => 0,
+            Self::Incomplete => 128,
+            Self::Stop { again: false } => 16,
+            Self::Stop { again: true } => 144,
+            Self::Boot { how: BootEnd::PowerOff, again: false } => 32,
+            Self::Boot { how: BootEnd::PowerOff, again: true } => 160,
+            Self::Boot { how: BootEnd::Reboot, again: false } => 64,
+            Self::Boot { how: BootEnd::Reboot, again: true } => 192,
+            Self::Failed(code) => code,
+        })
+    }
 }
 
 /// The next step of a run.
@@ -133,7 +153,7 @@ impl WorkMemory {
     /// The memory of a run before its first task.
     #[must_use]
     pub const fn new(version: Version) -> Self {
-        Self { version, complete: 0, job: None, boots: 0 }
+        Self { version, complete: 0, job: None, boots: 0, jobs: Vec::new() }
     }
 
     /// The next step of a run of so many tasks, in this boot of the machine.
@@ -177,12 +197,12 @@ impl WorkMemory {
             // Its time is by the clock of the agent before, which may have been another one.
             JobState::Incomplete(_) => job.state = JobState::Created,
             JobState::Stopped { again: true } => job.state = JobState::Created,
-            JobState::Stopped { again: false } => self.completes(),
+            JobState::Stopped { again: false } => self.advances(),
             JobState::Boot { boot: ended, again, .. } if ended != boot => {
                 if *again {
                     job.state = JobState::Created;
                 } else {
-                    self.completes();
+                    self.advances();
                 }
             }
             JobState::Created | JobState::Running | JobState::Boot { .. } => {}
@@ -191,36 +211,105 @@ impl WorkMemory {
 
     /// Called when the inputs of the next task are on disk.
     pub fn created(&mut self, task: TaskName, idempotent: bool) {
+        let index = self.complete;
+        match self.jobs.iter_mut().find(|job| job.index == index) {
+            Some(known) => *known = Job { attempts: known.attempts, ..Job::created(index, task.clone()) },
+            None => self.jobs.push(Job::created(index, task.clone())),
+        }
         self.job = Some(JobMemory { task, idempotent, attempts: 0, state: JobState::Created });
     }
 
     /// Called before a job begins.
-    pub fn begins(&mut self) {
+    pub fn begins(&mut self, now: Timestamp) {
         if let Some(job) = &mut self.job {
             job.attempts = job.attempts.saturating_add(1);
             job.state = JobState::Running;
         }
+        if let Some(job) = self.present() {
+            job.attempts = job.attempts.saturating_add(1);
+            (job.state, job.exit, job.exit_code) = (job::JobState::Running, None, None);
+            (job.started, job.ended) = (Some(now), None);
+        }
     }
 
     /// Called when the task that is next is complete.
-    pub fn completes(&mut self) {
-        self.complete = self.complete.saturating_add(1);
-        self.job = None;
+    pub fn completes(&mut self, now: Timestamp) {
+        self.ends((job::JobState::Finished, JobExit::Complete), ScriptExit::Complete.code(), now);
+        self.advances();
+    }
+
+    /// Called when the task that is next failed; `code` is its exit code, if it has one.
+    pub fn fails(&mut self, code: Option<i32>, now: Timestamp) {
+        self.ends((job::JobState::Failed, JobExit::Failed), code, now);
+    }
+
+    /// Called when the run fails without an end of a job: one that was running is lost.
+    pub fn gives_up(&mut self) {
+        if let Some(job) = self.present().filter(|job| job.state == job::JobState::Running) {
+            job.state = job::JobState::Lost;
+        }
     }
 
     /// Called when a job ended that neither completed nor failed.
     pub fn pauses(&mut self, exit: ScriptExit, boot: &str, now: Timestamp, seed: u64) {
         let Some(job) = &mut self.job else { return };
-        match exit {
+        let (again, how) = match exit {
             ScriptExit::Incomplete => {
                 job.state = JobState::Incomplete(now.plus(delay::after(job.attempts, seed)));
+                (true, JobExit::Complete)
             }
-            ScriptExit::Stop { again } => job.state = JobState::Stopped { again },
+            ScriptExit::Stop { again } => {
+                job.state = JobState::Stopped { again };
+                (again, JobExit::Stop)
+            }
             ScriptExit::Boot { how, again } => {
                 self.boots = self.boots.saturating_add(1);
                 job.state = JobState::Boot { boot: boot.to_string(), how, again };
+                (again, how.into())
             }
-            ScriptExit::Complete | ScriptExit::Failed(_) => {}
+            ScriptExit::Complete | ScriptExit::Failed(_) => return,
+        };
+        let state = if again { job::JobState::Incomplete } else { job::JobState::Finished };
+        self.ends((state, how), exit.code(), now);
+    }
+
+    /// Called when a person wants the task that failed to be run again: with fresh inputs, and the boots of a new run.
+    pub fn retried(&mut self) {
+        (self.job, self.boots) = (None, 0);
+    }
+
+    /// Called when the task that is next failed, and is to begin again by itself.
+    pub fn begins_again(&mut self, code: Option<i32>, now: Timestamp, seed: u64) {
+        if let Some(job) = &mut self.job {
+            job.state = JobState::Incomplete(now.plus(delay::after(job.attempts, seed)));
+        }
+        self.ends((job::JobState::Incomplete, JobExit::Failed), code, now);
+    }
+
+    /// Goes on with the next task.
+    fn advances(&mut self) {
+        self.complete = self.complete.saturating_add(1);
+        self.job = None;
+    }
+
+    /// The job of the task that is next, as it is reported.
+    fn present(&mut self) -> Option<&mut Job> {
+        let index = self.complete;
+        self.jobs.iter_mut().find(|job| job.index == index)
+    }
+
+    fn ends(&mut self, (state, exit): (job::JobState, JobExit), code: Option<i32>, now: Timestamp) {
+        if let Some(job) = self.present() {
+            (job.state, job.exit, job.exit_code, job.ended) = (state, Some(exit), code, Some(now));
+        }
+    }
+}
+
+impl From<BootEnd> for JobExit {
+    fn from(how: BootEnd) -> Self {
+        match how {
+            BootEnd::Reboot => Self::Reboot,
+            BootEnd::PowerOff => Self::PowerOff,
         }
     }
 }

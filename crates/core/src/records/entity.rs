@@ -6,16 +6,16 @@ mod policy_rules;
 use super::external::StalenessLimits;
 use super::policy::Policy;
 use crate::records::annotation::Annotation;
-use crate::words::counter::{RequestNumber, RolloutNumber};
+use crate::words::counter::{AssignmentNumber, RequestNumber, RolloutNumber};
 use crate::words::feature::Feature;
 use crate::words::label::Labels;
-use crate::words::name::{ActionName, EntityName, NodeName, ProfileName, WorkflowName};
+use crate::words::name::{ActionName, EntityName, NodeName, ProfileName, TargetName, WorkflowName};
 use crate::words::node_data::NodeData;
 use crate::words::plural::plural;
 use crate::words::selector::Selector;
 use crate::words::version::Version;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -46,6 +46,8 @@ pub struct Entity {
     pub abort: Option<Abort>,
     /// The last approval of a stage.
     pub approval: Option<Approval>,
+    /// For a run of a workflow: the failed assignments that a person asked to try again, by target; the last one of each.
+    pub retries: BTreeMap<TargetName, AssignmentNumber>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
     /// What people wrote about it.
@@ -175,6 +177,7 @@ impl Entity {
             resumes: 0,
             abort: None,
             approval: None,
+            retries: BTreeMap::new(),
             labels: Labels::default(),
             info: EntityInfo::default(),
         }

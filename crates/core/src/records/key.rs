@@ -12,9 +12,11 @@ use super::facts::NodeFacts;
 use super::filter::SavedFilter;
 use super::freeze::Freeze;
 use super::hook_answers::HookAnswers;
+use super::job::NodeJobs;
 use super::log::NodeLog;
 use super::node::{Node, Presence};
 use super::node_params::NodeParams;
+use super::not_runnable::NotRunnable;
 use super::order::Order;
 use super::param::ParamDeclaration;
 use super::pause::NodePause;
@@ -91,6 +93,10 @@ pub enum Key {
     Param(ParamKey),
     /// A run of a workflow, by the name of its entity.
     Run(EntityName),
+    /// The jobs of a run on a node, by run and node.
+    Jobs(EntityName, NodeName),
+    /// That a node begins no run, by node name.
+    NotRunnable(NodeName),
     /// A pause of several nodes, by name.
     Pause(PauseName),
     /// A secret, by name.
@@ -196,6 +202,10 @@ pub enum Record {
     Param(ParamDeclaration),
     /// A run of a workflow.
     Run(Run),
+    /// The jobs of a run on a node.
+    Jobs(NodeJobs),
+    /// That a node begins no run.
+    NotRunnable(NotRunnable),
     /// A pause of several nodes.
     Pause(NodePause),
     /// A secret.
@@ -239,6 +249,8 @@ impl Record {
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Definition(definition) => Key::Definition(definition.id.clone()),
             Self::Run(run) => Key::Run(run.name.clone()),
+            Self::Jobs(jobs) => Key::Jobs(jobs.run.clone(), jobs.node.clone()),
+            Self::NotRunnable(mark) => Key::NotRunnable(mark.node.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),

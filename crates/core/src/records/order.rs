@@ -66,6 +66,8 @@ pub struct Assignment {
     /// With an action: the ledger that alone may begin the run; `None` until the node has reported one. Set when the
     /// order is written, and kept as long as the version is assigned: another ledger means that the first one was lost.
     pub ledger: Option<LedgerId>,
+    /// With the run of a workflow: the failed assignment that is to be tried again; `None` if none is.
+    pub retry: Option<AssignmentNumber>,
 }
 
 impl OrderContent {
@@ -101,6 +103,7 @@ impl OrderContent {
                 && written.number == assigned.number
                 && written.method == assigned.method
                 && written.soak == assigned.soak
+                && written.retry == assigned.retry
                 && written.ledger.as_ref() == assigned.ledger_after(Some(written), ledger)
         };
         self.paused == wanted.paused

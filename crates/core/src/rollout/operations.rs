@@ -8,7 +8,8 @@ use crate::records::entity::{Abort, Approval, Entity, RequestKind, VersionReques
 use crate::records::policy::Supersede;
 use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
-use crate::words::name::EntityName;
+use crate::words::counter::AssignmentNumber;
+use crate::words::name::{EntityName, TargetName};
 use crate::words::version::Version;
 
 /// Why an operation is refused, with a hint.
@@ -140,6 +141,24 @@ pub fn retry(
         (None, Some(version)) => Err(OperationRefusal::NotKnownBad { version }),
         (None, None) => Err(OperationRefusal::NothingToRetry),
     }
+}
+
+/// Requests that the failed assignment of a target of a run be tried again.
+///
+/// # Errors
+/// [`OperationRefusal`] when no rollout is in progress.
+pub fn retry_target(
+    entity: &Entity,
+    progress: &Progress,
+    target: &TargetName,
+    failed: AssignmentNumber,
+) -> Result<Entity, OperationRefusal> {
+    if progress.active().is_none() {
+        return Err(OperationRefusal::NothingUnderWay { operation: "retry a task of" });
+    }
+    let mut entity = entity.clone();
+    entity.retries.insert(target.clone(), failed);
+    Ok(entity)
 }
 
 /// Requests a rollback of every updated target to last known good, also out of a pause.

@@ -20,6 +20,8 @@ pub enum Feature {
     Workflows,
     /// Logical nodes; its configuration offers to host them.
     LogicalNodes,
+    /// Jobs: it reports them, and begins a failed one again.
+    Jobs,
 }
 
 /// The features of an agent.
@@ -28,7 +30,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -36,6 +38,7 @@ impl Feature {
         Self::Soak,
         Self::Workflows,
         Self::LogicalNodes,
+        Self::Jobs,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -52,6 +55,7 @@ impl Feature {
             Self::Soak => "soak",
             Self::Workflows => "workflows",
             Self::LogicalNodes => "logical_nodes",
+            Self::Jobs => "jobs",
         }
     }
 

@@ -155,6 +155,13 @@ impl From<&NodeName> for TargetName {
     }
 }
 
+impl NodeName {
+    /// The first name in order: no other sorts before it.
+    pub(crate) fn first() -> Self {
+        Self(Arc::from("-"))
+    }
+}
+
 impl TargetName {
     /// The first name in order: no other sorts before it.
     pub(crate) fn first() -> Self {

@@ -20,9 +20,11 @@ use crate::records::facts::NodeFacts;
 use crate::records::filter::SavedFilter;
 use crate::records::freeze::Freeze;
 use crate::records::hook_answers::HookAnswers;
+use crate::records::job::NodeJobs;
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::node_params::NodeParams;
+use crate::records::not_runnable::NotRunnable;
 use crate::records::order::{Order, OrderContent};
 use crate::records::param::ParamDeclaration;
 use crate::records::pause::NodePause;
@@ -117,6 +119,10 @@ pub struct Fleet {
     pub definitions: Map<DefinitionId, Versioned<Definition>>,
     /// Runs of workflows, by the name of their entity.
     pub runs: Map<EntityName, Versioned<Run>>,
+    /// Jobs of runs on nodes.
+    pub jobs: Map<(EntityName, NodeName), Versioned<NodeJobs>>,
+    /// Nodes that begin no run, each with the reason.
+    pub not_runnable: Map<NodeName, Versioned<NotRunnable>>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
     /// Secrets.

@@ -58,6 +58,8 @@ impl Fleet {
                 self.definitions.insert_mut(definition.id.clone(), kept(definition, revision));
             }
             Record::Run(run) => self.runs.insert_mut(run.name.clone(), kept(run, revision)),
+            Record::Jobs(jobs) => self.put_jobs(jobs, revision),
+            Record::NotRunnable(mark) => self.put_not_runnable(mark, revision),
             Record::Param(param) => self.params.insert_mut(param.key.clone(), kept(param, revision)),
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
@@ -107,6 +109,8 @@ impl Fleet {
             Key::Run(name) => {
                 self.runs.remove_mut(name);
             }
+            Key::Jobs(run, node) => self.delete_jobs(run, node),
+            Key::NotRunnable(name) => self.delete_not_runnable(name, revision),
             Key::Param(key) => {
                 self.params.remove_mut(key);
             }

@@ -35,7 +35,8 @@ impl World {
             }
             None => {
                 let step = fleet.running_step(board, target).map(|step| format!("; {}", step.line(now)));
-                format!("{}{}", why(board, target, time), step.unwrap_or_default())
+                let job = fleet.present_job(board, target).unwrap_or_default();
+                format!("{}{}{job}", why(board, target, time), step.unwrap_or_default())
             }
         }
     }
@@ -48,6 +49,14 @@ impl Fleet {
         let state = board.member(target)?.state.as_ref()?;
         let entity = report.value.entities.get(&board.entity().name)?;
         entity.step.as_ref().filter(|_| entity.answering == state.assignment)
+    }
+
+    /// The last job of a run on a target, with its state.
+    fn present_job(&self, board: &Board, target: &TargetName) -> Option<String> {
+        let run = &board.entity().name;
+        let node = NodeName::parse(target.as_str()).ok()?;
+        let job = self.jobs.get(&(run.clone(), node.clone()))?.value.present()?;
+        Some(format!("; job {run}/{node}/{} is {}", job.index, job.state.as_str()))
     }
 
     /// Why the entity's rollout is in its present state, in one line; for one that waits for a freeze to end, with

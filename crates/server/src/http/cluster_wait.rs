@@ -65,6 +65,11 @@ struct WaitProgress {
 
 impl WaitProgress {
     fn look(&mut self, world: &World, fleet: &Fleet, now: Timestamp) -> ClusterWait {
+        let manager = fleet.clusters.get(&self.cluster).map(|kept| &kept.value.manager);
+        if let Some(mark) = manager.and_then(|manager| fleet.not_runnable.get(manager)) {
+            let state = ClusterWaitState::Interrupted;
+            return ClusterWait { state, reason: format!("its manager {} is not runnable", mark.value.node) };
+        }
         let is_first = self.since == Revision::ZERO;
         let since = std::mem::replace(&mut self.since, world.revision);
         if self.fail_on_failure

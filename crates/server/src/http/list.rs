@@ -133,6 +133,12 @@ impl ListQuery {
         })
     }
 
+    /// The query of a list whose handler itself leaves out what the caller may not read: its items are parts of other objects.
+    pub(crate) fn by_itself(self) -> (Self, Readable) {
+        let readable = self.readable.clone();
+        (Self { readable: Readable::everything(), ..self }, readable)
+    }
+
     /// Whether the list has an event: the caller may read what it is about, and the filter matches.
     pub(crate) fn has_event(&self, event: &JsonRow<Event>) -> bool {
         let subject = event.json().get("subject").and_then(serde_json::Value::as_str);

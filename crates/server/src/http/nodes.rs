@@ -7,6 +7,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::read_some;
 use bellwether_api::v1;
 use bellwether_api::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason};
+use bellwether_api::v1::not_runnable::Runnable;
 
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::nodes::NODES;
@@ -145,6 +146,17 @@ pub(crate) async fn uncordon(
     Node(name): Node,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::node::uncordon(&app.records.transactor, scope(&namespace, &name, &caller.actor())).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn runnable(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
+    Node(name): Node,
+    OptionalBody(request): OptionalBody<Runnable>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::runnable::set(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

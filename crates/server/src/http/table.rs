@@ -25,8 +25,9 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 31] = [
+const PARTS: [fn(Routes) -> Routes; 33] = [
     nodes::nodes,
+    nodes::runnable,
     nodes::params,
     nodes::facts,
     nodes::expected,
@@ -52,6 +53,7 @@ const PARTS: [fn(Routes) -> Routes; 31] = [
     workflows::stages,
     workflows::workflows,
     workflows::runs,
+    workflows::jobs,
     secrets::secrets,
     secrets::revealed,
     access::access,

@@ -165,6 +165,7 @@ fn node(
     lines.extend(pauses.map(|pause| format!("it is {}; bellwether pause off {}", pause.line(), pause.name)));
     lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
     lines.extend(drain(fleet, name, now));
+    lines.extend(fleet.not_runnable.get(name).map(|kept| format!("it is {}", kept.value.line())));
     let presence = fleet.presences.get(name).map(|kept| &*kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((PresenceState::Up, _)) => {}

@@ -346,7 +346,12 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
             node.decommissioned = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
-            Ok((Some(put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)))), ()))
+            let mut changeset =
+                put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)));
+            if fleet.not_runnable.contains_key(name) {
+                changeset.writes.push(Write::delete(Key::NotRunnable(name.clone())));
+            }
+            Ok((Some(changeset), ()))
         })
         .await
 }

@@ -2,14 +2,15 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
+use bellwether_core::decide::jobs;
 use bellwether_core::decide::report::{absorb, absorb_unassigned, delete, set};
 use bellwether_core::records::report::Report;
 use bellwether_core::records::status::{MAX_CATEGORIES, Status, is_built_in};
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
-use super::OpError;
 use super::scope::NodeScope;
+use super::{OpError, job};
 use crate::transactor::Transactor;
 
 /// Absorbs a node's report.
@@ -26,6 +27,8 @@ pub async fn absorb_report(
         let reason = format!("{:?} is not {node}: a node reports about itself only", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
+    let mut shape = shape;
+    let told = job::told(&mut shape)?;
     let report = with_times(shape, transactor.now())?;
     let actor = actor(node);
     transactor
@@ -37,7 +40,14 @@ pub async fn absorb_report(
                 order.generation == report.generation && order.content.entities.is_empty()
             });
             let absorb = if unassigned { absorb_unassigned } else { absorb };
-            Ok((absorb(last, report.clone(), now), ()))
+            let absorbed = absorb(last, report.clone(), now);
+            let jobs = jobs::absorb(fleet, &report, &told);
+            if absorbed.is_none() && jobs.is_empty() {
+                return Ok((None, ()));
+            }
+            let mut changeset = absorbed.unwrap_or_default();
+            changeset.writes.extend(jobs);
+            Ok((Some(changeset), ()))
         })
         .await
 }

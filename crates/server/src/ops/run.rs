@@ -28,7 +28,7 @@ use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
-pub use self::inputs::{inputs, role_params};
+pub use self::inputs::{inputs, role_params, spec};
 use super::definition::content_of;
 use super::{OpError, cause, entity, event};
 use crate::transactor::Transactor;
@@ -51,6 +51,7 @@ pub async fn start(
         .change(namespace, actor, |_, fleet, now| {
             let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
             let (run, guards) = frozen(fleet, &workflow, annotation.clone())?;
+            let run = beginning_at(run, request.from.as_deref())?;
             let (kind, source) =
                 (EntityKind::Workflow(workflow.clone()), TargetSource::Listed(Arc::new(nodes.clone())));
             let policy = entity::policy(&kind, &source, &request.policy)?;
@@ -227,6 +228,20 @@ fn frozen(
     let number = fleet.last_event().next().get();
     let name = read("workflow", &format!("{workflow}-{number}"))?;
     Ok((Run { name, workflow: workflow.clone(), digest, tasks, contents, annotation }, guards))
+}
+
+/// The run without the tasks before this one.
+fn beginning_at(mut run: Run, from: Option<&str>) -> Result<Run, OpError> {
+    let Some(from) = from else { return Ok(run) };
+    let name = |task: &RunTask| format!("{}/{}", task.stage, task.task);
+    let Some(index) = run.tasks.iter().position(|task| name(task) == from) else {
+        let known: Vec<String> = run.tasks.iter().map(name).collect();
+        let reason =
+            format!("{from:?} is not a task of workflow {}; its tasks: {}", run.workflow, known.join(", "));
+        return Err(ShapeError::at("from", reason).into());
+    };
+    run.tasks.drain(..index);
+    Ok(run)
 }
 
 fn lacks(workflow: &WorkflowName, id: &DefinitionId) -> OpError {

@@ -3,9 +3,10 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::annotation::Annotation;
-use bellwether_api::v1::cluster::{StoredCluster, StoredClusterRoles};
+use bellwether_api::v1::cluster::stored::{StoredCluster, StoredClusterRoles};
 use bellwether_api::v1::hook_answers::HookAnswers;
 use bellwether_api::v1::node_params::StoredNodeParams;
+use bellwether_api::v1::not_runnable::NotRunnable;
 use bellwether_api::v1::registrations::{KnownService, ServiceRegistrations};
 use bellwether_api::v1::workflow::StoredDefinition;
 use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
@@ -76,6 +77,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
         Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
         Record::Run(run) => put(schema, v1::run::StoredRun::try_from(run)?),
+        Record::Jobs(jobs) => put(schema, v1::job::StoredJobs::from(jobs)),
+        Record::NotRunnable(mark) => put(schema, NotRunnable::from(mark)),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Secret(secret) => put(schema, v1::secret::StoredSecret::from(secret)),
@@ -154,6 +157,8 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
         Key::Run(_) => Record::Run(get::<v1::run::StoredRun>(schema, bytes)?.try_into()?),
+        Key::Jobs(_, _) => Record::Jobs(get::<v1::job::StoredJobs>(schema, bytes)?.try_into()?),
+        Key::NotRunnable(_) => Record::NotRunnable(get::<NotRunnable>(schema, bytes)?.try_into()?),
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Secret(_) => Record::Secret(get::<v1::secret::StoredSecret>(schema, bytes)?.try_into()?),
@@ -221,6 +226,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::Freeze(_) => "freeze.v1",
         Key::Definition(_) => "definition.v1",
         Key::Run(_) => "run.v1",
+        Key::Jobs(_, _) => "jobs.v1",
+        Key::NotRunnable(_) => "not-runnable.v1",
         Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",
         Key::Secret(_) => "secret.v1",

@@ -100,6 +100,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Freeze(name) => ns("freeze", name.as_str()),
         Key::Definition(id) => ns(id.kind(), id.name()),
         Key::Run(name) => ns("run", name.as_str()),
+        Key::Jobs(run, node) => ns("jobs", &format!("{run}/{node}")),
+        Key::NotRunnable(name) => ns("not-runnable", name.as_str()),
         Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
         Key::Secret(name) => ns("secret", name.as_str()),
@@ -157,8 +159,8 @@ pub fn events(namespace: &Namespace) -> Range {
 }
 
 /// Kinds that may have a record per node, or more, in key order.
-const MANY: [&str; 9] =
-    ["event", "facts", "node-log", "node", "order", "presence", "registrations", "report", "target"];
+const MANY: [&str; 10] =
+    ["event", "facts", "jobs", "node-log", "node", "order", "presence", "registrations", "report", "target"];
 
 /// All keys as consecutive ranges, so that several can be read at once: split where, in `namespaces` and `default`, the
 /// kinds with many records begin. The events of each namespace are a range of their own.
@@ -225,6 +227,11 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "run" => Key::Run(name.parse().ok()?),
         "cluster" => Key::Cluster(name.parse().ok()?),
         "cluster-roles" => Key::ClusterRoles(name.parse().ok()?),
+        "jobs" => {
+            let (run, node) = name.split_once('/')?;
+            Key::Jobs(run.parse().ok()?, node.parse().ok()?)
+        }
+        "not-runnable" => Key::NotRunnable(name.parse().ok()?),
         "filter" => Key::Filter(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
         "pause" => Key::Pause(name.parse().ok()?),
@@ -293,6 +300,8 @@ mod tests {
             Key::Run("install-7".parse().unwrap()),
             Key::Cluster("db".parse().unwrap()),
             Key::ClusterRoles("db".parse().unwrap()),
+            Key::Jobs("install-7".parse().unwrap(), "web-1".parse().unwrap()),
+            Key::NotRunnable("web-1".parse().unwrap()),
             Key::Filter("old".parse().unwrap()),
             Key::Param("cluster/leader-count".parse().unwrap()),
             Key::Pause("disks".parse().unwrap()),

@@ -11,6 +11,7 @@ use crate::v1::facts::{NodeFacts, RequestedRescan};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
 use crate::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason, SilentNode};
+use crate::v1::not_runnable::Runnable;
 use crate::v1::order::OrderPoll;
 use crate::v1::page::Page;
 use crate::v1::pause::Resumed;
@@ -139,6 +140,20 @@ impl Client {
         request: &DrainRequest,
     ) -> Result<(), CallError> {
         let path = fill(paths::NODE_DRAIN, &[namespace, name]);
+        self.send::<_, Nothing>(Method::POST, &path, request, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Says whether a node begins runs of workflows.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn set_node_runnable(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &Runnable,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_RUNNABLE, &[namespace, name]);
         self.send::<_, Nothing>(Method::POST, &path, request, DEFAULT_DEADLINE).await.map(|_| ())
     }
 

@@ -5,6 +5,8 @@ use http::Method;
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
+use crate::v1::job::Job;
+use crate::v1::node::Reason;
 use crate::v1::page::Page;
 use crate::v1::run::{JobInputs, NewRun, Run};
 use crate::v1::workflow::{Stage, Task, Workflow};
@@ -116,6 +118,43 @@ impl Client {
     pub async fn delete_run(&self, namespace: &str, run: &str) -> Result<(), CallError> {
         let path = fill(paths::RUN, &[namespace, run]);
         self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Lists the jobs of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn jobs(&self, namespace: &str) -> Result<Page<Job>, CallError> {
+        self.list(&fill(paths::JOBS, &[namespace])).await
+    }
+
+    /// Reads the job of the task of this index of a run on a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn job(
+        &self,
+        namespace: &str,
+        (run, node): (&str, &str),
+        index: u32,
+    ) -> Result<Job, CallError> {
+        let path = fill(paths::JOB, &[namespace, run, node, &index.to_string()]);
+        self.get(&path, DEFAULT_DEADLINE).await
+    }
+
+    /// Has a node begin the task of a run again that failed there.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn retry_job(
+        &self,
+        namespace: &str,
+        (run, node): (&str, &str),
+        reason: &str,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::JOB_RETRY, &[namespace, run, node]);
+        let because = Reason { reason: reason.to_owned() };
+        self.send::<_, Nothing>(Method::POST, &path, &because, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Reads what a node needs to run the task of this index of a run.

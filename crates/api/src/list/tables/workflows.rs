@@ -73,3 +73,24 @@ pub static RUNS: FieldTable = FieldTable {
     ],
     slim: &["name", "workflow", "state"],
 };
+
+/// The fields of jobs.
+pub static JOBS: FieldTable = FieldTable {
+    plural: "jobs",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the job, as `RUN/NODE/INDEX`").at("/name"),
+        FieldSpec::recorded("run", FieldType::Text, "its run").at("/run"),
+        FieldSpec::recorded("node", FieldType::Text, "its node").at("/node"),
+        FieldSpec::recorded("index", FieldType::Number, "index of its task in the run, from 0").at("/index"),
+        FieldSpec::recorded("stage", FieldType::Text, "its stage").at("/stage"),
+        FieldSpec::recorded("task", FieldType::Text, "its task").at("/task"),
+        FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of the task").at("/digest"),
+        FieldSpec::changing("state", FieldType::Text, "state, such as `running` or `failed`").at("/state"),
+        FieldSpec::changing("exit", FieldType::Text, "how the task said that the run goes on").at("/exit"),
+        FieldSpec::changing("exit_code", FieldType::Number, "exit code of its last script").at("/exit_code"),
+        FieldSpec::changing("attempts", FieldType::Number, "times that it was begun").at("/attempts"),
+        FieldSpec::changing("age", FieldType::Duration, "time since it was last begun").at("/started_ms"),
+        FieldSpec::changing("ended_age", FieldType::Duration, "time since it last ended").at("/ended_ms"),
+    ],
+    slim: &["name", "task", "state"],
+};

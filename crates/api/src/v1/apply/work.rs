@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::ignored::Ignored;
 use super::schema;
-use crate::v1::workflow::{Stage, StageSpec, Task, TaskSpec, TaskStep, Workflow, WorkflowSpec};
+use crate::v1::workflow::{Stage, StageSpec, Task, TaskRetry, TaskSpec, TaskStep, Workflow, WorkflowSpec};
 
 /// The desired state of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -47,6 +47,10 @@ pub struct TaskDocument {
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
+    /// How often it is begun before it has failed; once if absent. Only for a task that is idempotent.
+    #[schema(example = json!({"attempts": 3}))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<TaskRetry>,
     /// Reason for the change, recorded in its event; it is not compared.
     #[schema(example = "a newer package")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -137,9 +141,9 @@ impl TaskDocument {
     /// The document of a task.
     #[must_use]
     pub fn of(task: Task) -> Self {
-        let TaskSpec { description, steps, params, idempotent, timeout } = task.spec;
+        let TaskSpec { description, steps, params, idempotent, timeout, retry } = task.spec;
         let (name, labels) = (task.name, task.labels);
-        Self { name, labels, description, steps, params, idempotent, timeout, ..Self::default() }
+        Self { name, labels, description, steps, params, idempotent, timeout, retry, ..Self::default() }
     }
 
     /// What the document sets.
@@ -151,6 +155,7 @@ impl TaskDocument {
             params: self.params.clone(),
             idempotent: self.idempotent,
             timeout: self.timeout.clone(),
+            retry: self.retry.clone(),
         }
     }
 }

@@ -18,6 +18,9 @@ pub struct NewClusterRun {
     #[schema(example = "cluster/leader Eq true")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
+    /// Task at which it begins, as `STAGE/TASK`: those before it are no part of the run. Default: the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Policy of the run; absent fields take their defaults, as for runs of other nodes.
     #[serde(default, deserialize_with = "object")]
     pub policy: Policy,

@@ -25,6 +25,18 @@ pub struct TaskSpec {
     /// How long all its steps may take together, such as `10m`, at most `7d`. Default `1h`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
+    /// How often it is begun before it has failed; once if absent. Only for a task that is idempotent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<TaskRetry>,
+}
+
+/// How often a task is begun before it has failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskRetry {
+    /// Number of attempts, 1 to 10. It waits longer before each.
+    #[schema(example = 3)]
+    pub attempts: u32,
 }
 
 /// One step of a task: a script or a file.

@@ -7,8 +7,10 @@ use alloc::vec::Vec;
 use super::draft::RolloutDraft;
 use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::decide::rollout::verdict::{OrderedEvent, RolloutVerdict, TargetChange};
+use crate::records::entity::EntityKind;
 use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
+use crate::records::not_runnable::NotRunnable;
 use crate::records::rollout::{MAX_FAILURES, Rollout, TargetFailure};
 use crate::records::target::TargetState;
 use crate::rollout::board::Board;
@@ -16,7 +18,7 @@ use crate::rollout::board::tally::NEVER;
 use crate::rollout::environment::RolloutEnvironment;
 use crate::rollout::hook_question::HookQuestion;
 use crate::words::counter::RolloutNumber;
-use crate::words::name::TargetName;
+use crate::words::name::{NodeName, TargetName};
 use crate::words::time::Timestamp;
 
 /// A pass in progress.
@@ -35,6 +37,8 @@ pub(super) struct Pass<'a> {
     rollouts: BTreeMap<RolloutNumber, Arc<Rollout>>,
     events: Vec<OrderedEvent>,
     targets: BTreeMap<TargetName, Vec<OrderedEvent>>,
+    /// Nodes that begin no other run.
+    stopped: BTreeMap<TargetName, NotRunnable>,
     /// Number of events so far.
     told: usize,
 }
@@ -53,6 +57,7 @@ impl<'a> Pass<'a> {
             rollouts: BTreeMap::new(),
             events: Vec::new(),
             targets: BTreeMap::new(),
+            stopped: BTreeMap::new(),
             told: 0,
         }
     }
@@ -128,8 +133,20 @@ impl<'a> Pass<'a> {
         self.board.fold_progress(self.board.shared_progress(), Some(rollout));
     }
 
+    /// Has the node on which a run failed begin no other, until a person has seen to it.
+    pub(super) fn stop_node(&mut self, target: &TargetName, evidence: &Evidence) {
+        let entity = self.board.entity();
+        let is_run = match entity.kind {
+            EntityKind::Workflow(_) => true,
+            EntityKind::Version | EntityKind::Profile(_) | EntityKind::Action(_) => false,
+        };
+        let Some(node) = NodeName::parse(target.as_str()).ok().filter(|_| is_run) else { return };
+        let (run, reason) = (Some(entity.name.clone()), evidence.summary.clone());
+        self.stopped.insert(target.clone(), NotRunnable { node, run, by: None, reason, at: self.now });
+    }
+
     /// The changes of all rounds, in a safe order of writing.
-    pub(super) fn verdict(self, before: &Board) -> RolloutVerdict {
+    pub(super) fn verdict(mut self, before: &Board) -> RolloutVerdict {
         let wake = self.wake();
         let questions = self.questions;
         let progress = (*self.board.progress() != *before.progress()).then(|| self.board.progress().clone());
@@ -138,7 +155,7 @@ impl<'a> Pass<'a> {
         let mut taking = Vec::new();
         for (target, events) in self.targets {
             let state = self.board.target(&target).and_then(|target| target.state).cloned();
-            let change = TargetChange { target, state, events };
+            let change = TargetChange { stopped: self.stopped.remove(&target), target, state, events };
             if change.uses_capacity() { taking.push(change) } else { targets.push(change) }
         }
         targets.append(&mut taking);

@@ -52,7 +52,10 @@ fn settle_coming(pass: &mut Pass<'_>, member: &BoardMember, coming: UpcomingChan
     match (coming, &member.state) {
         (UpcomingChange::Removal, _) => pass.put(&member.name, None, None),
         (UpcomingChange::ClockTurn, Some(state)) => deadline::turn_clock(pass, member, state),
-        (UpcomingChange::Failure(evidence), Some(state)) => fail(pass, member, state, evidence),
+        (UpcomingChange::Failure(evidence), Some(state)) => {
+            pass.stop_node(&member.name, &evidence);
+            fail(pass, member, state, evidence);
+        }
         (UpcomingChange::GivenUp, Some(state)) => {
             give_up(pass, member, state, GONE_IN_ROLLBACK.into());
         }

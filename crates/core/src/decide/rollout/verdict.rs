@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
+use crate::records::not_runnable::NotRunnable;
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
 use crate::records::target::TargetState;
@@ -55,12 +56,12 @@ impl RolloutVerdict {
         let mut events = self.events;
         for cause in causes {
             events.extend(cause.events.iter().cloned());
-            head.writes.push(cause.write(entity));
+            head.writes.extend(cause.writes(entity));
         }
         events.sort_by_key(|ordered| ordered.position);
         head.events = events.into_iter().map(|ordered| ordered.event).collect();
         let targets = self.targets.into_iter().map(|change| {
-            let writes = alloc::vec![change.write(entity)];
+            let writes = change.writes(entity);
             Changeset { writes, events: change.events.into_iter().map(|ordered| ordered.event).collect() }
         });
         let head = (!is_empty).then_some(head);
@@ -97,11 +98,13 @@ impl TargetChange {
         self.state.as_ref().is_some_and(TargetState::is_in_flight)
     }
 
-    fn write(&self, entity: &EntityName) -> Write {
-        match &self.state {
+    fn writes(&self, entity: &EntityName) -> Vec<Write> {
+        let target = match &self.state {
             Some(state) => Write::put(Record::Target(entity.clone(), self.target.clone(), state.clone())),
             None => Write::delete(Key::Target(entity.clone(), self.target.clone())),
-        }
+        };
+        let stopped = self.stopped.clone().map(|mark| Write::put(Record::NotRunnable(mark)));
+        [target].into_iter().chain(stopped).collect()
     }
 }
 
@@ -112,6 +115,8 @@ pub struct TargetChange {
     pub target: TargetName,
     /// The assignment and its outcome; `None` removes the record.
     pub state: Option<TargetState>,
+    /// That its node begins no other run, because this one failed there.
+    pub stopped: Option<NotRunnable>,
     /// Events about the change; they belong in the same transaction.
     pub events: Vec<OrderedEvent>,
 }

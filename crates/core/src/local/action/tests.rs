@@ -17,7 +17,14 @@ fn assign(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMet
 
 fn assign_to(memory: &mut EntityMemory, ledger: &LedgerId, version: u64, number: u64, method: ApplyMethod) {
     let (version, number) = (run(version), AssignmentNumber::new(number));
-    memory.assign(Assignment { soak: None, version, number, method, ledger: Some(ledger.clone()) });
+    memory.assign(Assignment {
+        retry: None,
+        soak: None,
+        version,
+        number,
+        method,
+        ledger: Some(ledger.clone()),
+    });
 }
 
 fn ledger(number: usize) -> LedgerId {
@@ -47,6 +54,32 @@ fn a_run_is_begun_once_and_counts_when_it_is_done() {
     );
     assign(&mut memory, 5, 2, ApplyMethod::Run);
     assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::UpToDate));
+}
+
+#[test]
+fn a_run_of_a_workflow_that_failed_begins_again_once_for_each_order_that_names_its_failure() {
+    let mut memory = EntityMemory::default();
+    let order = |memory: &mut EntityMemory, number: u64, retry: Option<u64>| {
+        let (version, number, method) = (run(5), AssignmentNumber::new(number), ApplyMethod::Workflow);
+        let retry = retry.map(AssignmentNumber::new);
+        memory.assign(Assignment { retry, soak: None, version, number, method, ledger: Some(ours()) });
+        next(memory, &ours(), false)
+    };
+    let fails = |memory: &mut EntityMemory| {
+        memory.runs(&run(5));
+        let evidence = Evidence::default();
+        memory.finished(StepOutcome::Failed(evidence), Timestamp::EPOCH, 7);
+    };
+    let (again, rests) = (ActionStep::Run(run(5)), ActionStep::Rest(IdleReason::AttemptsExhausted));
+    assert_eq!(order(&mut memory, 1, None), again);
+    fails(&mut memory);
+    assert_eq!(order(&mut memory, 2, None), rests, "another number alone is no wish");
+    assert_eq!(order(&mut memory, 3, Some(1)), rests, "that failure was another one");
+    assert_eq!(order(&mut memory, 4, Some(3)), again);
+    assert_eq!(order(&mut memory, 4, Some(3)), again, "it has not begun yet");
+    fails(&mut memory);
+    assert_eq!(order(&mut memory, 4, Some(3)), rests);
+    assert_eq!(order(&mut memory, 5, Some(4)), again);
 }
 
 #[test]
@@ -138,7 +171,14 @@ fn a_run_that_another_ledger_may_have_begun_is_lost_and_the_next_one_runs() {
 fn no_run_begins_before_the_ledger_is_recorded() {
     let mut memory = EntityMemory::default();
     let (version, number) = (run(5), AssignmentNumber::new(1));
-    memory.assign(Assignment { soak: None, version, number, method: ApplyMethod::Run, ledger: None });
+    memory.assign(Assignment {
+        retry: None,
+        soak: None,
+        version,
+        number,
+        method: ApplyMethod::Run,
+        ledger: None,
+    });
     assert_eq!(next(&memory, &ours(), false), ActionStep::Rest(IdleReason::LedgerNotRecorded));
     assign(&mut memory, 5, 1, ApplyMethod::Run);
     assert_eq!(next(&memory, &ours(), false), ActionStep::Run(run(5)));
@@ -165,7 +205,7 @@ proptest! {
                 2 => {
                     last_run += version - 1;
                     let number = AssignmentNumber::new(index as u64 + 1);
-                    let assignment = Assignment { soak: None, version: run(last_run + 1), number, method: ApplyMethod::Run, ledger: None };
+                    let assignment = Assignment { retry: None, soak: None, version: run(last_run + 1), number, method: ApplyMethod::Run, ledger: None };
                     let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), ..OrderContent::default() };
                     written = content.bound(Some(&written), reported.as_ref());
                     orders.push(written.clone());

@@ -10,7 +10,7 @@ fn running(idempotent: bool) -> WorkMemory {
     let mut memory = memory();
     memory.created("install-db".parse().unwrap(), idempotent);
     assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(0));
-    memory.begins();
+    memory.begins(NOW);
     memory
 }
 
@@ -21,8 +21,8 @@ fn tasks_are_created_and_begun_in_order_until_all_are_complete() {
         assert_eq!(memory.next(2, "a", NOW), WorkStep::Create(index));
         memory.created("install-db".parse().unwrap(), false);
         assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(index));
-        memory.begins();
-        memory.completes();
+        memory.begins(NOW);
+        memory.completes(NOW);
     }
     assert_eq!(memory.next(2, "a", NOW), WorkStep::Done);
 }
@@ -61,6 +61,7 @@ fn an_exit_code_says_how_the_run_goes_on() {
     ];
     for (code, exit) in exits {
         assert_eq!(ScriptExit::of(code), exit, "{code}");
+        assert_eq!(exit.code(), Some(code));
     }
 }
 
@@ -97,7 +98,7 @@ fn a_task_that_always_asks_for_a_reboot_fails_at_last() {
         assert_eq!(matches!(step, WorkStep::Fail(_)), last, "{boot}: {step:?}");
         if !last {
             memory.started(&(boot + 1).to_string());
-            memory.begins();
+            memory.begins(NOW);
         }
     }
 }
@@ -111,10 +112,61 @@ fn an_incomplete_task_begins_again_later_each_time() {
         let WorkStep::WaitUntil(at) = memory.next(2, "a", NOW) else { panic!("it waits") };
         waits.push(at.since(NOW));
         assert_eq!(memory.next(2, "a", at), WorkStep::Begin(0));
-        memory.begins();
+        memory.begins(NOW);
     }
     assert!(waits.is_sorted() && waits.first() < waits.last(), "{waits:?}");
     memory.pauses(ScriptExit::Incomplete, "a", Timestamp::from_millis(u64::MAX / 2), 7);
     memory.started("a");
     assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(0), "the clock was wrong in the life before");
+}
+
+/// Index, state, exit, exit code and attempts of a job.
+type Known = (u32, job::JobState, Option<JobExit>, Option<i32>, u32);
+
+fn told(memory: &WorkMemory) -> alloc::vec::Vec<Known> {
+    memory.jobs.iter().map(|job| (job.index, job.state, job.exit, job.exit_code, job.attempts)).collect()
+}
+
+#[test]
+fn the_jobs_of_a_run_are_told_as_they_ended() {
+    let mut memory = running(false);
+    assert_eq!(told(&memory), [(0, job::JobState::Running, None, None, 1)]);
+    memory.pauses(ScriptExit::Incomplete, "a", NOW, 7);
+    assert_eq!(told(&memory), [(0, job::JobState::Incomplete, Some(JobExit::Complete), Some(128), 1)]);
+    memory.begins(NOW);
+    memory.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again: false }, "a", NOW, 7);
+    let first = (0, job::JobState::Finished, Some(JobExit::Reboot), Some(64), 2);
+    assert_eq!(told(&memory), [first]);
+    memory.started("b");
+    memory.created("next".parse().unwrap(), false);
+    assert_eq!(told(&memory), [first, (1, job::JobState::Created, None, None, 0)]);
+    memory.begins(NOW);
+    memory.fails(Some(3), NOW);
+    assert_eq!(told(&memory), [first, (1, job::JobState::Failed, Some(JobExit::Failed), Some(3), 1)]);
+}
+
+#[test]
+fn a_task_that_is_retried_begins_again_after_the_tasks_before_it() {
+    let mut memory = running(false);
+    memory.completes(NOW);
+    memory.created("next".parse().unwrap(), false);
+    memory.begins(NOW);
+    memory.fails(Some(3), NOW);
+    memory.retried();
+    assert_eq!(memory.next(2, "a", NOW), WorkStep::Create(1));
+    memory.created("next".parse().unwrap(), false);
+    memory.begins(NOW);
+    assert_eq!(told(&memory).last(), Some(&(1, job::JobState::Running, None, None, 2)));
+}
+
+#[test]
+fn a_job_that_is_lost_is_told_as_lost_and_one_that_ended_is_not() {
+    let mut lost = running(false);
+    lost.started("b");
+    lost.gives_up();
+    assert_eq!(told(&lost), [(0, job::JobState::Lost, None, None, 1)]);
+    let mut ended = running(false);
+    ended.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again: true }, "a", NOW, 7);
+    ended.gives_up();
+    assert_eq!(told(&ended), [(0, job::JobState::Incomplete, Some(JobExit::Reboot), Some(192), 1)]);
 }

@@ -46,6 +46,7 @@ pub static NODES: FieldTable = FieldTable {
             FieldType::Flag,
             "whether the node is paused, by itself or by a pause of nodes",
         ),
+        FieldSpec::changing("runnable", FieldType::Flag, "whether the node begins runs of workflows"),
         FieldSpec::changing("decommissioned", FieldType::Flag, "whether the node is decommissioned"),
         FieldSpec::changing("age", FieldType::Duration, "time since the node joined"),
         FieldSpec::changing(

@@ -230,6 +230,7 @@ impl Fleet {
             .keys()
             .chain(self.answers.keys())
             .chain(self.controllers.keys())
+            .chain(self.jobs.keys().map(|(run, _)| run))
             .cloned()
             .collect();
         for name in &remembered {
@@ -254,6 +255,11 @@ impl Fleet {
             method: ApplyMethod::of(&entity.kind, state),
             soak: self.features(&node).has(Feature::Soak).then_some(state.soak),
             ledger: None,
+            retry: entity
+                .retries
+                .get(target)
+                .copied()
+                .filter(|failed| *failed < state.assignment && self.features(&node).has(Feature::Jobs)),
         });
         self.tell(&node, entity, told);
     }

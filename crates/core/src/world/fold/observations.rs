@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::super::fleet::Fleet;
-use crate::records::entity::TargetSource;
+use crate::records::entity::{EntityKind, TargetSource};
 use crate::records::external::ExternalTarget;
 use crate::records::external::due;
 use crate::records::hook_answers::MonitorReport;
@@ -180,8 +180,20 @@ impl Fleet {
             | Feature::Facts
             | Feature::Soak
             | Feature::Workflows
-            | Feature::LogicalNodes => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::LogicalNodes
+            | Feature::Jobs => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
+    }
+
+    /// Why a run that has not begun on a node does not begin there; `None` if it may, and for every other entity.
+    fn not_runnable(&self, entity: &EntityName, name: &NodeName) -> Option<String> {
+        let mark = &self.not_runnable.get(name)?.value;
+        let is_run = match self.entities.get(entity)?.value.kind {
+            EntityKind::Workflow(_) => true,
+            EntityKind::Version | EntityKind::Profile(_) | EntityKind::Action(_) => false,
+        };
+        let has_begun = self.targets.contains_key(&(entity.clone(), TargetName::from(name)));
+        (is_run && !has_begun).then(|| mark.line())
     }
 
     fn see_node(&self, entity: &EntityName, name: &NodeName) -> Observation {
@@ -192,6 +204,7 @@ impl Fleet {
         let paused = node.and_then(|node| self.paused(node));
         let held =
             paused.or_else(|| Some(node?.cordon.as_ref()?.line())).or_else(|| self.unsupported(entity, name));
+        let held = held.or_else(|| self.not_runnable(entity, name));
         let held = held.map(|reason| Arc::from(reason.as_str()));
         let drained = node.and_then(|node| node.cordon.as_ref()).is_some_and(Cordon::is_drained);
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Folds the other records of a namespace: registrations, services, freezes, pauses, slots, profiles, wait cycles
+//! Folds the other records of a namespace: registrations, services, jobs, freezes, pauses, slots, profiles, wait cycles
 //! and events.
 
 use alloc::sync::Arc;
@@ -6,10 +6,12 @@ use alloc::sync::Arc;
 use super::kept;
 use crate::records::event::Event;
 use crate::records::event::FORGOTTEN;
+use crate::records::job::NodeJobs;
+use crate::records::not_runnable::NotRunnable;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::words::counter::{Revision, Sequence};
-use crate::words::name::{NodeName, ServiceName};
+use crate::words::name::{EntityName, NodeName, ServiceName};
 use crate::world::fleet::{EVENTS_IN_MEMORY, Fleet};
 
 impl Fleet {
@@ -39,6 +41,32 @@ impl Fleet {
     pub(super) fn delete_service(&mut self, name: &ServiceName, revision: Revision) {
         self.services.remove_mut(name);
         self.service_forgotten(name, revision);
+    }
+
+    pub(super) fn put_jobs(&mut self, jobs: NodeJobs, revision: Revision) {
+        let run = jobs.run.clone();
+        self.jobs.insert_mut((run.clone(), jobs.node.clone()), kept(jobs, revision));
+        if !self.loading {
+            self.note_orphans(&run);
+        }
+    }
+
+    pub(super) fn delete_jobs(&mut self, run: &EntityName, node: &NodeName) {
+        self.jobs.remove_mut(&(run.clone(), node.clone()));
+        if !self.loading {
+            self.note_orphans(run);
+        }
+    }
+
+    pub(super) fn put_not_runnable(&mut self, mark: NotRunnable, revision: Revision) {
+        let name = mark.node.clone();
+        self.not_runnable.insert_mut(name.clone(), kept(mark, revision));
+        self.observations_changed(&name, revision);
+    }
+
+    pub(super) fn delete_not_runnable(&mut self, name: &NodeName, revision: Revision) {
+        self.not_runnable.remove_mut(name);
+        self.observations_changed(name, revision);
     }
 
     pub(super) fn put_profile_revision(&mut self, value: ProfileRevision, revision: Revision) {

@@ -7,6 +7,7 @@ use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{AllowedServices, DrainRequest, LabelChange, NodeView, Reason, SilentNode};
 use bellwether_api::v1::node_params::{ExplainedParam, NodeParams, NodeProfiles};
+use bellwether_api::v1::not_runnable::Runnable;
 use bellwether_api::v1::order::OrderPoll;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
@@ -150,6 +151,20 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             route(Post, paths::NODE_UNCORDON, RequiredAccess::update_field(ObjectKind::Node, "/cordon"), "Uncordon a node"),
             nodes::uncordon,
         )
+}
+
+/// Nodes that begin runs of workflows, or none.
+pub(super) fn runnable(routes: Routes) -> Routes {
+    routes.add::<Runnable, Empty, _, _>(
+        route(
+            Post,
+            paths::NODE_RUNNABLE,
+            RequiredAccess::update_field(ObjectKind::Node, "/runnable"),
+            "Say whether a node begins runs of workflows",
+        )
+        .optional_body(),
+        nodes::runnable,
+    )
 }
 
 /// Nodes that come and go.

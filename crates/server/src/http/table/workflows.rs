@@ -1,6 +1,8 @@
 //! Routes of tasks, stages and workflows.
 
 use bellwether_api::paths;
+use bellwether_api::v1::job::Job;
+use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::run::{JobInputs, NewRun, Run};
 use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
@@ -8,7 +10,7 @@ use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{definitions, runs as handlers};
+use super::super::{definitions, jobs, runs as handlers};
 
 /// Tasks.
 pub(super) fn tasks(routes: Routes) -> Routes {
@@ -106,5 +108,26 @@ pub(super) fn runs(routes: Routes) -> Routes {
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::RUN, RequiredAccess::delete(ObjectKind::Run), "Delete a run that has ended"),
             handlers::delete,
+        )
+}
+
+/// Jobs of runs. Reading them is a right on their run.
+pub(super) fn jobs(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Run);
+    routes
+        .add::<Empty, Page<Job>, _, _>(route(Get, paths::JOBS, get(), "List jobs of runs").list(), jobs::list)
+        .add::<Empty, Job, _, _>(
+            route(Get, paths::JOB, get(), "Get a job: a task of a run on a node"),
+            jobs::get,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(
+                Post,
+                paths::JOB_RETRY,
+                RequiredAccess::update(ObjectKind::Run),
+                "Begin the task of a run again that failed on a node",
+            )
+            .optional_body(),
+            jobs::retry,
         )
 }

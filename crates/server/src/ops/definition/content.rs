@@ -34,6 +34,9 @@ const MAX_PROFILES: usize = 32;
 /// Longest timeout of a task.
 const MAX_TIMEOUT: Span = Span::from_secs(7 * 24 * 60 * 60);
 
+/// Most attempts of a task by itself.
+const MAX_ATTEMPTS: u32 = 10;
+
 /// Valid content of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinitionContent(Value);
@@ -82,6 +85,15 @@ pub fn task(spec: &TaskSpec) -> Result<DefinitionContent, ShapeError> {
         let timeout: Span = read("timeout", text)?;
         if timeout == Span::ZERO || timeout > MAX_TIMEOUT {
             return Err(ShapeError::at("timeout", format!("must be more than 0s and at most {MAX_TIMEOUT}")));
+        }
+    }
+    if let Some(retry) = &spec.retry {
+        if !spec.idempotent {
+            let reason = "a task that may not run again is begun once; mark it as idempotent if it may";
+            return Err(ShapeError::at("retry", reason));
+        }
+        if !(1..=MAX_ATTEMPTS).contains(&retry.attempts) {
+            return Err(ShapeError::at("retry.attempts", format!("must be 1 to {MAX_ATTEMPTS}")));
         }
     }
     content(spec)

@@ -7,6 +7,7 @@ use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::run::{JobInputs, RunTask as TaskShape};
 use bellwether_api::v1::workflow::TaskSpec;
 use bellwether_core::records::run::{Run, RunTask};
+use bellwether_core::words::feature::Feature;
 use bellwether_core::words::name::{EntityName, NodeName, ProfileName};
 use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
 use bellwether_core::world::fleet::Fleet;
@@ -25,7 +26,11 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
     let number = usize::try_from(index).unwrap_or(usize::MAX);
     let task =
         run.tasks.get(number).ok_or_else(|| OpError::NotFound(format!("task {index} of run {name}")))?;
-    let spec = spec(run, task)?;
+    let mut spec = spec(run, task)?;
+    if !fleet.reports.get(node).is_some_and(|kept| kept.value.features.has(Feature::Jobs)) {
+        // Its agent does not know the field, and begins the task once.
+        spec.retry = None;
+    }
     let params = resolved(fleet, node, &task.profiles)?;
     has_needed(task, &spec, &params, node)?;
     Ok(JobInputs {
@@ -39,7 +44,11 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
     })
 }
 
-fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
+/// What a task of a run does, as it was when the run was started.
+///
+/// # Errors
+/// [`OpError::Invalid`] and [`OpError::NotFound`] when the record of the run is damaged.
+pub fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
     let contents: BTreeMap<String, TaskSpec> =
         serde_json::from_str(&run.contents).map_err(|error| ShapeError::at("contents", error))?;
     let missing = || OpError::NotFound(format!("the content of task {}", task.task));

@@ -1,0 +1,46 @@
+//! `job` as typed.
+
+use clap::Subcommand;
+
+use super::list::ListFlags;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobVerb {
+    /// List jobs: tasks of runs on nodes
+    List {
+        #[command(flatten)]
+        flags: ListFlags,
+        /// Run whose jobs are listed; of every run if absent
+        #[arg(long, value_name = "RUN")]
+        run: Option<String>,
+        /// Node whose jobs are listed; on every node if absent
+        #[arg(long, value_name = "NODE")]
+        node: Option<String>,
+    },
+    /// Run a task again that failed on a node, with its params as they are now
+    ///
+    /// The run must be in progress or paused. A run that the failure paused continues with `rollout resume`.
+    Retry {
+        #[command(flatten)]
+        of: JobName,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
+    /// Show a job
+    Get {
+        #[command(flatten)]
+        of: JobName,
+        /// Print the texts of its steps alone, as the run has them
+        #[arg(long)]
+        script: bool,
+    },
+}
+
+/// The job that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct JobName {
+    /// Job: RUN/NODE/INDEX, or RUN/NODE for the last one of the run on the node
+    #[arg(value_name = "JOB")]
+    pub(crate) name: String,
+}

@@ -1,0 +1,133 @@
+//! `job`: what the tasks of runs do on nodes.
+
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::job::Job;
+use bellwether_api::v1::page::Page;
+
+use super::lists;
+use crate::args::{JobVerb, ListFlags};
+use crate::context::Context;
+use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::table;
+use crate::show::time::date;
+
+pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
+    match verb {
+        JobVerb::List { flags, run, node } => {
+            let of = |field: &str, name: Option<String>| name.map(|name| format!("{field} = {name:?}"));
+            let terms: Vec<String> = [of("run", run), of("node", node)].into_iter().flatten().collect();
+            list(context, &flags.and(&terms)).await
+        }
+        JobVerb::Retry { of, reason } => {
+            let (run, node) = place(&of.name)?;
+            context.client.retry_job(&context.namespace, (run, node), &reason).await?;
+            context.show.changed(&format!("run {run}: retried on node {node}"));
+            context
+                .show
+                .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
+            Ok(Exit::Yes)
+        }
+        JobVerb::Get { of, script } => {
+            let job = find(context, &of.name).await?;
+            let text = if script { script_text(&job) } else { sheet(&job) };
+            context.show.data(&job, || vec![job.name.clone()], |_| text)?;
+            Ok(Exit::Yes)
+        }
+    }
+}
+
+/// Lists the jobs that the flags ask for.
+pub(super) async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+    let namespace = &context.namespace;
+    let read = async |context: &Context| context.client.jobs(namespace).await;
+    lists::show(context, flags, &fill(paths::JOBS, &[namespace]), read, async |page| jobs(context, &page))
+        .await
+}
+
+/// The run and the node of a job.
+fn place(name: &str) -> Result<(&str, &str), Failure> {
+    let mut parts = name.split('/');
+    match (parts.next(), parts.next()) {
+        (Some(run), Some(node)) if !run.is_empty() && !node.is_empty() => Ok((run, node)),
+        (_, _) => Err(misnamed(name)),
+    }
+}
+
+fn misnamed(name: &str) -> Failure {
+    Failure::usage(format!("read job {name:?}: not RUN/NODE/INDEX"))
+        .hint("list them: bellwether job list".to_owned())
+}
+
+/// The job of this name; without an index, the last one of the run on the node.
+async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
+    let namespace = &context.namespace;
+    let parts: Vec<&str> = name.split('/').collect();
+    let index = match parts.as_slice() {
+        [_, _, index] => index.parse().ok(),
+        [run, node] => {
+            let flags = ListFlags::default().and(&[format!("run = {run:?}"), format!("node = {node:?}")]);
+            let page = flags.context(context).client.jobs(namespace).await?;
+            let last = page.items.iter().map(|job| job.index).max();
+            // The control plane says what is missing.
+            last.or(Some(0))
+        }
+        _ => None,
+    };
+    match (parts.as_slice(), index) {
+        ([run, node, ..], Some(index)) => Ok(context.client.job(namespace, (run, node), index).await?),
+        (_, _) => Err(misnamed(name)),
+    }
+}
+
+fn jobs(context: &Context, page: &Page<Job>) -> Result<(), Failure> {
+    let names = || page.items.iter().map(|job| job.name.clone()).collect();
+    context.show.data(&page.items, names, |_| {
+        if page.items.is_empty() {
+            return "no jobs; start some with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
+        }
+        let rows = page.items.iter().map(|job| {
+            vec![
+                job.name.clone(),
+                job.task.clone(),
+                job.state.as_str().to_owned(),
+                exit(job),
+                job.attempts.to_string(),
+                job.started_ms.map_or_else(|| "-".to_owned(), date),
+            ]
+        });
+        table(&["name", "task", "state", "exit", "attempts", "started"], rows)
+    })
+}
+
+/// How it ended, with its exit code.
+fn exit(job: &Job) -> String {
+    match (job.exit, job.exit_code) {
+        (Some(exit), Some(code)) => format!("{} ({code})", exit.as_str()),
+        (Some(exit), None) => exit.as_str().to_owned(),
+        (None, _) => "-".to_owned(),
+    }
+}
+
+fn sheet(job: &Job) -> String {
+    let time = |at: Option<u64>| at.map_or_else(|| "-".to_owned(), date);
+    let steps = job.spec.iter().flat_map(|spec| &spec.steps).map(|step| step.name.as_str());
+    [
+        format!("name      {}", job.name),
+        format!("task      {} of stage {}", job.task, job.stage),
+        format!("digest    {}", job.digest),
+        format!("state     {}", job.state.as_str()),
+        format!("exit      {}", exit(job)),
+        format!("attempts  {}", job.attempts),
+        format!("started   {}", time(job.started_ms)),
+        format!("ended     {}", time(job.ended_ms)),
+        format!("steps     {}", steps.collect::<Vec<_>>().join(", ")),
+    ]
+    .join("\n")
+}
+
+/// The texts of its steps, each under its name.
+fn script_text(job: &Job) -> String {
+    let steps = job.spec.iter().flat_map(|spec| &spec.steps);
+    let lines: Vec<String> = steps.flat_map(super::workflow::step_lines).collect();
+    lines.join("\n").trim_start().to_owned()
+}

@@ -1,0 +1,167 @@
+//! Jobs on real processes: each task of a run on a node is told with how it ended; one whose end nobody saw is lost, one whose run
+//! is aborted ends; they are forgotten with their run.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::place::{Setup, code, done, text, wait_for};
+use crate::story_workflows::{apply, installed, lines, start, state, why};
+
+/// The states of the jobs of a run, by name without the run.
+fn states(place: &Setup, run: &str) -> Vec<String> {
+    let listed = done(place, &["job", "list", "--run", run, "-o", "json"]);
+    let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    let word = |job: &Value, field: &str| job.get(field).and_then(Value::as_str).unwrap().to_owned();
+    let prefix = format!("{run}/");
+    listed
+        .iter()
+        .map(|job| format!("{} {}", word(job, "name").strip_prefix(&prefix).unwrap(), word(job, "state")))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_task_on_each_node_is_a_job_that_tells_how_it_ended() {
+    let place = installed(&["web-1", "web-2"]).await;
+    let fails = "echo out of paper; [ \"$BELLWETHER_NODE\" = web-1 ] || exit 3";
+    apply(&place, &[("one", "", "true"), ("two", "", fails)]);
+    let run = start(&place, &[]);
+    wait_for("it fails on a node", async || state(&place, &run) == "paused").await;
+    let all = ["web-1/0 finished", "web-1/1 finished", "web-2/0 finished", "web-2/1 failed"];
+    wait_for("all is told", async || states(&place, &run) == all).await;
+    let failed = format!("{run}/web-2/1");
+    let shown = done(&place, &["job", "get", &failed]);
+    for part in ["two of stage all", "failed (3)", "attempts  1"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(done(&place, &["job", "get", &format!("{run}/web-2")]), shown, "the last one");
+    let script = done(&place, &["job", "get", &failed, "--script"]);
+    assert!(
+        script.starts_with("step do: script, /bin/sh -eu") && script.contains("out of paper"),
+        "{script}"
+    );
+    let reason = why(&place, &run, "web-2");
+    assert!(reason.contains(&format!("job {failed} is failed")), "{reason}");
+    let on_node = done(&place, &["node", "jobs", "web-1"]);
+    assert!(on_node.contains("web-1/1") && !on_node.contains("web-2"), "{on_node}");
+    let count = done(&place, &["job", "list", "state = failed", "--count"]);
+    assert_eq!(count.trim(), "1");
+    let missing = place.run(&["job", "get", &format!("{run}/web-2/7")]);
+    assert!(text(&missing.stderr).contains("cannot find job"), "{}", text(&missing.stderr));
+    assert_eq!(code(&place.run(&["job", "get", "odd"])), 64);
+    done(&place, &["rollout", "abort", &run]);
+    wait_for("it is aborted", async || state(&place, &run) == "aborted").await;
+    done(&place, &["run", "delete", &run, "--yes"]);
+    wait_for("they are forgotten", async || done(&place, &["job", "list", "--count"]).trim() == "0").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_aborted_run_ends_the_job_that_runs_and_begins_no_other() {
+    let place = installed(&["web-1"]).await;
+    let (begun, never) = (place.path("begun"), place.path("never"));
+    let script = format!("echo $$ >> {begun}\nsleep 600");
+    apply(&place, &[("slow", "", &script), ("next", "", &format!("touch {never}"))]);
+    let [run, behind] = [start(&place, &[]), start(&place, &[])];
+    wait_for("it begins", async || lines(&begun).len() == 1).await;
+    wait_for("the other waits", async || why(&place, &behind, "web-1").contains("another job or action"))
+        .await;
+    for run in [&behind, &run] {
+        done(&place, &["rollout", "abort", run]);
+    }
+    wait_for("it is cancelled", async || states(&place, &run) == ["web-1/0 cancelled"]).await;
+    wait_for("the other too", async || states(&place, &behind) == ["web-1/0 cancelled"]).await;
+    let pid: i32 = lines(&begun).first().unwrap().parse().unwrap();
+    let gone = async || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_err();
+    wait_for("its script has ended", gone).await;
+    assert_eq!(lines(&begun).len(), 1, "the other never began");
+    assert!(!Path::new(&never).exists());
+    let kept = place.path(&format!("web-1/data/ledger/runs/{run}"));
+    wait_for("the agent forgets it", async || !Path::new(&kept).exists()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_end_nobody_saw_is_lost() {
+    let mut place = installed(&["web-1"]).await;
+    let begun = place.path("begun");
+    apply(&place, &[("one", "", "true"), ("slow", "", &format!("echo begun >> {begun}\nsleep 600"))]);
+    let run = start(&place, &[]);
+    wait_for("it begins", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 running"]).await;
+    place.kill_agent("web-1");
+    place.resume_agent("web-1");
+    wait_for("it is lost", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 lost"]).await;
+    done(&place, &["rollout", "abort", &run]);
+    done(&place, &["node", "runnable", "web-1"]);
+    let run = start(&place, &[]);
+    wait_for("it begins", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 running"]).await;
+    place.kill_agent("web-1");
+    std::fs::remove_dir_all(place.path("web-1/data/ledger")).unwrap();
+    place.resume_agent("web-1");
+    wait_for("it is lost", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 lost"]).await;
+    assert_eq!(lines(&begun).len(), 2, "nothing ran twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_task_keeps_other_runs_from_the_node_until_it_is_retried() {
+    let place = installed(&["web-1"]).await;
+    let (out, mended) = (place.path("out"), place.path("mended"));
+    let two = format!("echo two >> {out}\n[ -e {mended} ] || exit 3");
+    apply(&place, &[("one", "", &format!("echo one >> {out}")), ("two", "", &two), ("three", "", "true")]);
+    let run = start(&place, &[]);
+    wait_for("it fails", async || state(&place, &run) == "paused").await;
+    let behind = start(&place, &["--from", "all/three"]);
+    let waits = async || why(&place, &behind, "web-1").contains(&format!("not runnable: run {run} failed"));
+    wait_for("the other waits", waits).await;
+    assert_eq!(done(&place, &["node", "list", "not runnable", "-o", "name"]).trim(), "web-1");
+    assert!(done(&place, &["node", "get", "web-1"]).contains("runnable  no since"));
+    assert!(text(&place.run(&["why", "node/web-1"]).stdout).contains("bellwether node runnable web-1"));
+    std::fs::write(&mended, "").unwrap();
+    done(&place, &["job", "retry", &format!("{run}/web-1"), "--reason", "mended"]);
+    let all = ["web-1/0 finished", "web-1/1 finished", "web-1/2 finished"];
+    wait_for("it goes on", async || states(&place, &run) == all).await;
+    assert_eq!(lines(&out), ["one", "two", "two"], "what was complete did not run again");
+    done(&place, &["rollout", "resume", &run]);
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    wait_for("the other runs", async || state(&place, &behind) == "succeeded").await;
+    assert_eq!(states(&place, &behind), ["web-1/0 finished"], "it began at the last task");
+    let again = place.run(&["job", "retry", &format!("{run}/web-1")]);
+    assert!(text(&again.stderr).contains("the run has ended"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("--from STAGE/TASK"), "{}", text(&again.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_a_person_made_not_runnable_begins_no_run_until_that_ends() {
+    let place = installed(&["web-1"]).await;
+    apply(&place, &[("one", "", "true")]);
+    done(&place, &["node", "runnable", "web-1", "--no", "--reason", "its disk is replaced"]);
+    let run = start(&place, &[]);
+    let waits = async || why(&place, &run, "web-1").contains("its disk is replaced");
+    wait_for("it waits, and says why", waits).await;
+    assert!(states(&place, &run).is_empty());
+    done(&place, &["node", "runnable", "web-1"]);
+    wait_for("it runs", async || state(&place, &run) == "succeeded").await;
+    let unchanged = place.run(&["node", "runnable", "web-1"]);
+    assert!(text(&unchanged.stderr).contains("unchanged"), "{}", text(&unchanged.stderr));
+    let wrong = place.run(&["workflow", "run", "work", "-l", "all", "--from", "all/nine"]);
+    assert!(text(&wrong.stderr).contains("its tasks: all/one"), "{}", text(&wrong.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_with_attempts_fails_after_the_last_of_them() {
+    let place = installed(&["web-1"]).await;
+    let out = place.path("out");
+    let script = format!("echo try >> {out}\n[ $(wc -l < {out}) -ge 3 ] || exit 3");
+    let policy = "idempotent: true\nretry: {attempts: 2}\n";
+    apply(&place, &[("flaky", policy, &script)]);
+    let run = start(&place, &[]);
+    wait_for("it fails", async || state(&place, &run) == "paused").await;
+    assert_eq!(lines(&out).len(), 2);
+    done(&place, &["job", "retry", &format!("{run}/web-1")]);
+    wait_for("it is complete", async || states(&place, &run) == ["web-1/0 finished"]).await;
+    done(&place, &["rollout", "resume", &run]);
+    wait_for("it succeeds", async || state(&place, &run) == "succeeded").await;
+    assert!(done(&place, &["job", "get", &format!("{run}/web-1")]).contains("attempts  3"));
+    let refused =
+        "kind: task\nname: once\nretry: {attempts: 2}\nsteps: [{name: do, script: {text: 'true'}}]\n";
+    let refused = place.run_with(&["apply", "-f", "-"], refused);
+    assert!(text(&refused.stderr).contains("mark it as idempotent"), "{}", text(&refused.stderr));
+}

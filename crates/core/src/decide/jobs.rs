@@ -1,0 +1,82 @@
+//! Absorbs what a node reports of the jobs of its runs.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::records::job::{Job, JobState, NodeJobs};
+use crate::records::key::Record;
+use crate::records::report::Report;
+use crate::records::run::Run;
+use crate::records::versioned::Versioned;
+use crate::verdict::Write;
+use crate::words::name::{EntityName, NodeName};
+use crate::world::fleet::Fleet;
+
+/// The records of jobs to write for a report: of the runs that the node is a target of, those that differ from what is stored.
+///
+/// `told` has the jobs of the runs that the report tells about; of the others nothing has changed. A job that was open is lost
+/// when the node's ledger is another one, and cancelled once the node has accepted an order without its run and reports it no
+/// longer. Silence changes nothing.
+#[must_use]
+pub fn absorb(fleet: &Fleet, report: &Report, told: &BTreeMap<EntityName, Vec<Job>>) -> Vec<Write> {
+    let runs = fleet.entities_of_node.get(&report.node);
+    let runs = runs.filter_map(|name| fleet.runs.get(name)).map(|kept| &*kept.value);
+    runs.filter_map(|run| {
+        let before = fleet.jobs.get(&(run.name.clone(), report.node.clone())).map(|kept| &*kept.value);
+        let after = next(fleet, (run, report), before, told.get(&run.name))?;
+        (Some(&after) != before).then(|| Write::put(Record::Jobs(after)))
+    })
+    .collect()
+}
+
+/// What is known of the jobs of a run on the node after the report; `None` if there are none.
+fn next(
+    fleet: &Fleet,
+    (run, report): (&Run, &Report),
+    before: Option<&NodeJobs>,
+    told: Option<&Vec<Job>>,
+) -> Option<NodeJobs> {
+    let Some(told) = told else {
+        let before = before?.clone();
+        let lost = before.ledger.is_some() && report.ledger.is_some() && before.ledger != report.ledger;
+        return Some(match (lost, is_withdrawn(fleet, &run.name, report)) {
+            (true, _) => before.with_open_ones(JobState::Lost),
+            (false, true) => before.with_open_ones(JobState::Cancelled),
+            (false, false) => before,
+        });
+    };
+    let is_of_run = |job: &&Job| {
+        let task = usize::try_from(job.index).ok().and_then(|index| run.tasks.get(index));
+        task.is_some_and(|task| task.task == job.task)
+    };
+    let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
+    // What an agent with another ledger saw is not known to this one, and stays.
+    if let Some(before) = before.cloned() {
+        let same = before.ledger == report.ledger;
+        let before = if same { before } else { before.with_open_ones(JobState::Lost) };
+        jobs.extend(before.jobs.into_iter().map(|job| (job.index, job)));
+    }
+    jobs.extend(told.iter().filter(is_of_run).map(|job| (job.index, job.clone())));
+    let (name, node, ledger) = (run.name.clone(), report.node.clone(), report.ledger.clone());
+    (!jobs.is_empty()).then(|| NodeJobs { run: name, node, ledger, jobs: jobs.into_values().collect() })
+}
+
+/// Whether the node has accepted an order without the run, and has none of it any more.
+fn is_withdrawn(fleet: &Fleet, run: &EntityName, report: &Report) -> bool {
+    let order = fleet.orders.get(&report.node).map(|kept| &kept.value);
+    !report.entities.contains_key(run)
+        && order.is_some_and(|order| {
+            order.generation == report.generation && !order.content.entities.contains_key(run)
+        })
+}
+
+impl Fleet {
+    /// The jobs of a run, by node.
+    pub fn jobs_of<'a>(&'a self, run: &'a EntityName) -> impl Iterator<Item = &'a Versioned<NodeJobs>> {
+        let from = self.jobs.range((run.clone(), NodeName::first())..);
+        from.take_while(move |((of, _), _)| of == run).map(|(_, kept)| kept)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec;
+
+use super::*;
+use crate::records::annotation::Annotation;
+use crate::records::entity::{Entity, EntityKind, TargetSource};
+use crate::records::key::Key;
+use crate::records::node::Node;
+use crate::records::order::{Order, OrderContent};
+use crate::records::policy::Policy;
+use crate::records::run::RunTask;
+use crate::words::counter::{Generation, Revision, Term};
+use crate::words::name::Namespace;
+use crate::words::selector::Selector;
+use crate::words::time::Timestamp;
+use crate::world::World;
+
+fn namespace() -> Namespace {
+    Namespace::parse("default").unwrap()
+}
+
+fn run_name() -> EntityName {
+    "install-7".parse().unwrap()
+}
+
+/// A world with a run of two tasks on node web-1.
+fn world() -> World {
+    let by = || Annotation::of("kim".parse().unwrap(), Timestamp::EPOCH);
+    let node: NodeName = "web-1".parse().unwrap();
+    let task = |name: &str| RunTask {
+        stage: "all".parse().unwrap(),
+        task: name.parse().unwrap(),
+        digest: "".into(),
+        profiles: vec![],
+    };
+    let workflow = || "install".parse().unwrap();
+    let entity = Entity {
+        kind: EntityKind::Workflow(workflow()),
+        source: TargetSource::Listed(Arc::new(BTreeSet::from([node.clone()]))),
+        ..Entity::new(run_name(), Selector::all(), Policy::default())
+    };
+    let run = Run {
+        name: run_name(),
+        workflow: workflow(),
+        digest: "".into(),
+        tasks: vec![task("one"), task("two")],
+        contents: "{}".into(),
+        annotation: by(),
+    };
+    let joined = Node {
+        name: node,
+        labels: Default::default(),
+        joined_at: Timestamp::EPOCH,
+        key_fingerprint: "".into(),
+        pause: None,
+        cordon: None,
+        decommissioned: None,
+        rescan: Default::default(),
+        logical: None,
+        services: vec![crate::access::NamePattern::Any],
+    };
+    let mut world = World::default();
+    for record in [Record::Node(joined), Record::Entity(entity), Record::Run(run)] {
+        world.put(&namespace(), record, Revision::new(1));
+    }
+    world
+}
+
+fn job(index: u32, task: &str, state: JobState) -> Job {
+    Job { state, ..Job::created(index, task.parse().unwrap()) }
+}
+
+fn report(ledger: &str) -> Report {
+    Report {
+        node: "web-1".parse().unwrap(),
+        received_at: Timestamp::EPOCH,
+        agent_version: "".into(),
+        generation: Generation::ZERO,
+        features: Default::default(),
+        ledger: Some(ledger.parse().unwrap()),
+        entities: Default::default(),
+        statuses: Default::default(),
+        deleted: Default::default(),
+    }
+}
+
+/// Absorbs what is told, and answers how many records that wrote; absorbing it again writes none.
+fn absorbed(world: &mut World, report: &Report, told: Option<Vec<Job>>) -> usize {
+    let told: BTreeMap<EntityName, Vec<Job>> = told.into_iter().map(|jobs| (run_name(), jobs)).collect();
+    let writes = absorb(world.fleets.get(&namespace()).unwrap(), report, &told);
+    let written = writes.len();
+    for write in writes {
+        write.apply_to(world, &namespace(), Revision::new(2));
+    }
+    assert!(absorb(world.fleets.get(&namespace()).unwrap(), report, &told).is_empty(), "again");
+    written
+}
+
+fn states(world: &World) -> Vec<(u32, JobState)> {
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    let run = run_name();
+    let jobs = fleet.jobs_of(&run).flat_map(|kept| &kept.value.jobs);
+    jobs.map(|job| (job.index, job.state)).collect()
+}
+
+#[test]
+fn what_a_node_tells_is_kept_until_it_tells_something_else() {
+    let mut world = world();
+    let one = vec![job(0, "one", JobState::Running)];
+    assert_eq!(absorbed(&mut world, &report("a"), Some(one)), 1);
+    assert_eq!(absorbed(&mut world, &report("a"), None), 0, "silence changes nothing");
+    let both = vec![job(0, "one", JobState::Finished), job(1, "two", JobState::Running)];
+    assert_eq!(absorbed(&mut world, &report("a"), Some(both)), 1);
+    assert_eq!(states(&world), [(0, JobState::Finished), (1, JobState::Running)]);
+}
+
+#[test]
+fn a_job_of_another_task_than_the_runs_is_not_believed() {
+    let mut world = world();
+    let odd = vec![job(0, "two", JobState::Finished), job(7, "one", JobState::Finished)];
+    assert_eq!(absorbed(&mut world, &report("a"), Some(odd)), 0);
+}
+
+#[test]
+fn an_open_job_is_lost_with_its_ledger_and_what_ended_before_stays() {
+    let mut world = world();
+    let both = vec![job(0, "one", JobState::Finished), job(1, "two", JobState::Running)];
+    absorbed(&mut world, &report("a"), Some(both));
+    assert_eq!(absorbed(&mut world, &report("b"), None), 1);
+    assert_eq!(states(&world), [(0, JobState::Finished), (1, JobState::Lost)]);
+    let again = vec![job(1, "two", JobState::Finished)];
+    absorbed(&mut world, &report("b"), Some(again));
+    assert_eq!(states(&world), [(0, JobState::Finished), (1, JobState::Finished)]);
+}
+
+#[test]
+fn an_open_job_is_cancelled_once_the_node_has_accepted_an_order_without_its_run() {
+    let mut world = world();
+    absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Running)]));
+    let order =
+        Order { term: Term::new(1), generation: Generation::new(3), content: OrderContent::default() };
+    world.put(&namespace(), Record::Order("web-1".parse().unwrap(), order), Revision::new(3));
+    assert_eq!(absorbed(&mut world, &report("a"), None), 0, "it has not accepted the order");
+    let accepted = Report { generation: Generation::new(3), ..report("a") };
+    assert_eq!(absorbed(&mut world, &accepted, None), 1);
+    assert_eq!(states(&world), [(0, JobState::Cancelled)]);
+}
+
+#[test]
+fn jobs_are_forgotten_with_their_run() {
+    let mut world = world();
+    absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Running)]));
+    for key in [Key::Run(run_name()), Key::Entity(run_name())] {
+        world.delete(&namespace(), &key, Revision::new(4));
+    }
+    let verdict = crate::decide::retention::decide(world.fleets.get(&namespace()).unwrap(), 10);
+    for write in verdict.changesets.into_iter().flat_map(|changeset| changeset.writes) {
+        write.apply_to(&mut world, &namespace(), Revision::new(5));
+    }
+    assert!(states(&world).is_empty());
+    assert!(world.fleets.get(&namespace()).unwrap().orphans.is_empty());
+}

@@ -1,0 +1,133 @@
+//! Jobs: each the execution of one task of a run on one node. Written only when the report of the node's own agent is absorbed.
+
+use alloc::vec::Vec;
+
+use crate::words::name::{EntityName, LedgerId, NodeName, TaskName};
+use crate::words::time::Timestamp;
+
+/// The jobs of one run on one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeJobs {
+    /// The run.
+    pub run: EntityName,
+    /// The node.
+    pub node: NodeName,
+    /// The ledger that has them; `None` if the agent reports none.
+    pub ledger: Option<LedgerId>,
+    /// The jobs, each index at most once, in the order of the tasks.
+    pub jobs: Vec<Job>,
+}
+
+/// The execution of one task on one node. Times are by the agent's clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Index of the task in the run, from 0.
+    pub index: u32,
+    /// The task.
+    pub task: TaskName,
+    /// What became of it.
+    pub state: JobState,
+    /// How it said that the run goes on; `None` before that.
+    pub exit: Option<JobExit>,
+    /// Exit code of its last script; `None` if it has none, as after a signal.
+    pub exit_code: Option<i32>,
+    /// Times that it was begun.
+    pub attempts: u32,
+    /// When it was last begun.
+    pub started: Option<Timestamp>,
+    /// When it last ended.
+    pub ended: Option<Timestamp>,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// Its inputs are on the node's disk; it has not begun.
+    Created,
+    /// It runs.
+    Running,
+    /// The task is complete.
+    Finished,
+    /// The task failed.
+    Failed,
+    /// It ended and is to begin again.
+    Incomplete,
+    /// The run was aborted before it ended.
+    Cancelled,
+    /// Nobody knows how it ended.
+    Lost,
+}
+
+/// How a job said that the run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobExit {
+    /// With the next task.
+    Complete,
+    /// After a reboot of the machine.
+    Reboot,
+    /// After the machine was powered off.
+    PowerOff,
+    /// After the next start of the agent.
+    Stop,
+    /// Not at all.
+    Failed,
+}
+
+impl JobState {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Incomplete => "incomplete",
+            Self::Cancelled => "cancelled",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// Whether something is still to happen.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        match self {
+            Self::Created | Self::Running | Self::Incomplete => true,
+            Self::Finished | Self::Failed | Self::Cancelled | Self::Lost => false,
+        }
+    }
+}
+
+impl Job {
+    /// A job that has not begun.
+    #[must_use]
+    pub const fn created(index: u32, task: TaskName) -> Self {
+        Self {
+            index,
+            task,
+            state: JobState::Created,
+            exit: None,
+            exit_code: None,
+            attempts: 0,
+            started: None,
+            ended: None,
+        }
+    }
+}
+
+impl NodeJobs {
+    /// The same jobs; those that something was still to happen with are in this state, and nobody saw their end.
+    #[must_use]
+    pub fn with_open_ones(mut self, state: JobState) -> Self {
+        for job in self.jobs.iter_mut().filter(|job| job.state.is_open()) {
+            job.state = state;
+        }
+        self
+    }
+
+    /// The job that the node is at: the last one.
+    #[must_use]
+    pub fn present(&self) -> Option<&Job> {
+        self.jobs.last()
+    }
+}
