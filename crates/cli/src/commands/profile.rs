@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use bellwether_api::client::calls::profiles::JsonChange;
-use bellwether_api::client::{CallError, Client};
+use bellwether_api::client::{CallError, Client, ListOptions};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::{Params, ParamsPatch, ParamsSpec, ProfileLive, ProfileRevision};
 use bellwether_api::v1::rollout::NewRollout;
@@ -226,9 +226,16 @@ async fn changed(
     let (client, namespace) = (&context.client, &context.namespace);
     let version = format!("{}@{}", profile_revision.profile, profile_revision.revision);
     context.show.data(profile_revision, || vec![version.clone()], |_| version.clone())?;
-    let all = client.entities(namespace).await?.items;
-    let of = all.iter().filter(|entity| entity.profile.as_ref() == Some(&profile_revision.profile));
-    for entity in of.map(|entity| &entity.name) {
+    let filter = Some(format!("profile = {}", profile_revision.profile));
+    let of = client.listing(ListOptions { filter, ..ListOptions::default() }).entities(namespace).await;
+    let of = match of {
+        // The change is made: who may not read entities is told of none.
+        Err(CallError::Problem(problem)) if problem.code == Code::Forbidden && !change.rollout => {
+            return Ok(());
+        }
+        of => of?.items,
+    };
+    for entity in of.iter().map(|entity| &entity.name) {
         if change.rollout {
             let new = NewRollout {
                 version: Some(version.clone()),

@@ -5,8 +5,10 @@ use std::process::{Command, Output, Stdio};
 use crate::place::{PROGRAM, free_ports, text};
 
 /// The ports that documents name.
-const KNOWN_PORTS: [&str; 12] =
-    ["7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400"];
+const KNOWN_PORTS: [&str; 18] = [
+    "7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400", "2381", "2382", "2383",
+    "2391", "2392", "2393",
+];
 
 /// The shell blocks of a document, or of one section of it.
 fn blocks(document: &str, direction: Option<&str>) -> String {
@@ -28,7 +30,7 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
     let marks: [String; KNOWN_PORTS.len()] = std::array::from_fn(|index| format!("<port {index}>"));
     let marked = KNOWN_PORTS.iter().zip(&marks);
     let script = marked.fold(script.to_owned(), |script, (port, mark)| script.replace(port, mark));
-    let free = marks.iter().zip(free_ports::<12>());
+    let free = marks.iter().zip(free_ports::<18>());
     let script = free.fold(script, |script, (mark, free)| script.replace(mark, &free.to_string()));
     let script = script
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
@@ -193,6 +195,18 @@ fn the_page_on_clusters_works_as_it_stands() {
     let (said, told) = (text(&output.stdout), text(&output.stderr));
     assert!(told.contains("cluster shop: created, revision 1, 1 member, profile shop"), "{told}");
     assert!(said.contains("dev-1 leads since"), "{said}");
+}
+
+#[test]
+fn the_page_of_clusters_by_example_works_as_it_stands() {
+    let output = follow_beside_dev(&blocks("docs/guide/cluster-examples.md", None));
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert!(told.contains("cluster k3s: created, revision 1, 20 members"), "{told}");
+    let joined = said.lines().find(|line| line.contains("joined https://n-")).unwrap_or_default();
+    assert!(joined.trim_start().starts_with("19 "), "all workers joined one leader: {said}");
+    let numbers: Vec<&str> = said.lines().map(str::trim).filter(|line| line.parse::<u32>().is_ok()).collect();
+    assert_eq!(numbers, ["19", "1", "19"], "the jobs of the workers, who won and who lost: {said}");
+    assert_eq!(said.lines().filter(|line| line.contains(", started, n-")).count(), 3, "{said}");
 }
 
 #[test]
