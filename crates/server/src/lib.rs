@@ -10,6 +10,7 @@ pub mod init;
 pub mod installation;
 pub mod leadership;
 mod lease_key;
+pub mod log_requests;
 pub mod membership;
 pub mod metrics;
 pub mod names;

@@ -248,6 +248,7 @@ fn query_parameter(name: &str) -> Parameter {
         "all" => {
             ("Whether to include slots that nobody holds.", ObjectBuilder::new().schema_type(Type::Boolean))
         }
+        "offset" => ("Byte of the log at which the answer begins.", number()),
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
         "params" => ("Tag of the params that the node reads without a rollout.", text()),
