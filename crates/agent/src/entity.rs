@@ -7,6 +7,7 @@ mod describe;
 mod files;
 mod follow;
 mod job;
+mod job_environment;
 mod log;
 mod need;
 mod observe;

@@ -17,6 +17,7 @@ mod facts;
 pub mod files;
 pub mod http;
 pub mod identity;
+mod job_api;
 pub mod join;
 mod lease;
 pub mod ledger;

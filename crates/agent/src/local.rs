@@ -8,7 +8,7 @@ mod api;
 mod catalogue;
 pub mod client;
 mod listen;
-mod problem;
+pub(crate) mod problem;
 mod reload;
 mod services;
 mod socket_path;

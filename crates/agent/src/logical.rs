@@ -142,15 +142,18 @@ async fn host(context: HostContext, name: NodeName, hosting: Hosting, tasks: Tas
         };
         let mut running = std::pin::pin!(node.run());
         // What is dropped halfway only waits; the node itself is polled on to its end.
-        tokio::select! {
-            () = &mut running => {}
-            () = token.cancelled() => {}
+        let has_ended = tokio::select! {
+            () = &mut running => true,
+            () = token.cancelled() => false,
             () = lease.lost() => {
                 tracing::warn!(node = %name, lease = %hosting.lease, "no server said in time that this logical node is still hosted here: what runs on it ends");
+                false
             }
-        }
+        };
         life.cancel();
-        running.await;
+        if !has_ended {
+            running.await;
+        }
         if let Err(error) = life.stop(GRACE).await {
             tracing::error!(node = %name, "a logical node did not end in order: cannot {error}");
         }

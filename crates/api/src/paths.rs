@@ -1,6 +1,8 @@
 //! Route strings, which are defined only here. `{…}` are path parameters.
 
 /// Query parameter with the consistency of a read: `local`, the default, answers what the server knows;
+/// Header by which a node makes a request of a job that it runs: `RUN/INDEX`. The request has the rights of that job, and no others.
+pub const ACTING_JOB: &str = "bellwether-job";
 /// Header by which a node acts for a logical node that it hosts, with that one's name.
 pub const LOGICAL_NODE: &str = "bellwether-logical-node";
 /// `linearizable` answers everything that was committed before the request.

@@ -1,6 +1,5 @@
 //! One job: the steps of a task from the inputs in the ledger, in a working directory of its own that is removed afterwards.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -21,6 +20,7 @@ use minijinja::value::Serde;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::job_environment::JobEnvironment;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::apply::exec::{CommandExit, run};
@@ -128,9 +128,10 @@ impl EntityTask {
     /// Does the steps of the task in order, until one says something else than that it is complete.
     async fn steps(&mut self, inputs: &JobInputs, run_name: &str) -> JobEnd {
         let dir = self.context.work.join(self.name.as_str());
-        if let Err(error) = self.prepare(&dir, inputs).await {
-            return failed(format!("cannot prepare {}: {error}", dir.display()));
-        }
+        let environment = match self.prepare(&dir, inputs).await {
+            Ok(environment) => environment,
+            Err(error) => return failed(format!("cannot prepare {}: {error}", dir.display())),
+        };
         let timeout = inputs.spec.timeout.as_deref().and_then(|text| text.parse().ok());
         let timeout: Span = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let ends = Instant::now() + timeout.to_duration();
@@ -146,7 +147,7 @@ impl EntityTask {
             self.running_step = Some(RunningStep::new("job", &line, self.now(), timeout));
             self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
             let left = ends.saturating_duration_since(Instant::now());
-            end = self.step_of_job(inputs, step, (&dir, &line), (run_name, left)).await;
+            end = self.step_of_job(inputs, step, (&dir, &line, &environment), (run_name, left)).await;
             if !matches!(end, JobEnd::Exit(ScriptExit::Complete, _)) {
                 break;
             }
@@ -158,25 +159,25 @@ impl EntityTask {
         end
     }
 
-    /// Makes the working directory of a job, with its params in a file.
-    async fn prepare(&self, dir: &Path, inputs: &JobInputs) -> io::Result<()> {
-        let (dir, params) = (dir.to_owned(), serde_json::to_string_pretty(&inputs.params)?);
+    /// Makes the working directory of a job, and its environment.
+    async fn prepare(&self, dir: &Path, inputs: &JobInputs) -> io::Result<JobEnvironment> {
+        let made = dir.to_owned();
         let prepared = self.context.tasks.spawn_blocking(move || {
-            match fs::remove_dir_all(&dir) {
+            match fs::remove_dir_all(&made) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
-            disk::private_dir(&dir)?;
-            disk::replace(&dir.join("params.json"), &params)
+            disk::private_dir(&made)
         });
-        prepared.await.map_err(io::Error::other).flatten()
+        prepared.await.map_err(io::Error::other).flatten()?;
+        JobEnvironment::open(&self.context, inputs, dir).await
     }
 
     async fn step_of_job(
         &mut self,
         inputs: &JobInputs,
         step: &TaskStep,
-        (dir, line): (&Path, &str),
+        (dir, line, environment): (&Path, &str, &JobEnvironment),
         (run_name, left): (&str, Duration),
     ) -> JobEnd {
         let text =
@@ -202,12 +203,8 @@ impl EntityTask {
         let interpreter =
             if interpreter.is_empty() { SHELL.map(str::to_owned).to_vec() } else { interpreter };
         let argv = interpreter.into_iter().chain([path.display().to_string()]).collect();
-        let env = BTreeMap::from([
-            ("BELLWETHER_TASK".to_owned(), inputs.task.task.clone()),
-            ("BELLWETHER_WORKFLOW".to_owned(), inputs.workflow.clone()),
-            ("BELLWETHER_PARAMS".to_owned(), dir.join("params.json").display().to_string()),
-        ]);
-        self.script(&Command { argv, workdir: dir.to_owned(), env }, line, (run_name, left)).await
+        let command = Command { argv, workdir: dir.to_owned(), env: environment.variables() };
+        self.script(&command, line, (run_name, left)).await
     }
 
     async fn script(&mut self, command: &Command, line: &str, (run_name, left): (&str, Duration)) -> JobEnd {

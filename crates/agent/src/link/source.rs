@@ -85,6 +85,16 @@ impl JobSource {
         Self(source)
     }
 
+    /// Sends a request of a job to the control plane, as it came from there.
+    pub(crate) async fn forward(
+        &self,
+        job: &str,
+        request: http::Request<bytes::Bytes>,
+        deadline: std::time::Duration,
+    ) -> Result<http::Response<bytes::Bytes>, CallError> {
+        self.0.connection.client()?.forward(job, request, deadline).await
+    }
+
     /// Fetches the inputs of the task of this index of a run.
     pub(crate) async fn fetch(&self, run: &EntityName, index: u32) -> Result<JobInputs, MissingInputs> {
         let ParamSource { connection, namespace, node } = &self.0;

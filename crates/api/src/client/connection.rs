@@ -21,7 +21,7 @@ use super::error::CallError;
 use super::list_options::ListOptions;
 use super::tls;
 use crate::media;
-use crate::paths::{CONSISTENCY, LOGICAL_NODE};
+use crate::paths::{ACTING_JOB, CONSISTENCY, LOGICAL_NODE};
 use crate::problem::{Code, Problem};
 
 /// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
@@ -328,16 +328,52 @@ impl Client {
             .map_err(|error| CallError::Setup { what: path.to_owned(), reason: error.to_string() })
     }
 
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
+    /// Sends a request of a job that this node runs, as it came from there, and returns the answer as it is.
+    ///
+    /// # Errors
+    /// [`CallError`] when no server answers in time.
+    pub async fn forward(
+        &self,
+        job: &str,
+        request: Request<Bytes>,
+        deadline: Duration,
+    ) -> Result<http::Response<Bytes>, CallError> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let mut sent = self.request(head.method, path, body)?;
+        let setup = |error: &dyn std::fmt::Display| CallError::Setup {
+            what: "the request of a job".to_owned(),
+            reason: error.to_string(),
+        };
+        sent.headers_mut().insert(ACTING_JOB, HeaderValue::try_from(job).map_err(|error| setup(&error))?);
+        for name in FORWARDED {
+            if let Some(value) = head.headers.get(&name) {
+                sent.headers_mut().insert(name, value.clone());
+            }
+        }
+        match tokio::time::timeout(deadline, self.whole(sent)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
+        }
+    }
+
+    async fn whole(&self, request: Request<Full<Bytes>>) -> Result<http::Response<Bytes>, CallError> {
         let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
             server: self.base.clone(),
             cause: failure::cause(error),
             reason: failure::chain(error),
         };
         let answer = self.http.request(request).await.map_err(|error| unreachable(&error))?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
         let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
+        Ok(http::Response::from_parts(head, bytes))
+    }
+
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
+        let answer = self.whole(request).await?;
+        let status = answer.status();
+        let bytes = answer.into_body();
         if status.is_success() {
             return Ok(bytes);
         }
@@ -351,6 +387,9 @@ impl Client {
         CallError::Garbled { server: self.base.clone(), reason: reason.to_string() }
     }
 }
+
+/// The headers of a request that are sent on as they are.
+const FORWARDED: [header::HeaderName; 3] = [header::CONTENT_TYPE, header::IF_MATCH, header::IF_NONE_MATCH];
 
 /// Whether an address is a loopback address.
 fn is_loopback(uri: &Uri) -> bool {

@@ -84,7 +84,7 @@ pub(crate) enum ClusterVerb {
         #[arg(long, value_name = "FILTER")]
         on: Option<String>,
         /// Time after which the wait ends with exit 3
-        #[arg(long, value_name = "DURATION")]
+        #[arg(long, value_name = "TIME")]
         timeout: Option<Span>,
         /// End with exit 1 once the workflow of a member fails
         #[arg(long)]

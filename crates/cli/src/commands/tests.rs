@@ -39,8 +39,9 @@ const OFFLINE: [&str; 29] = [
 ];
 
 /// Commands that wait until they have an answer, or whose exit codes have a meaning of their own.
-const OWN_CODES: [&str; 7] = [
+const OWN_CODES: [&str; 8] = [
     "wait",
+    "cluster wait",
     "lock run",
     "pending-update",
     "publish-service",

@@ -9,7 +9,7 @@ use crate::place::{Setup, code, done, text, wait_for};
 use crate::story_workflows::{apply, installed, lines, start, state, why};
 
 /// The states of the jobs of a run, by name without the run.
-fn states(place: &Setup, run: &str) -> Vec<String> {
+pub(crate) fn states(place: &Setup, run: &str) -> Vec<String> {
     let listed = done(place, &["job", "list", "--run", run, "-o", "json"]);
     let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
     let word = |job: &Value, field: &str| job.get(field).and_then(Value::as_str).unwrap().to_owned();
@@ -61,8 +61,9 @@ async fn an_aborted_run_ends_the_job_that_runs_and_begins_no_other() {
     let (begun, never) = (place.path("begun"), place.path("never"));
     let script = format!("echo $$ >> {begun}\nsleep 600");
     apply(&place, &[("slow", "", &script), ("next", "", &format!("touch {never}"))]);
-    let [run, behind] = [start(&place, &[]), start(&place, &[])];
+    let run = start(&place, &[]);
     wait_for("it begins", async || lines(&begun).len() == 1).await;
+    let behind = start(&place, &[]);
     wait_for("the other waits", async || why(&place, &behind, "web-1").contains("another job or action"))
         .await;
     for run in [&behind, &run] {

@@ -28,7 +28,7 @@ use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::state::AppState;
 use crate::pki::CertificateIdentity;
-use crate::{rights, secret};
+use crate::{job_rights, rights, secret};
 
 /// The namespace of the FleetLock protocol's paths that name none.
 pub(super) const FLEET_LOCK_NAMESPACE: &str = "default";
@@ -264,12 +264,22 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
     }
     let (bearer, node) = node(&world, request)?;
     let home = Some(bearer.namespace.to_string());
-    let Some(logical) = request.headers().get(paths::LOGICAL_NODE) else {
-        return node.decommissioned.is_none().then_some((Identity::Node(bearer.node), home));
+    if node.decommissioned.is_some() {
+        return None;
+    }
+    let acting = match request.headers().get(paths::LOGICAL_NODE) {
+        None => bearer.node.clone(),
+        Some(logical) => {
+            let logical = NodeName::parse(logical.to_str().ok()?).ok()?;
+            hosts(&world, &bearer, &logical).then_some(logical)?
+        }
     };
-    let logical = NodeName::parse(logical.to_str().ok()?).ok()?;
-    let is_host = node.decommissioned.is_none() && hosts(&world, &bearer, &logical);
-    is_host.then_some((Identity::Node(logical), home))
+    let Some(job) = request.headers().get(paths::ACTING_JOB) else {
+        return Some((Identity::Node(acting), home));
+    };
+    let fleet = world.fleets.get(&bearer.namespace)?;
+    let (name, rights) = job_rights::of(fleet, &bearer.namespace, &acting, job.to_str().ok()?)?;
+    Some((Identity::Token { name, rights: Arc::new(rights) }, None))
 }
 
 /// Whether a node hosts a logical node.

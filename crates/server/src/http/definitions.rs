@@ -108,8 +108,10 @@ pub(crate) async fn put_task(
     JsonBody(spec): JsonBody<TaskSpec>,
 ) -> Result<SetResponse<Task>, Failure> {
     let (id, actor) = (DefinitionId::Task(name.clone()), caller.actor());
+    let content = definition::task(&spec)?;
+    definition::grantable(caller.rights()?, &namespace, &spec)?;
     let scope = DefinitionScope { namespace: &namespace, id: &id, actor: &actor };
-    let is_new = definition::set(&app.records.transactor, scope, &definition::task(&spec)?, "").await?;
+    let is_new = definition::set(&app.records.transactor, scope, &content, "").await?;
     let JsonAnswer(value) = task(State(app), NamespacePath(namespace), TaskNamed(name)).await?;
     Ok(SetResponse { is_new, value })
 }

@@ -12,7 +12,7 @@ use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace};
 
 pub(super) use self::content::content_of;
-pub use self::content::{DefinitionContent, stage, task, workflow};
+pub use self::content::{DefinitionContent, grantable, stage, task, workflow};
 pub use self::view::{Users, missing, stage_view, task_view, users, workflow_view};
 use super::{OpError, cause, event};
 use crate::secret;

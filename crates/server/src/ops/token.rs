@@ -16,6 +16,7 @@ use bellwether_core::world::World;
 
 use super::grant::{Grantor, access_namespace, grantable};
 use super::{OpError, event};
+use crate::job_rights::JOB_ACTOR;
 use crate::pki::Pki;
 use crate::transactor::Transactor;
 use crate::{rights, secret};
@@ -33,7 +34,10 @@ pub async fn create(
     request: &NewToken,
 ) -> Result<Secret, OpError> {
     let name: Actor = read("name", &request.name)?;
-    if name.as_str() == "bellwether" || name.as_str().starts_with("node/") {
+    if name.as_str() == "bellwether"
+        || name.as_str().starts_with("node/")
+        || name.as_str().starts_with(JOB_ACTOR)
+    {
         return Err(ShapeError::at("name", "the name is reserved").into());
     }
     let (roles, only_in) = (role_names(&request.roles)?, only_in(request.only_in.as_deref())?);

@@ -39,6 +39,10 @@ pub struct TaskDocument {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object, example = json!({"db/port": {"type": "integer"}}))]
     pub params: BTreeMap<String, Map<String, Value>>,
+    /// Claims that its jobs have besides those that node, run and cluster imply, at most 32: whoever writes the task must have them.
+    #[schema(example = json!(["get node"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
     /// Whether it may run again when nobody knows how far it came. Default false.
     #[schema(example = true)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -141,9 +145,20 @@ impl TaskDocument {
     /// The document of a task.
     #[must_use]
     pub fn of(task: Task) -> Self {
-        let TaskSpec { description, steps, params, idempotent, timeout, retry } = task.spec;
+        let TaskSpec { description, steps, params, claims, idempotent, timeout, retry } = task.spec;
         let (name, labels) = (task.name, task.labels);
-        Self { name, labels, description, steps, params, idempotent, timeout, retry, ..Self::default() }
+        Self {
+            name,
+            labels,
+            description,
+            steps,
+            params,
+            claims,
+            idempotent,
+            timeout,
+            retry,
+            ..Self::default()
+        }
     }
 
     /// What the document sets.
@@ -153,6 +168,7 @@ impl TaskDocument {
             description: self.description.clone(),
             steps: self.steps.clone(),
             params: self.params.clone(),
+            claims: self.claims.clone(),
             idempotent: self.idempotent,
             timeout: self.timeout.clone(),
             retry: self.retry.clone(),

@@ -19,6 +19,10 @@ pub struct TaskSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub params: BTreeMap<String, Map<String, Value>>,
+    /// Claims that its jobs have besides those that node, run and cluster imply, such as `get node`, at most 32: whoever writes the task
+    /// must have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
     /// Whether it may run again when nobody knows how far it came. Default false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idempotent: bool,

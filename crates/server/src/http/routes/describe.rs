@@ -184,6 +184,7 @@ fn path_parameter(name: &str) -> Parameter {
         "entity" => "Entity name.",
         "service" => "Service name.",
         "profile" => "Profile name.",
+        "cluster" => "Cluster name.",
         "freeze" => "Freeze name.",
         "pause" => "Pause name.",
         "slot" => "Slot name.",
@@ -193,7 +194,9 @@ fn path_parameter(name: &str) -> Parameter {
         "token" => "Name of the token, or id of the join token.",
         "number" => "Number of the rollout or profile revision, from 1.",
         "operation" => "What to do to the current rollout.",
-        "subject" => "`node/NAME`, `entity/NAME`, `service/NAME`, `slot/NAME` or `target/ENTITY/NAME`.",
+        "subject" => {
+            "`node/NAME`, `entity/NAME`, `service/NAME`, `cluster/NAME`, `slot/NAME` or `target/ENTITY/NAME`."
+        }
         _ => "Name.",
     };
     let schema = match name {
@@ -209,6 +212,7 @@ fn path_parameter(name: &str) -> Parameter {
 fn query_parameter(name: &str) -> Parameter {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let number = || ObjectBuilder::new().schema_type(Type::Integer);
+    let boolean = || ObjectBuilder::new().schema_type(Type::Boolean);
     let (description, schema) = match name {
         "after" => ("Return what comes after this item: the `next` of the previous page.", text()),
         "limit" => (
@@ -225,17 +229,9 @@ fn query_parameter(name: &str) -> Parameter {
             text(),
         ),
         "fields" => ("Fields to return of each item instead of the whole, separated by commas.", text()),
-        "slim" => (
-            "Whether to return only the most important fields of each item.",
-            ObjectBuilder::new().schema_type(Type::Boolean),
-        ),
-        "count" => (
-            "Whether to return the number of items on all pages.",
-            ObjectBuilder::new().schema_type(Type::Boolean),
-        ),
-        "decommissioned" => {
-            ("Whether to include decommissioned nodes.", ObjectBuilder::new().schema_type(Type::Boolean))
-        }
+        "slim" => ("Whether to return only the most important fields of each item.", boolean()),
+        "count" => ("Whether to return the number of items on all pages.", boolean()),
+        "decommissioned" => ("Whether to include decommissioned nodes.", boolean()),
         "group" => ("Group of external targets.", text()),
         "key" => ("Key of the param; every param if absent.", text()),
         "entity" => ("Entity of a profile: explain the params as its files have them.", text()),
@@ -245,9 +241,12 @@ fn query_parameter(name: &str) -> Parameter {
         ),
         "service" => ("Service name.", text()),
         "tag" => ("Tag that an instance must have; may be repeated.", text()),
-        "all" => {
-            ("Whether to include slots that nobody holds.", ObjectBuilder::new().schema_type(Type::Boolean))
-        }
+        "all" => ("Whether to include slots that nobody holds.", boolean()),
+        "on" => (
+            "Filter of the members that are waited for, like `cluster/leader Eq true`; all if absent.",
+            text(),
+        ),
+        "fail_on_failure" => ("Whether to answer once the workflow of a member fails.", boolean()),
         "offset" => ("Byte of the log at which the answer begins.", number()),
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),

@@ -7,6 +7,7 @@ use bellwether_api::v1::apply::{
     AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument,
 };
 use bellwether_api::v1::rollout::NewRollout;
+use bellwether_api::v1::workflow::TaskSpec;
 use bellwether_core::access::Identity;
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::entity::EntityKind;
@@ -20,7 +21,7 @@ use bellwether_core::world::version_resolution;
 
 use super::object::{Object, ObjectId};
 use super::{secrets, version};
-use crate::ops::definition::{self, DefinitionScope};
+use crate::ops::definition::{self, DefinitionContent, DefinitionScope};
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
@@ -176,7 +177,7 @@ impl Session {
     /// Sets a task, a stage or a workflow; answers what it names that does not exist.
     async fn define(&self, id: &DefinitionId, document: &Document) -> Result<Option<String>, OpError> {
         let (content, reason) = match document {
-            Document::Task(task) => (definition::task(&task.spec())?, &task.reason),
+            Document::Task(task) => (self.task(id, &task.spec())?, &task.reason),
             Document::Stage(stage) => (definition::stage(&stage.spec())?, &stage.reason),
             Document::Workflow(workflow) => (definition::workflow(&workflow.spec())?, &workflow.reason),
             Document::Entity(_)
@@ -196,6 +197,17 @@ impl Session {
         definition::set(&self.transactor, scope, &content, reason).await?;
         let missing = definition::missing(&self.fleet(), id)?;
         Ok((!missing.is_empty()).then(|| format!("no run starts until there is {}", missing.join(", "))))
+    }
+
+    /// The content of a task, if its author has the claims that it grants, or grants nothing anew.
+    fn task(&self, id: &DefinitionId, spec: &TaskSpec) -> Result<DefinitionContent, OpError> {
+        let content = definition::task(spec)?;
+        let fleet = self.fleet();
+        let before = fleet.definitions.get(id).map(|kept| &kept.value.content);
+        if let (false, Some(rights)) = (content.is(before), self.who.rights()) {
+            definition::grantable(rights, &self.namespace, spec)?;
+        }
+        Ok(content)
     }
 
     async fn set_freeze(

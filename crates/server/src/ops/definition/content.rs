@@ -5,13 +5,15 @@ use std::fmt;
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::workflow::{Script, StageSpec, TaskFile, TaskSpec, TaskStep, WorkflowSpec};
+use bellwether_core::access::{Claim, NamePattern, Rights};
 use bellwether_core::records::definition::DefinitionId;
-use bellwether_core::words::name::{ParamKey, ProfileName, StageName, StepName, TaskName};
+use bellwether_core::words::name::{Namespace, ParamKey, ProfileName, StageName, StepName, TaskName};
 use bellwether_core::words::time::Span;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
 use crate::ops::params::schema::ParamSchema;
+use crate::ops::{OpError, grant};
 
 /// Longest description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 1_024;
@@ -31,6 +33,9 @@ const MAX_NAMES: usize = 64;
 /// Most profiles of a stage.
 const MAX_PROFILES: usize = 32;
 
+/// Most claims of a task.
+const MAX_CLAIMS: usize = 32;
+
 /// Longest timeout of a task.
 const MAX_TIMEOUT: Span = Span::from_secs(7 * 24 * 60 * 60);
 
@@ -42,6 +47,11 @@ const MAX_ATTEMPTS: u32 = 10;
 pub struct DefinitionContent(Value);
 
 impl DefinitionContent {
+    /// Whether it is this one, as it is stored.
+    pub(in crate::ops) fn is(&self, stored: Option<&String>) -> bool {
+        stored.is_some_and(|stored| *stored == self.canonical())
+    }
+
     /// Its canonical form: JSON without spaces, with the members of objects in the order of their names.
     pub(super) fn canonical(&self) -> String {
         self.0.to_string()
@@ -81,6 +91,7 @@ pub fn task(spec: &TaskSpec) -> Result<DefinitionContent, ShapeError> {
         let text = Value::Object(schema.clone()).to_string();
         ParamSchema::read(&text).map_err(|error| error.within(&place))?;
     }
+    claims(spec)?;
     if let Some(text) = &spec.timeout {
         let timeout: Span = read("timeout", text)?;
         if timeout == Span::ZERO || timeout > MAX_TIMEOUT {
@@ -97,6 +108,25 @@ pub fn task(spec: &TaskSpec) -> Result<DefinitionContent, ShapeError> {
         }
     }
     content(spec)
+}
+
+/// The claims that the jobs of a task have besides what their node, run and cluster imply.
+fn claims(spec: &TaskSpec) -> Result<Vec<Claim>, ShapeError> {
+    between("claims", spec.claims.len(), 0, MAX_CLAIMS)?;
+    let read = |(index, text): (usize, &String)| {
+        Claim::parse(text).map_err(|error| ShapeError::at(&format!("claims[{index}]"), error))
+    };
+    spec.claims.iter().enumerate().map(read).collect()
+}
+
+/// Refuses a task whose claims its author does not have, in its namespace.
+///
+/// # Errors
+/// [`OpError::Ungrantable`] with the claim; [`OpError::Invalid`].
+pub fn grantable(rights: &Rights, namespace: &Namespace, spec: &TaskSpec) -> Result<(), OpError> {
+    let here = NamePattern::parse(namespace.as_str()).map_err(|error| ShapeError::at("namespace", error))?;
+    let claims: Vec<Claim> = claims(spec)?.iter().filter_map(|claim| claim.only_in(&here)).collect();
+    grant::grantable(rights, &claims, "write a task with claims")
 }
 
 /// Checks a stage.
