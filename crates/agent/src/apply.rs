@@ -5,6 +5,7 @@ pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;
 pub(crate) mod hidden;
+pub(crate) mod job_log;
 pub(crate) mod leftover;
 pub(crate) mod log;
 pub(crate) mod log_store;

@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod contact;
 mod deliver;
 mod facts;
+mod job_logs;
 mod logs;
 mod order_poll;
 mod registrations;
@@ -38,6 +39,7 @@ use crate::service::registry::KnownDefinition;
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use connection::Connection;
 use deliver::deliver;
+use job_logs::LogAnswers;
 use renew::CertificateRenewal;
 use source::ParamSource;
 use start_gate::StartGate;
@@ -47,6 +49,8 @@ use start_gate::StartGate;
 pub(crate) struct ServerLink {
     pub(crate) source: ParamSource,
     pub(crate) data_dir: std::path::PathBuf,
+    /// Where the logs of runs are.
+    pub(crate) logs: std::path::PathBuf,
     pub(crate) ledger: Ledger,
     pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
     pub(crate) board: watch::Sender<ReportBoard>,
@@ -93,7 +97,10 @@ impl ServerLink {
         let ParamSource { connection, namespace, node } = self.source;
         // Counts how many reports the server requested, and which of these requests were answered.
         let [(report_requests, requested), (delivered, deliveries)] = [(); 2].map(|()| watch::channel(0_u64));
+        let place = (connection.clone(), namespace.clone(), node.clone());
+        let job_logs = LogAnswers::new(place, (self.ledger.clone(), self.logs), tasks);
         let poll = order_poll::OrderPoll {
+            job_logs,
             connection: connection.clone(),
             node: node.clone(),
             namespace: namespace.clone(),

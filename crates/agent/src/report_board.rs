@@ -131,7 +131,8 @@ impl ReportBoard {
             | Feature::Actions
             | Feature::Facts
             | Feature::Soak
-            | Feature::Jobs => true,
+            | Feature::Jobs
+            | Feature::JobLogs => true,
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {

@@ -323,6 +323,7 @@ impl Agent {
         let link = ServerLink {
             source,
             data_dir: config.data_dir.clone(),
+            logs: context.logs.clone(),
             ledger,
             orders,
             board,

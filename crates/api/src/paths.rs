@@ -220,6 +220,10 @@ pub const JOBS: &str = "/v1/namespaces/{ns}/jobs";
 pub const JOB: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/{number}";
 /// Begins the task of a run again that failed on a node.
 pub const JOB_RETRY: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/retry";
+/// The log of a job, as its node has it; blocking with `?offset=&wait=`.
+pub const JOB_LOG: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/{number}/logs";
+/// Parts of logs of jobs that a server asked for, by the node that has them.
+pub const NODE_JOB_LOGS: &str = "/v1/namespaces/{ns}/nodes/{node}/job-logs";
 /// What a node needs to run one task of a run, by its index.
 pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/{number}";
 /// Clusters.

@@ -18,6 +18,7 @@ pub mod hook;
 pub mod hook_answers;
 pub mod http_sd;
 pub mod job;
+pub mod job_log;
 pub mod labels;
 pub mod local;
 pub mod log;

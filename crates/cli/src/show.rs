@@ -127,11 +127,21 @@ pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
 /// Those of [`try_print`].
 pub(crate) fn try_print_data(text: &str) -> Result<(), Failure> {
     let text = text.trim_end();
-    if text.is_empty() {
-        return Ok(());
-    }
+    if text.is_empty() { Ok(()) } else { write_out(&format!("{text}\n")) }
+}
+
+/// Prints to stdout a part of a text that goes on, with every blank line and without one more.
+///
+/// # Errors
+/// Those of [`try_print`].
+pub(crate) fn try_print_part(text: &str) -> Result<(), Failure> {
+    let is_terminal = std::io::stdout().is_terminal();
+    if is_terminal { write_out(&visible::coloured(text)) } else { write_out(&visible::text(text)) }
+}
+
+fn write_out(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| {
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
         if error.kind() == ErrorKind::BrokenPipe {
             Failure::reader_gone()
         } else {

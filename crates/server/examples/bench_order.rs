@@ -90,7 +90,14 @@ async fn sync(
     let newer = assigned.wait_for(|generation| *generation > known);
     let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
     let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
-    Json(OrderPoll { order, report_requested: false, catalogue: None, servers: None, params: None })
+    Json(OrderPoll {
+        order,
+        report_requested: false,
+        catalogue: None,
+        servers: None,
+        params: None,
+        log_requests: Vec::new(),
+    })
 }
 
 /// An order with one entity at a version, as in `bench fleet`.

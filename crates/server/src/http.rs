@@ -22,6 +22,7 @@ mod freezes;
 mod handshakes;
 mod idle;
 mod input;
+mod job_logs;
 mod jobs;
 mod json_change;
 pub mod limits;

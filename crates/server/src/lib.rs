@@ -11,6 +11,7 @@ pub mod installation;
 pub mod job_rights;
 mod leadership;
 mod lease_key;
+pub mod log_requests;
 pub mod membership;
 pub mod metrics;
 pub mod names;

@@ -16,6 +16,7 @@ pub mod filter;
 pub mod freeze;
 pub mod grant;
 pub mod job;
+pub mod job_log;
 pub mod json_change;
 pub mod log;
 pub mod namespace;

@@ -27,6 +27,7 @@ use crate::http::{
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::{Installation, InstallationError};
 use crate::leadership::Leadership;
+use crate::log_requests::LogRequests;
 use crate::membership;
 use crate::metrics::Metrics;
 use crate::names;
@@ -282,6 +283,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
             admission: Admission::new(config.classes, metrics.refused.clone()),
             metrics,
             sessions,
+            log_requests: LogRequests::default(),
         },
         audit,
         hooks: Arc::new(config.hooks.clone()),

@@ -1,4 +1,4 @@
-//! Log files of runs: one per entity, of bounded size, with one older file.
+//! Log files of runs: one per entity, of bounded size, with one older file. That of a job is in segments.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
 use super::hidden::hide_bytes;
+use super::job_log::{JobLogFile, SEGMENT_BYTES};
 use super::output::{OutputTail, visible};
 
 /// A log is rotated at this size: with the older file, 16 MiB per entity at most.
@@ -24,6 +25,16 @@ pub(crate) struct EntityLog {
     file: Option<File>,
     bytes: u64,
     recent: RunOutput,
+    rotation: Rotation,
+}
+
+/// What happens to a log that is full.
+#[derive(Debug)]
+enum Rotation {
+    /// It becomes the older file.
+    Older,
+    /// The next segment is begun.
+    Segments(JobLogFile),
 }
 
 /// The end of a run's output, through all of its logs. Cheap to clone; all clones share it.
@@ -75,7 +86,18 @@ impl RunOutput {
 impl EntityLog {
     /// Opens `path` for appending; what is written is also remembered in `recent`.
     pub(crate) fn open(path: &Path, recent: RunOutput) -> Self {
-        let mut log = Self { path: path.to_owned(), file: None, bytes: 0, recent };
+        Self::rotated_by(Rotation::Older, path.to_owned(), recent)
+    }
+
+    /// Opens the log of a job, as [`Self::open`] does.
+    pub(crate) fn of_job(file: JobLogFile, recent: RunOutput) -> Self {
+        let path = file.path();
+        Self::rotated_by(Rotation::Segments(file), path, recent)
+    }
+
+    fn rotated_by(rotation: Rotation, path: PathBuf, recent: RunOutput) -> Self {
+        let mut log = Self { path, file: None, bytes: 0, recent, rotation };
+        let path = &log.path;
         match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
             Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
             Err(error) => {
@@ -95,7 +117,11 @@ impl EntityLog {
         let hidden = hide_bytes(bytes);
         let bytes = hidden.as_deref().unwrap_or(bytes);
         self.recent.add(bytes);
-        if self.bytes >= MAX_LOG_BYTES {
+        let most = match self.rotation {
+            Rotation::Older => MAX_LOG_BYTES,
+            Rotation::Segments(_) => SEGMENT_BYTES,
+        };
+        if self.bytes >= most {
             self.turn_over();
         }
         let Some(file) = &mut self.file else { return };
@@ -109,8 +135,15 @@ impl EntityLog {
     }
 
     fn turn_over(&mut self) {
-        let turned = fs::rename(&self.path, older(&self.path)).and_then(|()| append(&self.path));
-        match turned {
+        let turned = match &mut self.rotation {
+            Rotation::Older => fs::rename(&self.path, older(&self.path)),
+            Rotation::Segments(file) => {
+                let next = file.advance(self.bytes);
+                self.path = file.path();
+                next
+            }
+        };
+        match turned.and_then(|()| append(&self.path)) {
             Ok(file) => (self.bytes, self.file) = (0, Some(file)),
             Err(error) => {
                 tracing::warn!(path = %self.path.display(), %error, "cannot rotate a log");

@@ -9,6 +9,7 @@ use bellwether_api::v1::log::NewLog;
 use bellwether_core::records::log::MAX_LOG_BYTES;
 use bellwether_core::words::name::{Category, EntityName};
 
+use super::job_log::JOBS;
 use crate::disk;
 
 /// Logs stored per entity and category: with 64 KiB each, one mebibyte per entity.
@@ -19,10 +20,13 @@ pub(crate) fn forget(logs: &Path, entity: &EntityName) -> io::Result<()> {
     for file in [format!("{entity}.log"), format!("{entity}.log.1")] {
         disk::remove(&logs.join(file))?;
     }
-    match fs::remove_dir_all(logs.join("failed").join(entity.as_str())) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
+    for dir in ["failed", JOBS] {
+        match fs::remove_dir_all(logs.join(dir).join(entity.as_str())) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
     }
+    Ok(())
 }
 
 /// The newest log of each category and entity that the control plane does not have yet.

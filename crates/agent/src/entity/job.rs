@@ -210,7 +210,7 @@ impl EntityTask {
     async fn script(&mut self, command: &Command, line: &str, (run_name, left): (&str, Duration)) -> JobEnd {
         let version = self.entry.memory.ran.as_ref().map(|ran| ran.version.clone());
         let Some(version) = version else { return JobEnd::AgentStops };
-        let (facts, mut log) = (self.facts(&version, run_name.to_owned()), self.log());
+        let (facts, mut log) = (self.facts(&version, run_name.to_owned()), self.job_log());
         let token = self.context.tasks.token();
         // If the agent ends here, the job is in its ledger: the next agent runs it again only if it may.
         let ended = tokio::select! {

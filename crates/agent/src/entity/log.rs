@@ -6,6 +6,7 @@ use bellwether_core::words::name::Category;
 use bellwether_core::words::version::Version;
 
 use super::task::EntityTask;
+use crate::apply::job_log::JobLogFile;
 use crate::apply::log::EntityLog;
 use crate::apply::log_store;
 use crate::report_board::{CONFIGURE, VALIDATE};
@@ -14,6 +15,18 @@ impl EntityTask {
     /// The entity's log, open for a run.
     pub(super) fn log(&self) -> EntityLog {
         EntityLog::open(&self.context.logs.join(format!("{}.log", self.name)), self.recent.clone())
+    }
+
+    /// The log of the job that the run is at, open for its script.
+    pub(super) fn job_log(&self) -> EntityLog {
+        let index = self.stored_work.as_ref().map_or(0, |stored| stored.memory.complete);
+        match JobLogFile::open(&self.context.logs, &self.name, index) {
+            Ok(file) => EntityLog::of_job(file, self.recent.clone()),
+            Err(error) => {
+                tracing::warn!(run = %self.name, %error, "cannot open the log of a job; its output goes to the log of the run");
+                self.log()
+            }
+        }
     }
 
     /// Stores and sends the output of a run if it failed.

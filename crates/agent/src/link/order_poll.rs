@@ -23,6 +23,7 @@ use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
 
 use super::connection::Connection;
+use super::job_logs::LogAnswers;
 use super::retry::{cannot, retry_after};
 use crate::catalogue::CatalogueSnapshot;
 use crate::lease::LeaseRenewal;
@@ -43,6 +44,8 @@ const DELIVERY: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct OrderPoll {
     pub(super) connection: Connection,
+    /// Sends what readers of logs ask for.
+    pub(super) job_logs: LogAnswers,
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
     pub(super) ledger: Ledger,
@@ -183,6 +186,7 @@ impl OrderPoll {
             self.update_catalogue(update);
         }
         self.connection.answered(self.clock.now());
+        self.job_logs.begin(answer.log_requests);
         let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;

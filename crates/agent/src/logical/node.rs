@@ -156,6 +156,7 @@ impl LogicalNode {
         let link = ServerLink {
             source,
             data_dir: dir.to_owned(),
+            logs: dir.join("logs"),
             ledger,
             orders,
             board,

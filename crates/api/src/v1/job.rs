@@ -136,6 +136,15 @@ impl JobState {
             Self::Lost => "lost",
         }
     }
+
+    /// Whether something is still to happen.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        match self {
+            Self::Created | Self::Running | Self::Incomplete => true,
+            Self::Finished | Self::Failed | Self::Cancelled | Self::Lost => false,
+        }
+    }
 }
 
 impl JobExit {

@@ -8,6 +8,7 @@ use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
 use super::access::{patterns, texts};
+use super::job_log::LogRequest;
 use super::node_params::LiveParams;
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
@@ -154,6 +155,9 @@ pub struct OrderPoll {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<LiveParams>,
+    /// Parts of logs of jobs that readers wait for. They are in no stored order, and each is in one answer only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log_requests: Vec<LogRequest>,
 }
 
 impl From<&core::Order> for Order {

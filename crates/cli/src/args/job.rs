@@ -27,6 +27,19 @@ pub(crate) enum JobVerb {
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
+    /// Print what a job wrote, from its node
+    ///
+    /// The log stays on the node. Lines are printed whole, without the values of secrets.
+    Logs {
+        #[command(flatten)]
+        of: JobName,
+        /// Print new lines until the job has ended; exit 1 if it did not finish
+        #[arg(short = 'f', long)]
+        follow: bool,
+        /// Byte of the log to begin at
+        #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = super::number::whole::<u64>)]
+        offset: u64,
+    },
     /// Show a job
     Get {
         #[command(flatten)]

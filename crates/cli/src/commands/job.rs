@@ -1,9 +1,12 @@
 //! `job`: what the tasks of runs do on nodes.
 
+mod logs;
+
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::job::Job;
 use bellwether_api::v1::page::Page;
 
+use self::logs::LogReader;
 use super::lists;
 use crate::args::{JobVerb, ListFlags};
 use crate::context::Context;
@@ -26,6 +29,11 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
                 .show
                 .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
             Ok(Exit::Yes)
+        }
+        JobVerb::Logs { of, follow, offset } => {
+            let job = find(context, &of.name).await?;
+            let reader = LogReader { job, follow, offset };
+            reader.run(context).await
         }
         JobVerb::Get { of, script } => {
             let job = find(context, &of.name).await?;

@@ -34,6 +34,7 @@ mod story_facts;
 mod story_files;
 mod story_haproxy;
 mod story_hosts;
+mod story_job_logs;
 mod story_jobs;
 mod story_live_params;
 mod story_locks;

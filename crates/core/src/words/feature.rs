@@ -22,6 +22,8 @@ pub enum Feature {
     LogicalNodes,
     /// Jobs: it reports them, and begins a failed one again.
     Jobs,
+    /// Logs of jobs: it sends what readers ask for.
+    JobLogs,
 }
 
 /// The features of an agent.
@@ -30,7 +32,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -39,6 +41,7 @@ impl Feature {
         Self::Workflows,
         Self::LogicalNodes,
         Self::Jobs,
+        Self::JobLogs,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -56,6 +59,7 @@ impl Feature {
             Self::Workflows => "workflows",
             Self::LogicalNodes => "logical_nodes",
             Self::Jobs => "jobs",
+            Self::JobLogs => "job_logs",
         }
     }
 

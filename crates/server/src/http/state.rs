@@ -17,6 +17,7 @@ use crate::audit::AuditLog;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
 use crate::leadership::Leadership;
+use crate::log_requests::LogRequests;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::secrets::provider::Providers;
@@ -105,6 +106,8 @@ pub struct TrafficContext {
     pub metrics: Metrics,
     /// Agents' sessions.
     pub sessions: Sessions,
+    /// Readers of logs of jobs.
+    pub log_requests: LogRequests,
 }
 
 impl AppState {

@@ -31,8 +31,8 @@ const NO_PLACE: &str =
 /// Longest wait of a poll while the node has no report: it is asked for one soon, but not in a tight loop.
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// Returns an order newer than `generation`, what changed in the catalogue after `catalogue`, and the live params if their tag is
-/// not `params`, as soon as there is any, or none after `wait`. Includes the live servers if their tag is not `servers`.
+/// Returns an order newer than `generation`, what changed in the catalogue after `catalogue`, the live params if their tag is
+/// not `params`, and what readers of logs wait for, as soon as there is any, or none after `wait`. Includes the live servers if their tag is not `servers`.
 pub(crate) async fn sync(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -62,7 +62,8 @@ pub(crate) async fn sync(
     let news = async {
         loop {
             // Not kept across the await: ten thousand polls would keep old worlds alive.
-            if has_news(&app.world(), (&namespace, &name), &known) {
+            let is_asked = app.traffic.log_requests.waits(&namespace, &name);
+            if is_asked || has_news(&app.world(), (&namespace, &name), &known) {
                 return;
             }
             // Both arms only wait; polls without a catalogue are not woken for it.
@@ -95,6 +96,8 @@ pub(crate) async fn sync(
         catalogue,
         servers,
         params,
+        // Last: what is taken is in this response.
+        log_requests: app.traffic.log_requests.take(&namespace, &name),
     }))
 }
 

@@ -25,7 +25,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 33] = [
+const PARTS: [fn(Routes) -> Routes; 34] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -54,6 +54,7 @@ const PARTS: [fn(Routes) -> Routes; 33] = [
     workflows::workflows,
     workflows::runs,
     workflows::jobs,
+    workflows::job_logs,
     secrets::secrets,
     secrets::revealed,
     access::access,

@@ -27,6 +27,7 @@ mod harness;
 mod hidden;
 mod hooked;
 mod hooks;
+mod job_logs;
 mod large_bodies;
 mod lists;
 mod monitors;

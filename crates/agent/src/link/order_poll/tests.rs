@@ -46,15 +46,18 @@ fn poll(dir: &std::path::Path, contact: watch::Sender<ServerContact>) -> OrderPo
         key: Secret::new(""),
         is_logical: false,
     };
+    let connection = Connection::new(ConnectionSettings {
+        identity,
+        servers: Vec::new(),
+        saved: server_list::SavedServers::default(),
+        contact,
+        seed: 0,
+        now: Timestamp::EPOCH,
+    });
+    let place = (connection.clone(), namespace.clone(), node.clone());
     OrderPoll {
-        connection: Connection::new(ConnectionSettings {
-            identity,
-            servers: Vec::new(),
-            saved: server_list::SavedServers::default(),
-            contact,
-            seed: 0,
-            now: Timestamp::EPOCH,
-        }),
+        connection,
+        job_logs: LogAnswers::new(place, (ledger.clone(), dir.join("logs")), &Tasks::new()),
         node,
         namespace,
         ledger,
@@ -146,6 +149,7 @@ async fn a_refused_order_does_not_stop_polling() {
         catalogue,
         servers: None,
         params: None,
+        log_requests: Vec::new(),
     };
     let heard = |index| {
         let text = format!("{{\"index\": {index}, \"whole\": true, \"changes\": []}}");

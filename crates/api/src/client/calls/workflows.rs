@@ -1,15 +1,21 @@
 //! Calls about tasks, stages and workflows.
 
+use std::time::Duration;
+
 use http::Method;
 
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::job::Job;
+use crate::v1::job_log::{JobLog, LogChunk};
 use crate::v1::node::Reason;
 use crate::v1::page::Page;
 use crate::v1::run::{JobInputs, NewRun, Run};
 use crate::v1::workflow::{Stage, Task, Workflow};
+
+/// Time for the network and for a node that does not answer at once, in addition to the requested wait.
+const LOG_DEADLINE: Duration = Duration::from_secs(25);
 
 impl Client {
     /// Lists the tasks of a namespace.
@@ -155,6 +161,31 @@ impl Client {
         let path = fill(paths::JOB_RETRY, &[namespace, run, node]);
         let because = Reason { reason: reason.to_owned() };
         self.send::<_, Nothing>(Method::POST, &path, &because, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Reads the log of a job from this byte on; waits as long for output, if there is none.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn job_log(
+        &self,
+        namespace: &str,
+        (run, node, index): (&str, &str, u32),
+        offset: u64,
+        wait: Duration,
+    ) -> Result<JobLog, CallError> {
+        let path = fill(paths::JOB_LOG, &[namespace, run, node, &index.to_string()]);
+        let path = format!("{path}?offset={offset}&wait={}ms", wait.as_millis());
+        self.get(&path, wait + LOG_DEADLINE).await
+    }
+
+    /// Sends a part of a log that the server asked for.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn send_log(&self, namespace: &str, node: &str, chunk: &LogChunk) -> Result<(), CallError> {
+        let path = fill(paths::NODE_JOB_LOGS, &[namespace, node]);
+        self.send::<_, Nothing>(Method::POST, &path, chunk, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Reads what a node needs to run the task of this index of a run.

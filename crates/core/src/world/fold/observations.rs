@@ -181,7 +181,8 @@ impl Fleet {
             | Feature::Soak
             | Feature::Workflows
             | Feature::LogicalNodes
-            | Feature::Jobs => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Jobs
+            | Feature::JobLogs => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

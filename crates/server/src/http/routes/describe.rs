@@ -247,6 +247,7 @@ fn query_parameter(name: &str) -> Parameter {
             text(),
         ),
         "fail_on_failure" => ("Whether to answer once the workflow of a member fails.", boolean()),
+        "offset" => ("Byte of the log at which the answer begins.", number()),
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
         "params" => ("Tag of the params that the node reads without a rollout.", text()),

@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::job::Job;
+use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::run::{JobInputs, NewRun, Run};
@@ -10,7 +11,7 @@ use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{definitions, jobs, runs as handlers};
+use super::super::{definitions, job_logs, jobs, runs as handlers};
 
 /// Tasks.
 pub(super) fn tasks(routes: Routes) -> Routes {
@@ -129,5 +130,29 @@ pub(super) fn jobs(routes: Routes) -> Routes {
             )
             .optional_body(),
             jobs::retry,
+        )
+}
+
+/// Logs of jobs. Reading one is a right on its run and its node.
+pub(super) fn job_logs(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, JobLog, _, _>(
+            route(
+                Get,
+                paths::JOB_LOG,
+                RequiredAccess::get(ObjectKind::Run),
+                "Read the log of a job from its node; needs the right to get the node too",
+            )
+            .query(&["offset", "wait"]),
+            job_logs::read,
+        )
+        .add::<LogChunk, Empty, _, _>(
+            route(
+                Post,
+                paths::NODE_JOB_LOGS,
+                RequiredAccess::OwnNode,
+                "Send a part of the log of a job that a reader waits for",
+            ),
+            job_logs::put,
         )
 }

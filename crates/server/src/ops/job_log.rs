@@ -1,0 +1,97 @@
+//! Logs of jobs: which server can ask the node that has one.
+
+use bellwether_api::v1::server::ServerAddress;
+use bellwether_core::records::job::{Job, JobState};
+use bellwether_core::records::node::PresenceState;
+use bellwether_core::words::feature::Feature;
+use bellwether_core::words::name::{EntityName, NodeName, ServerName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+use super::OpError;
+
+/// Where the log of a job can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogPlace {
+    /// The node is connected to this server.
+    Here,
+    /// The node is connected to another server.
+    At(ServerAddress),
+    /// The node is connected to no server.
+    Nowhere,
+}
+
+/// The job of the task of this index.
+///
+/// # Errors
+/// [`OpError::NotFound`] when the run or the job is not there; [`OpError::Refused`] when the agent of the node sends no logs.
+pub fn job<'a>(
+    fleet: &'a Fleet,
+    (run, node): (&EntityName, &NodeName),
+    index: u64,
+) -> Result<&'a Job, OpError> {
+    let refused = |reason: &str, hint: String| OpError::Refused {
+        reason: format!("read the log of job {run}/{node}/{index}: {reason}"),
+        hint: Some(hint),
+    };
+    if fleet.runs.get(run).is_none() {
+        return Err(OpError::NotFound(format!(
+            "run {run}; a run that is deleted takes the logs of its jobs with it"
+        )));
+    }
+    let of = fleet.jobs.get(&(run.clone(), node.clone())).map(|kept| &kept.value);
+    let job = of.and_then(|of| of.jobs.iter().find(|job| u64::from(job.index) == index));
+    let job = job.ok_or_else(|| OpError::NotFound(format!("job {run}/{node}/{index}")))?;
+    if !fleet.reports.get(node).is_some_and(|kept| kept.value.features.has(Feature::JobLogs)) {
+        return Err(refused(
+            "the agent of the node is of a build that sends no logs of jobs",
+            elsewhere(run, node, job),
+        ));
+    }
+    Ok(job)
+}
+
+/// Where a log can be read that is not to be had.
+#[must_use]
+pub fn elsewhere(run: &EntityName, node: &NodeName, job: &Job) -> String {
+    match job.state {
+        JobState::Failed => {
+            format!("the end of its output is on the servers: bellwether node logs {node} --entity {run}")
+        }
+        JobState::Created
+        | JobState::Running
+        | JobState::Finished
+        | JobState::Incomplete
+        | JobState::Cancelled
+        | JobState::Lost => {
+            format!(
+                "see what the node does: bellwether node get {node}; on the node, the log is in logs/jobs/{run} of its data directory"
+            )
+        }
+    }
+}
+
+/// The server that can ask a node: the one that holds its session.
+#[must_use]
+pub fn place(world: &World, fleet: &Fleet, node: &NodeName, me: &ServerName, now: Timestamp) -> LogPlace {
+    let Some(presence) = fleet.presences.get(node).map(|kept| &kept.value) else { return LogPlace::Nowhere };
+    match presence.contact {
+        PresenceState::Up | PresenceState::Suspect => {}
+        PresenceState::Never | PresenceState::Unreachable => return LogPlace::Nowhere,
+    }
+    match &presence.server {
+        Some(server) if server == me => LogPlace::Here,
+        Some(server) => {
+            let live = world.servers.get(server).map(|kept| &kept.value);
+            live.map_or(LogPlace::Nowhere, |live| {
+                LogPlace::At(ServerAddress {
+                    name: live.name.to_string(),
+                    address: live.address.clone(),
+                    up_for_ms: now.since(live.since).as_millis(),
+                })
+            })
+        }
+        None => LogPlace::Nowhere,
+    }
+}
