@@ -63,3 +63,6 @@ impl CommandFacts {
 
 /// The variable that names a run.
 const RUN: &str = "BELLWETHER_RUN";
+
+/// The variable that names the file with the params of a job, in its working directory.
+const PARAMS: &str = "BELLWETHER_PARAMS";

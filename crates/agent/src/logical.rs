@@ -5,6 +5,7 @@ mod context;
 mod node;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use self::context::HostContext;
 use self::node::LogicalNode;
+use crate::apply::leftover;
 use crate::disk;
 use crate::lease::Lease;
 
@@ -100,8 +102,8 @@ impl LogicalNodes {
             let Ok(found) = std::fs::read_dir(&root) else { return };
             for entry in found.flatten() {
                 let name = entry.file_name();
-                if !kept.iter().any(|kept| *name == **kept) && let Err(error) = std::fs::remove_dir_all(entry.path()) {
-                    tracing::warn!(path = %entry.path().display(), %error, "cannot remove what a logical node left");
+                if !kept.iter().any(|kept| *name == **kept) {
+                    remove(&entry.path());
                 }
             }
         });
@@ -119,10 +121,37 @@ fn directory(name: &NodeName, hosting: Hosting) -> String {
     format!("{name}.{}", hosting.fence)
 }
 
+/// Kills what jobs of a logical node left running: an agent that was killed cannot end them when its lease is over. Reads all of
+/// `/proc`; not for the runtime's threads.
+fn end_leftovers(dir: &Path) {
+    match leftover::kill_jobs_below(dir) {
+        Ok(0) => {}
+        Ok(count) => {
+            tracing::warn!(path = %dir.display(), count, "killed what jobs of a logical node left running")
+        }
+        Err(error) => {
+            tracing::warn!(path = %dir.display(), %error, "cannot kill what jobs of a logical node left running")
+        }
+    }
+}
+
+/// Removes the directory of a logical node, and ends what its jobs left running.
+fn remove(dir: &Path) {
+    end_leftovers(dir);
+    if let Err(error) = std::fs::remove_dir_all(dir) {
+        tracing::warn!(path = %dir.display(), %error, "cannot remove what a logical node left");
+    }
+}
+
 /// Runs one logical node while it is hosted here: whenever its lease ends, what runs on it is ended, and it begins again with the next.
 async fn host(context: HostContext, name: NodeName, hosting: Hosting, tasks: Tasks) {
     let dir = context.data_dir.join(DIRECTORY).join(directory(&name, hosting));
     let token = tasks.token();
+    let leftovers = dir.clone();
+    // Before there is a lease: it may never be held again.
+    if let Err(error) = tasks.spawn_blocking(move || end_leftovers(&leftovers)).await {
+        tracing::error!(node = %name, %error, "cannot look for what jobs of a logical node left running");
+    }
     while !token.is_cancelled() {
         let life = tasks.subgroup();
         let lease = Lease::new(context.clock.clone(), hosting.lease);

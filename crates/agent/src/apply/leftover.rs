@@ -1,16 +1,30 @@
 //! Leftovers: processes of a run whose agent was killed. They are found by the run's name in their environment.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::RUN;
+use super::{PARAMS, RUN};
 
 /// Kills the process groups of all programs of `run`; returns how many. What a command moved to another group stays.
 ///
 /// Reads all of `/proc`; not for the runtime's threads.
 pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
     let wanted = format!("{RUN}={run}");
+    kill_those(|variable| variable == wanted.as_bytes())
+}
+
+/// The same for all programs of jobs whose working directories are below this one.
+pub(crate) fn kill_jobs_below(dir: &Path) -> std::io::Result<usize> {
+    let mut wanted = format!("{PARAMS}=").into_bytes();
+    wanted.extend(dir.as_os_str().as_bytes());
+    wanted.push(b'/');
+    kill_those(|variable| variable.starts_with(&wanted))
+}
+
+fn kill_those(is_of: impl Fn(&[u8]) -> bool) -> std::io::Result<usize> {
     let mut killed = 0;
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -19,7 +33,7 @@ pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
         // A process that ended meanwhile, or of another user, is not a leftover.
         let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { continue };
         let mut variables = environment.split(|byte| *byte == 0);
-        let carries = variables.any(|variable| variable == wanted.as_bytes());
+        let carries = variables.any(&is_of);
         if carries && rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == pid) {
             match kill_process_group(pid, Signal::KILL) {
                 Ok(()) => killed += 1,

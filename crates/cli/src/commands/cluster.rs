@@ -108,9 +108,13 @@ async fn wait(
         until.map_or(most, |until| until.saturating_duration_since(Instant::now()).min(most))
     };
     let mut said = String::new();
+    // The first answer comes at once, and says what it waits for.
+    let mut longest = Duration::ZERO;
     loop {
         let place = (context.namespace.as_str(), cluster);
-        let there = match context.client.cluster_wait(place, on, fail_on_failure, left(HANG)).await {
+        let asked = context.client.cluster_wait(place, on, fail_on_failure, left(longest)).await;
+        longest = HANG;
+        let there = match asked {
             Ok(ClusterWait { state: ClusterWaitState::Waiting, reason }) => reason,
             Ok(ClusterWait { state: ClusterWaitState::Complete, reason }) => {
                 context.show.changed(&format!("cluster {cluster}: {reason}"));

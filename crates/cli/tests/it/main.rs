@@ -29,6 +29,7 @@ mod simulate;
 mod profiles;
 mod standstill;
 mod story_clocks;
+mod story_clusters;
 mod story_cut_off;
 mod story_facts;
 mod story_files;

@@ -39,7 +39,7 @@ async fn pid_in(path: &str) -> Pid {
 }
 
 /// Whether it still does anything: what nobody has reaped yet does not.
-fn lives(pid: Pid) -> bool {
+pub(crate) fn lives(pid: Pid) -> bool {
     let about = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
     about.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
@@ -65,7 +65,7 @@ fn events(place: &Setup, slot: &str) -> Vec<(String, String)> {
 }
 
 /// A way to the server that can be cut, by cancelling it.
-async fn way_to(port: u16) -> (u16, Tasks) {
+pub(crate) async fn way_to(port: u16) -> (u16, Tasks) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = listener.local_addr().unwrap().port();
     let (way, level) = (Tasks::new(), Tasks::new());

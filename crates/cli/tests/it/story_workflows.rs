@@ -19,7 +19,7 @@ pub(crate) async fn installed(agents: &[&str]) -> Setup {
     place
 }
 
-fn reports(place: &Setup, name: &str) -> bool {
+pub(crate) fn reports(place: &Setup, name: &str) -> bool {
     let listed = place.run(&["node", "list", "presence = up", "-o", "name"]);
     text(&listed.stdout).lines().any(|line| line.ends_with(name))
 }

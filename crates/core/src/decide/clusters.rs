@@ -128,7 +128,8 @@ impl Change<'_> {
                 if !is_settled || at.is_none_or(|at| at > self.now) {
                     return;
                 }
-                format!("the manager was unreachable on {} for {}", host.node, self.cluster.grace)
+                let grace = self.roles.lease.max(self.cluster.grace);
+                format!("the manager was unreachable on {} for {grace}", host.node)
             }
         };
         let index = &self.fleet.membership;
@@ -142,6 +143,7 @@ impl Change<'_> {
         self.roles.fence = self.roles.fence.next();
         let fence = self.roles.fence;
         self.roles.host = Some(RoleHolder { node: node.clone(), fence, since: self.now });
+        self.roles.lease = self.cluster.grace;
         self.events.push(EventDraft {
             kind: "cluster.manager_moved",
             subject: format!("cluster/{}", self.cluster.name),

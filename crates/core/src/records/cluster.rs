@@ -62,6 +62,9 @@ pub struct ClusterRoles {
     pub leaders: BTreeMap<u32, RoleHolder>,
     /// The node whose agent hosts the manager; `None` while no node offers to.
     pub host: Option<RoleHolder>,
+    /// How long its host goes on without an answer of a server, at most: as the host was told when it became one. It may not have heard
+    /// of a change since then, so that a shorter one is for the next host.
+    pub lease: Span,
 }
 
 /// The node that has a role.
@@ -85,7 +88,7 @@ impl ClusterRoles {
     /// The roles of a cluster before the first was given.
     #[must_use]
     pub const fn none(cluster: ClusterName) -> Self {
-        Self { cluster, fence: FenceNumber::ZERO, leaders: BTreeMap::new(), host: None }
+        Self { cluster, fence: FenceNumber::ZERO, leaders: BTreeMap::new(), host: None, lease: Span::ZERO }
     }
 
     /// The slot in which a node leads.

@@ -13,7 +13,7 @@ use crate::words::role_params::{
     CLUSTER_FENCE, CLUSTER_LEADER, CLUSTER_MANAGER, CLUSTER_NAME, CLUSTER_SLOT, CLUSTER_WORKER,
 };
 use crate::words::selector::Recorded;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::words::value::{Number, Value};
 
 /// What a node is in its cluster.
@@ -128,8 +128,9 @@ impl Fleet {
     pub(super) fn hostings(&self, node: &NodeName) -> BTreeMap<NodeName, Hosting> {
         let clusters = self.membership.hosted_by(node).filter_map(|name| self.clusters.get(name));
         let hosting = |cluster: &Cluster| {
-            let host = self.roles_of(&cluster.name)?.host.as_ref()?;
-            Some((cluster.manager.clone(), Hosting { fence: host.fence, lease: cluster.grace }))
+            let roles = self.roles_of(&cluster.name)?;
+            let host = roles.host.as_ref()?;
+            Some((cluster.manager.clone(), Hosting { fence: host.fence, lease: roles.lease }))
         };
         clusters.filter_map(|kept| hosting(&kept.value)).collect()
     }
@@ -141,7 +142,7 @@ impl Fleet {
     }
 
     /// Time from which another node may host the manager of a cluster: the grace after the manager was declared unreachable, and not
-    /// before its host had that long to begin. `None` while the manager is there, or only silent.
+    /// before its host had that long to begin, nor before the lease of the host is over. `None` while the manager is there, or only silent.
     #[must_use]
     pub fn host_replaceable_at(&self, cluster: &Cluster, host: &RoleHolder) -> Option<Timestamp> {
         let presence = self.presences.get(&cluster.manager);
@@ -150,7 +151,8 @@ impl Fleet {
             Some((PresenceState::Unreachable, since)) => since,
             Some((PresenceState::Never, _)) | None => host.since,
         };
-        Some(lost.max(host.since).plus(cluster.grace))
+        let lease = self.roles_of(&cluster.name).map_or(Span::ZERO, |roles| roles.lease);
+        Some(lost.max(host.since).plus(cluster.grace.max(lease)))
     }
 
     /// Time from which another member may have the role of this one: the grace after it was declared unreachable, or the beginning of

@@ -72,11 +72,12 @@ impl WaitProgress {
         }
         let is_first = self.since == Revision::ZERO;
         let since = std::mem::replace(&mut self.since, world.revision);
-        if self.fail_on_failure
-            && !is_first
-            && let Some(failed) = self.new_failure(fleet, since, now)
-        {
-            return failed;
+        if self.fail_on_failure {
+            let failed =
+                if is_first { self.any_failure(fleet, now) } else { self.new_failure(fleet, since, now) };
+            if let Some(failed) = failed {
+                return failed;
+            }
         }
         if let Some(witness) = self.witness.clone() {
             if let Some(waiting) = self.waits_for(fleet, &witness, now) {
@@ -127,6 +128,14 @@ impl WaitProgress {
         let is_member = fleet.membership.of(node) == Some(&self.cluster);
         let kept = fleet.nodes.get(node).filter(|_| is_member);
         kept.is_some_and(|kept| self.on.matches(&NodeRow { fleet, node: &kept.value, now }))
+    }
+
+    /// The first member whose workflow failed.
+    fn any_failure(&self, fleet: &Fleet, now: Timestamp) -> Option<ClusterWait> {
+        fleet.membership.members(&self.cluster).find_map(|node| match fleet.workflow_state(node) {
+            WorkflowState::Failed(run) => self.covers(fleet, node, now).then(|| failed(node, run)),
+            WorkflowState::InProgress(_) | WorkflowState::Complete => None,
+        })
     }
 
     /// A member whose workflow failed in a run that changed since then.

@@ -69,6 +69,8 @@ pub struct ClusterHost {
     pub fence: u64,
     /// Since when it hosts the manager, in milliseconds since the Unix epoch, by the server's clock.
     pub since_ms: u64,
+    /// How long it goes on without an answer of a server, at most, in milliseconds.
+    pub lease_ms: u64,
 }
 
 /// A leader of a cluster, as it is stored.
@@ -147,6 +149,7 @@ impl From<&core::ClusterRoles> for StoredClusterRoles {
                 node: host.node.to_string(),
                 fence: host.fence.get(),
                 since_ms: host.since.as_millis(),
+                lease_ms: from.lease.as_millis(),
             }),
         }
     }
@@ -164,8 +167,9 @@ impl TryFrom<StoredClusterRoles> for core::ClusterRoles {
             .iter()
             .map(|leader| Ok((leader.slot, holder(&leader.node, leader.fence, leader.since_ms)?)));
         let leaders: BTreeMap<_, _> = leaders.collect::<Result<_, ShapeError>>()?;
+        let lease = from.host.as_ref().map_or(Span::ZERO, |host| Span::from_millis(host.lease_ms));
         let host = from.host.map(|host| holder(&host.node, host.fence, host.since_ms)).transpose()?;
         let (cluster, fence) = (read("cluster", &from.cluster)?, FenceNumber::new(from.fence));
-        Ok(Self { cluster, fence, leaders, host })
+        Ok(Self { cluster, fence, leaders, host, lease })
     }
 }

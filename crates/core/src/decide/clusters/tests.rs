@@ -370,3 +370,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_host_that_may_not_know_of_a_shorter_grace_has_the_lease_that_it_was_told() {
+    let mut setup = Setup::three_nodes();
+    setup.cluster("db", 1, "role=db", 0);
+    setup.manager("db");
+    setup.offers("db-1", true);
+    setup.settle();
+    setup.offers("db-2", true);
+    setup.presence("db-manager", PresenceState::Up);
+    let mut cluster = (*setup.fleet().clusters.get(&"db".parse().unwrap()).unwrap().value).clone();
+    cluster.grace = Span::from_secs(4);
+    setup.put(Record::Cluster(cluster));
+    setup.presence("db-manager", PresenceState::Unreachable);
+    setup.now = at(1_059);
+    setup.settle();
+    assert_eq!(setup.host("db"), Some("db-1"));
+    setup.now = at(1_060);
+    setup.settle();
+    assert_eq!(setup.host("db"), Some("db-2"));
+    let roles = setup.fleet().roles_of(&"db".parse().unwrap()).unwrap();
+    assert_eq!(roles.lease, Span::from_secs(4), "the next host is told the shorter one");
+}
