@@ -8,7 +8,7 @@ macro_rules! points {
         /// A place at which the process may be killed.
         ///
         /// The first word of its name is the process that dies there: the leading server (`rollout`), a server that writes to its
-        /// store (`commit.etcd`, `commit.embedded`), an agent (`apply`).
+        /// store (`commit.etcd`, `commit.embedded`), an agent (`apply`), one that runs a job of a run (`job`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
             $($(#[doc = $text])+ $point,)+
@@ -79,6 +79,15 @@ points! {
     EndStored = "apply.end-stored",
     /// The process of an entity is started; the ledger does not name it.
     ProcessStarted = "apply.process-started",
+
+    /// The ledger has the inputs of a job of a run; it does not name the job.
+    InputsStored = "job.inputs-stored",
+    /// The ledger names a job; it does not have it as running.
+    JobCreated = "job.created",
+    /// The ledger has a job as running; its script is not started.
+    JobBegun = "job.begun",
+    /// The ledger has the end of a job; it has not been reported.
+    JobEndStored = "job.end-stored",
 }
 
 /// Passes a fail point: the process is killed here if the point is armed. SIGKILL ends it at once, so that nothing is
@@ -144,7 +153,7 @@ mod tests {
     fn every_fail_point_has_a_unique_name_that_begins_with_the_process() {
         let names: BTreeSet<&str> = FailPoint::ALL.iter().map(|point| point.name()).collect();
         assert_eq!(names.len(), FailPoint::ALL.len());
-        let areas = ["rollout.", "commit.etcd.", "commit.embedded.", "apply."];
+        let areas = ["rollout.", "commit.etcd.", "commit.embedded.", "apply.", "job."];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");
         }

@@ -8,11 +8,12 @@ use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::action::{ActionStep, next};
 use bellwether_core::local::memory::{ApplyProgress, RunOutcome, StepOutcome};
 use bellwether_core::local::plan::IdleReason;
-use bellwether_core::local::work::{BootEnd, WorkMemory, WorkStep};
+use bellwether_core::local::work::{BootEnd, JobState, WorkMemory, WorkStep};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
+use bellwether_rt::fail::{self, FailPoint};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::rest::NextStep;
@@ -212,6 +213,14 @@ impl EntityTask {
 
     pub(super) async fn keep_work(&mut self, stored: StoredWork) -> Result<(), String> {
         self.context.ledger.runs().keep_work(&self.name, &stored).await.map_err(|error| error.to_string())?;
+        match stored.memory.job.as_ref().map(|job| &job.state) {
+            Some(JobState::Created) => fail::pass(FailPoint::JobCreated),
+            Some(JobState::Running) => fail::pass(FailPoint::JobBegun),
+            None if stored.memory.jobs.is_empty() => {}
+            None | Some(JobState::Incomplete(_) | JobState::Stopped { .. } | JobState::Boot { .. }) => {
+                fail::pass(FailPoint::JobEndStored);
+            }
+        }
         self.stored_work = Some(stored);
         self.work_is_unkept = false;
         Ok(())
@@ -257,6 +266,7 @@ impl EntityTask {
         if let Err(error) = self.context.ledger.runs().keep_inputs(&self.name, &inputs).await {
             return self.hold(error.to_string()).await;
         }
+        fail::pass(FailPoint::InputsStored);
         stored.tasks = Some(inputs.tasks);
         stored.memory.created(task, inputs.spec.idempotent);
         match self.keep_work(stored).await {
