@@ -6,8 +6,8 @@ use crate::place::{PROGRAM, free_ports, text};
 
 /// The ports that documents name.
 const KNOWN_PORTS: [&str; 18] = [
-    "7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400", "2381", "2382", "2383",
-    "2391", "2392", "2393",
+    "7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400", "2381",
+    "2382", "2383", "2391", "2392", "2393",
 ];
 
 /// The shell blocks of a document, or of one section of it.
@@ -205,7 +205,11 @@ fn the_page_of_clusters_by_example_works_as_it_stands() {
     let joined = said.lines().find(|line| line.contains("joined https://n-")).unwrap_or_default();
     assert!(joined.trim_start().starts_with("19 "), "all workers joined one leader: {said}");
     let numbers: Vec<&str> = said.lines().map(str::trim).filter(|line| line.parse::<u32>().is_ok()).collect();
-    assert_eq!(numbers.get(..3), Some(&["19", "1", "19"][..]), "the jobs of the workers, who won and who lost: {said}");
+    assert_eq!(
+        numbers.get(..3),
+        Some(&["19", "1", "19"][..]),
+        "the jobs of the workers, who won and who lost: {said}"
+    );
     assert_eq!(said.lines().filter(|line| line.contains(", started, n-")).count(), 3, "{said}");
 }
 
