@@ -116,7 +116,7 @@ async fn forward(
 }
 
 fn unavailable(error: &CallError) -> Response<Body> {
-    refused(Code::Store, &format!("no server can be reached: {error}"))
+    refused(Code::Store, &format!("cannot {error}"))
 }
 
 fn refused(code: Code, detail: &str) -> Response<Body> {

@@ -66,7 +66,13 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.set_debug(true);
     environment.set_syntax(syntax);
     environment.set_formatter(print);
+    environment.add_filter("quote", quote);
     Ok(environment)
+}
+
+/// A value as one word of a shell, whatever it contains: in single quotes.
+fn quote(value: &Value) -> String {
+    format!("'{}'", value.to_string().replace('\'', "'\\''"))
 }
 
 /// The line of the first tag that is too long. What looks like a tag in text or in a comment counts as one.
@@ -151,5 +157,17 @@ impl Write for CappedText {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_value_is_one_word_of_a_shell() {
+        let context = minijinja::context! { name => "it's $(id) `id` \"x\"", port => 80 };
+        let drawn = draw("t", "echo {{ name | quote }} {{ port | quote }}", context, "");
+        assert_eq!(drawn.as_deref(), Ok(r#"echo 'it'\''s $(id) `id` "x"' '80'"#));
     }
 }

@@ -43,8 +43,7 @@ fn implied(fleet: &Fleet, run: &Run, node: &NodeName) -> Vec<String> {
     let (name, profile) = (&cluster.name, &cluster.profile);
     claims.push(format!("get cluster/{name}"));
     claims.push(format!("get,update profile/{profile}"));
-    claims.push(format!("get,update slot/{name}"));
-    claims.push(format!("get,update slot/{name}-*"));
+    claims.push(format!("get,update:/holders slot/{name}"));
     if cluster.manager == *node {
         claims.push(format!("update:/runs cluster/{name}"));
         claims.push("get run,rollout".to_owned());

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
 
 use super::{PARAMS, RUN};
 
@@ -13,7 +13,16 @@ use super::{PARAMS, RUN};
 /// Reads all of `/proc`; not for the runtime's threads.
 pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
     let wanted = format!("{RUN}={run}");
-    kill_those(|variable| variable == wanted.as_bytes())
+    kill_those(|variable| variable == wanted.as_bytes(), |pid, group| pid == group)
+}
+
+/// Kills the process groups that have a program of a job, whatever became of the program that the group is named after; returns how
+/// many.
+///
+/// Reads all of `/proc`; not for the runtime's threads.
+pub(crate) fn kill_job(run: &str) -> std::io::Result<usize> {
+    let wanted = format!("{RUN}={run}");
+    kill_those(|variable| variable == wanted.as_bytes(), |_, _| true)
 }
 
 /// The same for all programs of jobs whose working directories are below this one.
@@ -21,10 +30,10 @@ pub(crate) fn kill_jobs_below(dir: &Path) -> std::io::Result<usize> {
     let mut wanted = format!("{PARAMS}=").into_bytes();
     wanted.extend(dir.as_os_str().as_bytes());
     wanted.push(b'/');
-    kill_those(|variable| variable.starts_with(&wanted))
+    kill_those(|variable| variable.starts_with(&wanted), |_, _| true)
 }
 
-fn kill_those(is_of: impl Fn(&[u8]) -> bool) -> std::io::Result<usize> {
+fn kill_those(is_of: impl Fn(&[u8]) -> bool, is_killed: impl Fn(Pid, Pid) -> bool) -> std::io::Result<usize> {
     let mut killed = 0;
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -34,8 +43,9 @@ fn kill_those(is_of: impl Fn(&[u8]) -> bool) -> std::io::Result<usize> {
         let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { continue };
         let mut variables = environment.split(|byte| *byte == 0);
         let carries = variables.any(&is_of);
-        if carries && rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == pid) {
-            match kill_process_group(pid, Signal::KILL) {
+        let Some(group) = getpgid(Some(pid)).ok().filter(|group| *group != getpgrp()) else { continue };
+        if carries && is_killed(pid, group) {
+            match kill_process_group(group, Signal::KILL) {
                 Ok(()) => killed += 1,
                 Err(rustix::io::Errno::SRCH) => {}
                 Err(error) => return Err(error.into()),

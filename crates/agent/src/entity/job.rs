@@ -74,7 +74,7 @@ impl EntityTask {
         self.recent.clear();
         let ended = self.steps(&inputs, &run_name).await;
         // What the task left running is part of it, and on a logical node nothing may go on after this.
-        self.end_leftovers(run_name.clone()).await;
+        self.end_job(run_name.clone()).await;
         let (exit, evidence) = match ended {
             JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
             JobEnd::Cancelled => (None, Evidence::default()),

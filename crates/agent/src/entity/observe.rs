@@ -37,7 +37,8 @@ impl EntityTask {
             // Twice: between fork and exec a program's environment cannot be read.
             self.end_leftovers(run.clone()).await;
             tokio::time::sleep(BETWEEN_LOOKS).await;
-            self.end_leftovers(run).await;
+            // A part may have started what it is for; a job may not.
+            if self.recipe.is_some() { self.end_leftovers(run).await } else { self.end_job(run).await }
         }
         if self.recipe.is_some() {
             self.adopt();
@@ -63,6 +64,16 @@ impl EntityTask {
                 tracing::info!(entity = %self.name, count, "killed leftovers of an earlier agent")
             }
             Err(error) => tracing::warn!(entity = %self.name, %error, "cannot look for leftovers"),
+        }
+    }
+
+    /// Kills what a job left running, in its own process group too.
+    pub(super) async fn end_job(&self, run: String) {
+        let killed = self.context.tasks.spawn_blocking(move || leftover::kill_job(&run)).await;
+        match killed.map_err(std::io::Error::other).flatten() {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(run = %self.name, count, "killed what a job left running"),
+            Err(error) => tracing::warn!(run = %self.name, %error, "cannot look for what a job left running"),
         }
     }
 

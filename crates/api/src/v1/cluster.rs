@@ -32,7 +32,7 @@ pub struct ClusterSpec {
     #[schema(example = "-fact.cores")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefer: Option<String>,
-    /// How long a leader may be unreachable before another member takes its place, at most `24h`. Default `60s`.
+    /// How long a leader may be unreachable before another member takes its place, `2s` to `24h`. Default `60s`.
     #[schema(example = "60s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace_after: Option<String>,
@@ -175,6 +175,9 @@ impl ClusterSpec {
         let prefer = prefer.map_err(|error| ShapeError::misread("prefer", &error))?;
         let grace: Option<Span> = read_some("replace_after", self.replace_after.as_deref())?;
         let grace = grace.unwrap_or(core::GRACE);
+        if grace < core::MIN_GRACE {
+            return Err(ShapeError::at("replace_after", format!("{grace}; at least {}", core::MIN_GRACE)));
+        }
         if grace > core::MAX_GRACE {
             return Err(ShapeError::at("replace_after", format!("{grace}; at most {}", core::MAX_GRACE)));
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
+use bellwether_api::problem::Code;
 use bellwether_api::v1::cluster::work::{ClusterWait, ClusterWaitState, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
 use bellwether_api::v1::page::Page;
@@ -126,6 +127,11 @@ async fn wait(
             }
             Ok(ClusterWait { state: ClusterWaitState::Interrupted, reason }) => {
                 return Err(Failure::stated(Exit::Interrupted, format!("cluster {cluster}: {reason}")));
+            }
+            // In a job, its agent answers for the servers that it cannot reach.
+            Err(CallError::Problem(problem)) if matches!(problem.code, Code::Store | Code::Busy) => {
+                tokio::time::sleep(left(AGAIN)).await;
+                format!("{}; trying again", problem.detail)
             }
             // The object is gone, or the caller may not read it: nothing is waited for.
             Err(error @ CallError::Problem(_)) => return Err(Failure::pointing(error, on)),

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::records::cluster::{Cluster, ClusterRoles, RoleHolder};
 use crate::records::event::EventDraft;
-use crate::records::key::{Key, Record};
+use crate::records::key::Record;
 use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::name::{ClusterName, NodeName};
 use crate::words::random::RandomStream;
@@ -38,8 +38,10 @@ pub fn decide(fleet: &Fleet, settled: Timestamp, now: Timestamp) -> Verdict {
 fn roles(fleet: &Fleet, name: &ClusterName, is_settled: bool, now: Timestamp) -> Option<Changeset> {
     let before = fleet.roles_of(name);
     let Some(cluster) = fleet.clusters.get(name).map(|kept| &*kept.value) else {
-        let writes = vec![Write::delete(Key::ClusterRoles(name.clone()))];
-        return before.map(|_| Changeset { writes, events: Vec::new() });
+        // The number stays: a cluster of this name that is created later goes on from it.
+        let given = before.filter(|roles| !roles.is_none())?;
+        let ended = ClusterRoles { fence: given.fence, ..ClusterRoles::none(name.clone()) };
+        return Some(Changeset { writes: vec![Write::put(Record::ClusterRoles(ended))], events: Vec::new() });
     };
     let before = before.cloned().unwrap_or_else(|| ClusterRoles::none(name.clone()));
     let mut change = Change { fleet, cluster, roles: before.clone(), events: Vec::new(), now };

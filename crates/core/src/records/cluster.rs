@@ -21,6 +21,9 @@ pub const MAX_LEADERS: u32 = 64;
 /// once it was declared unreachable.
 pub const GRACE: Span = Span::from_secs(60);
 
+/// Shortest such time: a host has to be heard several times within it.
+pub const MIN_GRACE: Span = Span::from_secs(2);
+
 /// Longest such time.
 pub const MAX_GRACE: Span = Span::from_secs(24 * 60 * 60);
 
@@ -89,6 +92,12 @@ impl ClusterRoles {
     #[must_use]
     pub const fn none(cluster: ClusterName) -> Self {
         Self { cluster, fence: FenceNumber::ZERO, leaders: BTreeMap::new(), host: None, lease: Span::ZERO }
+    }
+
+    /// Whether nobody has a role.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.leaders.is_empty() && self.host.is_none()
     }
 
     /// The slot in which a node leads.

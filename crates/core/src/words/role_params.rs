@@ -18,9 +18,16 @@ pub const CLUSTER_SLOT: &str = "cluster/slot";
 /// Fencing number of the node's role; absent for workers.
 pub const CLUSTER_FENCE: &str = "cluster/fence";
 
-/// All of them.
-pub const ROLE_PARAMS: [&str; 6] =
-    [CLUSTER_NAME, CLUSTER_MANAGER, CLUSTER_LEADER, CLUSTER_WORKER, CLUSTER_SLOT, CLUSTER_FENCE];
-
-/// The param by which a cluster's profile names itself.
+/// The profile that the members share; the profile itself has it too.
 pub const CLUSTER_PROFILE: &str = "cluster/profile";
+
+/// All of them.
+pub const ROLE_PARAMS: [&str; 7] = [
+    CLUSTER_PROFILE,
+    CLUSTER_NAME,
+    CLUSTER_MANAGER,
+    CLUSTER_LEADER,
+    CLUSTER_WORKER,
+    CLUSTER_SLOT,
+    CLUSTER_FENCE,
+];

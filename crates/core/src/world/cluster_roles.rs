@@ -10,7 +10,8 @@ use crate::records::order::Hosting;
 use crate::words::feature::Feature;
 use crate::words::name::{ClusterName, NodeName, ProfileName};
 use crate::words::role_params::{
-    CLUSTER_FENCE, CLUSTER_LEADER, CLUSTER_MANAGER, CLUSTER_NAME, CLUSTER_SLOT, CLUSTER_WORKER,
+    CLUSTER_FENCE, CLUSTER_LEADER, CLUSTER_MANAGER, CLUSTER_NAME, CLUSTER_PROFILE, CLUSTER_SLOT,
+    CLUSTER_WORKER,
 };
 use crate::words::selector::Recorded;
 use crate::words::time::{Span, Timestamp};
@@ -79,7 +80,7 @@ impl Fleet {
     #[must_use]
     pub fn role_params(&self, node: &NodeName) -> BTreeMap<&'static str, Value> {
         let mut params = BTreeMap::new();
-        let Some(cluster) = self.cluster_of(node).map(|cluster| &cluster.name) else { return params };
+        let Some(Cluster { name: cluster, profile, .. }) = self.cluster_of(node) else { return params };
         let role = self.role_in(cluster, node);
         let (slot, fence) = match &role {
             ClusterRole::Leader(slot, holder) => (Some(*slot), Some(holder.fence)),
@@ -88,6 +89,7 @@ impl Fleet {
         };
         let is = |word: &str| Value::Bool(role.as_str() == word);
         params.insert(CLUSTER_NAME, Value::Text(cluster.as_str().into()));
+        params.insert(CLUSTER_PROFILE, Value::Text(profile.as_str().into()));
         params.insert(CLUSTER_MANAGER, is("manager"));
         params.insert(CLUSTER_LEADER, is("leader"));
         params.insert(CLUSTER_WORKER, is("worker"));
@@ -172,7 +174,7 @@ impl Fleet {
     pub(super) fn roles_due(&self, name: &ClusterName) -> Option<Timestamp> {
         let roles = self.roles_of(name);
         let Some(cluster) = self.clusters.get(name).map(|kept| &kept.value) else {
-            return roles.map(|_| Timestamp::EPOCH);
+            return roles.filter(|roles| !roles.is_none()).map(|_| Timestamp::EPOCH);
         };
         let holders = || roles.into_iter().flat_map(|roles| &roles.leaders);
         if holders().any(|(slot, _)| *slot >= cluster.leaders) {

@@ -45,6 +45,9 @@ impl Fleet {
             is_waiting |= waits;
             lines.push(format!("{slot_name}{line}"));
         }
+        let (line, waits) = self.why_manager(cluster, roles.and_then(|roles| roles.host.as_ref()), now);
+        is_waiting |= waits;
+        lines.push(line);
         let claimed: Vec<&NodeName> = self.membership.claimed(name).collect();
         if !claimed.is_empty() {
             lines.push(self.why_claimed(&claimed));
@@ -67,6 +70,30 @@ impl Fleet {
         };
         let state = if at == Timestamp::EPOCH { "is no member any more" } else { "is unreachable" };
         (format!("{leads}; it {state}, and {next}"), true)
+    }
+
+    fn why_manager(&self, cluster: &Cluster, host: Option<&RoleHolder>, now: Timestamp) -> (String, bool) {
+        let manager = &cluster.manager;
+        let Some(host) = host else {
+            let why = "no node that is up and not cordoned offers to host it: set hosts_logical = true in [agent] of an agent.toml";
+            return (format!("manager {manager} has no host: {why}"), cluster.workflow.is_some());
+        };
+        let RoleHolder { node, fence, since } = host;
+        let hosted = format!(
+            "manager {manager} is hosted by {node} since {} ago, with fencing number {fence}",
+            now.since(*since).brief()
+        );
+        if let Some(mark) = self.not_runnable.get(manager) {
+            return (format!("{hosted}; it is {}", mark.value.line()), true);
+        }
+        let Some(at) = self.host_replaceable_at(cluster, host) else { return (hosted, false) };
+        let others = self.membership.hosts().any(|other| other != node);
+        let next = match (others, at > now) {
+            (true, true) => format!("another node hosts it in {}", at.since(now).brief()),
+            (true, false) => "the leader among the servers is about to give it to another node".into(),
+            (false, _) => "no other node offers to host it".into(),
+        };
+        (format!("{hosted}; it is not connected, and {next}"), true)
     }
 
     fn why_vacant(&self, cluster: &Cluster) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::cluster::work::{ClusterWait, ClusterWaitState};
 use bellwether_core::words::counter::Revision;
@@ -34,6 +35,17 @@ pub(crate) async fn get(
     let fail_on_failure = query.get("fail_on_failure")?.unwrap_or(false);
     let mut progress =
         WaitProgress { cluster: name.clone(), on, fail_on_failure, witness: None, since: Revision::ZERO };
+    let world = app.world();
+    let is_named = |fleet: &&Fleet| fleet.clusters.contains_key(&name);
+    if let Some(fleet) = world.fleets.get(&namespace).filter(is_named)
+        && progress.on != Filter::all()
+        && !fleet.membership.members(&name).any(|node| progress.covers(fleet, node, app.clock.now()))
+    {
+        let detail =
+            format!("cannot wait for members of cluster {name}: none matches {:?}", progress.on.as_str());
+        let hint = "params such as cluster/leader are compared by words: 'cluster/leader Eq true'; see: bellwether cluster members";
+        return Err(Failure::new(Code::Refused, detail).hint(hint));
+    }
     let mut worlds = app.records.transactor.follow();
     let ends = tokio::time::Instant::now() + wait;
     loop {

@@ -17,7 +17,7 @@ use bellwether_core::world::cluster_roles::ClusterRole;
 use bellwether_core::world::fleet::Fleet;
 
 use super::profile::SharedProfile;
-use super::{OpError, cause, event};
+use super::{OpError, cause, event, run};
 use crate::transactor::Transactor;
 
 /// A cluster, for a change.
@@ -90,6 +90,7 @@ pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<
             let mut deleted = event("cluster.deleted", format!("cluster/{name}"), said);
             deleted.before = Some(describe(before));
             let mut writes = vec![Write::delete(Key::Cluster(name.clone()))];
+            writes.extend(forget_runs(fleet, before)?);
             writes.extend(forget_manager(fleet, &before.manager));
             Ok((Some(Changeset { writes, events: vec![deleted] }), ()))
         })
@@ -205,6 +206,22 @@ fn manager(fleet: &Fleet, cluster: &Cluster, now: Timestamp) -> Result<Node, OpE
     })
 }
 
+/// The runs of the manager of a cluster that is deleted: a manager of the same name that is created later has nothing to do with
+/// them.
+fn forget_runs(fleet: &Fleet, cluster: &Cluster) -> Result<Vec<Write>, OpError> {
+    let runs = fleet.entities_of_node.get(&cluster.manager).filter(|name| fleet.runs.contains_key(name));
+    let mut writes = Vec::new();
+    for run in runs {
+        if !run::has_ended(fleet, run) {
+            let reason = format!("delete cluster {}: run {run} of its manager is in progress", cluster.name);
+            let hint = Some(format!("abort it first: bellwether rollout abort {run}"));
+            return Err(OpError::Refused { reason, hint });
+        }
+        writes.extend([Write::delete(Key::Run(run.clone())), Write::delete(Key::Entity(run.clone()))]);
+    }
+    Ok(writes)
+}
+
 /// What is stored of the manager of a cluster that is deleted.
 fn forget_manager(fleet: &Fleet, manager: &NodeName) -> Vec<Write> {
     let name = || manager.clone();
@@ -215,6 +232,7 @@ fn forget_manager(fleet: &Fleet, manager: &NodeName) -> Vec<Write> {
         (fleet.node_params.contains_key(manager), Key::NodeParams(name())),
         (fleet.facts.contains_key(manager), Key::Facts(name())),
         (fleet.registrations.contains_key(manager), Key::Registrations(name())),
+        (fleet.not_runnable.contains_key(manager), Key::NotRunnable(name())),
         (fleet.nodes.contains_key(manager), Key::Node(name())),
     ];
     let logs = fleet.logs_of(manager).map(|kept| {
@@ -262,6 +280,7 @@ fn shared(
         profile: &cluster.profile,
         actor: scope.actor,
         cluster: scope.name,
+        is_new: !fleet.clusters.contains_key(scope.name),
     };
     shared.changeset(place, transactor.keyring(), now)
 }

@@ -218,6 +218,8 @@ pub(super) struct SharedProfile<'a> {
     pub(super) profile: &'a ProfileName,
     pub(super) actor: &'a Actor,
     pub(super) cluster: &'a ClusterName,
+    /// Whether the cluster is new; a present one gets its own name back if somebody changed it.
+    pub(super) is_new: bool,
 }
 
 impl SharedProfile<'_> {
@@ -229,7 +231,7 @@ impl SharedProfile<'_> {
         keyring: &Keyring,
         now: Timestamp,
     ) -> Result<Changeset, OpError> {
-        let Self { namespace, profile, actor, cluster } = *self;
+        let Self { namespace, profile, actor, cluster, is_new } = *self;
         refuse_defaults(profile)?;
         let refused = |why: &str| {
             let reason = format!("share profile {profile} in cluster {cluster}: {why}");
@@ -251,7 +253,7 @@ impl SharedProfile<'_> {
         let (changeset, revision) = change.write((world, fleet), keyring, now, |before| {
             let mut params = before.clone();
             match params.insert(CLUSTER_PROFILE.to_owned(), name.clone()) {
-                Some(other) if other != name => {
+                Some(other) if is_new && other != name => {
                     let why = format!("its param {CLUSTER_PROFILE} is {other}, and has to be its own name");
                     Err(ChangeError::Other(refused(&why)))
                 }

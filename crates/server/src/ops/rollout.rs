@@ -218,7 +218,9 @@ pub async fn act(
                 RolloutVerb::Abort => {
                     (operations::abort(&entity, &progress, intent)?, "rollout.abort_requested")
                 }
-                RolloutVerb::Undo | RolloutVerb::Retry(_) if matches!(entity.kind, EntityKind::Action(_)) => {
+                RolloutVerb::Undo | RolloutVerb::Retry(_)
+                    if matches!(entity.kind, EntityKind::Action(_) | EntityKind::Workflow(_)) =>
+                {
                     return Err(ran(&entity, &verb));
                 }
                 RolloutVerb::Undo => {
@@ -295,10 +297,22 @@ pub(super) fn policy(
 fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
     let (verb, Entity { kind, name, .. }) =
         (if *verb == RolloutVerb::Undo { "undo" } else { "retry" }, entity);
+    let (what, hint) = match kind {
+        EntityKind::Workflow(_) => (
+            "workflow",
+            format!(
+                "run the failed task of a node again: bellwether job retry {name}/NODE   (or: rollout resume, rollout abort)"
+            ),
+        ),
+        EntityKind::Action(_) | EntityKind::Version | EntityKind::Profile(_) => (
+            "action",
+            format!(
+                "start another run: bellwether rollout start {name}   (or: rollout resume, rollout abort)"
+            ),
+        ),
+    };
     let reason =
-        format!("{verb}: entity {name} runs {kind}, and runs of an action are neither undone nor retried");
-    let hint =
-        format!("start another run: bellwether rollout start {name}   (or: rollout resume, rollout abort)");
+        format!("{verb}: entity {name} runs {kind}, and runs of {what}s are neither undone nor retried");
     OpError::Refused { reason, hint: Some(hint) }
 }
 

@@ -106,7 +106,7 @@ pub async fn delete(
 }
 
 /// Whether nothing of a run is to happen any more.
-fn has_ended(fleet: &Fleet, name: &EntityName) -> bool {
+pub(super) fn has_ended(fleet: &Fleet, name: &EntityName) -> bool {
     let Some(entity) = fleet.entities.get(name) else { return true };
     let progress = fleet.progresses.get(name).map(|kept| &kept.value);
     let handled = progress.map_or(RequestNumber::ZERO, |progress| progress.handled);

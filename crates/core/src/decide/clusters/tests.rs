@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::annotation::Annotation;
-use crate::records::key::LocatedRecord;
+use crate::records::key::{Key, LocatedRecord};
 use crate::records::node::{Cordon, Node, Presence, PresenceState};
 use crate::words::counter::{ClusterNumber, ClusterRevision, FenceNumber};
 use crate::words::label::Labels;
@@ -157,10 +157,13 @@ impl Setup {
 
     fn check(&mut self) {
         let fleet = self.world.fleets.get(&namespace()).unwrap();
-        self.last_fence.retain(|name, _| fleet.cluster_roles.contains_key(name));
         for (name, kept) in fleet.cluster_roles.iter() {
-            let cluster = &fleet.clusters.get(name).expect("roles end with their cluster").value;
             let roles = &kept.value;
+            let Some(cluster) = fleet.clusters.get(name).map(|kept| &kept.value) else {
+                assert!(roles.is_none(), "roles end with their cluster");
+                assert_eq!(self.last_fence.get(name), Some(&roles.fence), "and the number stays");
+                continue;
+            };
             let nodes: alloc::collections::BTreeSet<_> =
                 roles.leaders.values().map(|holder| &holder.node).collect();
             assert_eq!(nodes.len(), roles.leaders.len(), "nobody leads twice");
@@ -284,7 +287,8 @@ fn the_preferred_member_leads_and_a_node_is_a_member_of_the_older_cluster() {
     setup.write(Write::delete(Key::Cluster(name)));
     setup.settle();
     assert_eq!((setup.leaders("db").len(), setup.leaders("all").len()), (0, 1));
-    assert!(setup.fleet().cluster_roles.get(&"db".parse().unwrap()).is_none());
+    let roles = setup.fleet().roles_of(&"db".parse().unwrap()).unwrap();
+    assert!(roles.is_none() && roles.fence == FenceNumber::new(2), "the number goes on");
 }
 
 #[test]
