@@ -166,3 +166,22 @@ async fn a_task_with_attempts_fails_after_the_last_of_them() {
     let refused = place.run_with(&["apply", "-f", "-"], refused);
     assert!(text(&refused.stderr).contains("mark it as idempotent"), "{}", text(&refused.stderr));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_left_in_the_background_ends_with_it() {
+    let place = installed(&["web-1"]).await;
+    let pids = place.path("pids");
+    let script = format!(
+        "sleep 600 & echo $! >> {pids}\n(nohup sleep 600 >/dev/null 2>&1 & echo $! >> {pids})\nsetsid sleep 600 & echo $! >> {pids}"
+    );
+    apply(&place, &[("leaves", "", &script)]);
+    let run = start(&place, &[]);
+    wait_for("it has ended", async || states(&place, &run) == ["web-1/0 finished"]).await;
+    let left = lines(&pids);
+    assert_eq!(left.len(), 3);
+    let runs = |pid: &String| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    wait_for("nothing of it is left", async || !left.iter().any(runs)).await;
+}

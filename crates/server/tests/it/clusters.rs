@@ -3,9 +3,11 @@
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::paths::encode;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::cluster::work::{ClusterWaitState, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterSpec};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::profile::ParamsPatch;
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Installation, SOON, problem};
@@ -116,6 +118,10 @@ async fn what_cannot_be_a_cluster_is_refused_with_the_place() {
         (ClusterSpec { leaders: Some(65), ..spec("all") }, "leaders: 65; a cluster has at most 64 leaders"),
         (ClusterSpec { prefer: Some("presence".to_owned()), ..spec("all") }, "prefer: invalid"),
         (
+            ClusterSpec { replace_after: Some("0s".to_owned()), ..spec("all") },
+            "replace_after: 0s; at least 2s",
+        ),
+        (
             ClusterSpec { replace_after: Some("25h".to_owned()), ..spec("all") },
             "replace_after: 1d1h; at most 1d",
         ),
@@ -137,4 +143,60 @@ async fn what_cannot_be_a_cluster_is_refused_with_the_place() {
     assert!(detail.contains("which cannot be changed"), "{detail}");
     let same = set(&admin, "db", &spec("all")).await.unwrap();
     assert_eq!(same.revision, 1, "the same again changes nothing");
+}
+
+#[tokio::test]
+async fn members_have_the_name_of_their_profile_whatever_somebody_wrote_into_it() {
+    let (_installation, admin) = with_nodes().await;
+    set(&admin, "db", &spec("all")).await.unwrap();
+    let other =
+        ParamsPatch { set: [("cluster/profile".to_owned(), json!("web"))].into(), ..ParamsPatch::default() };
+    admin.patch_profile("default", "db", &other).await.unwrap();
+    assert_eq!(explained(&admin, "db-1", "cluster/profile").await, (json!("db"), json!("cluster")));
+    set(&admin, "db", &ClusterSpec { leaders: Some(2), ..spec("all") }).await.unwrap();
+    let params = admin.profile("default", "db").await.unwrap().params;
+    assert_eq!(params.get("cluster/profile"), Some(&json!("db")), "a change of the cluster mends it");
+}
+
+#[tokio::test]
+async fn a_wait_for_members_that_none_is_is_refused_and_says_how_roles_are_compared() {
+    let (_installation, admin) = with_nodes().await;
+    set(&admin, "db", &spec("all")).await.unwrap();
+    let wait = async |on| admin.cluster_wait(("default", "db"), on, false, std::time::Duration::ZERO).await;
+    let (code, detail) = problem(wait(Some("cluster/leader = true")).await);
+    assert_eq!(code, Code::Refused);
+    assert!(detail.contains("none matches \"cluster/leader = true\""), "{detail}");
+    let whole = wait(Some("cluster/worker Eq true")).await.unwrap();
+    assert_eq!(whole.state, ClusterWaitState::Complete);
+}
+
+#[tokio::test]
+async fn a_cluster_is_deleted_only_without_a_run_of_its_manager_and_takes_the_ended_ones_with_it() {
+    let (_installation, admin) = with_nodes().await;
+    let made = async |path: &str, body: Value| {
+        let path = format!("{BASE}/{path}");
+        admin.send::<Value, Value>(Method::PUT, &path, &body, SOON).await.unwrap()
+    };
+    made("tasks/one", json!({"steps": [{"name": "do", "script": {"text": "true"}}]})).await;
+    made("stages/one", json!({"tasks": ["one"]})).await;
+    made("workflows/one", json!({"stages": ["one"]})).await;
+    set(&admin, "db", &spec("all")).await.unwrap();
+    let new = NewClusterRun { workflow: Some("one".to_owned()), ..NewClusterRun::default() };
+    let run = admin.start_cluster_run("default", "db", &new).await.unwrap().name;
+    let (code, detail) = problem(admin.delete_cluster("default", "db").await);
+    let said = format!("cannot delete cluster db: run {run} of its manager is in progress");
+    assert_eq!((code, detail), (Code::Refused, said));
+    let ask = async |step: &str| {
+        let path = format!("{BASE}/entities/{run}/rollout/{step}");
+        admin.send::<Value, Value>(Method::POST, &path, &json!({}), SOON).await
+    };
+    let (code, detail) = problem(ask("retry").await);
+    assert!(code == Code::Refused && detail.contains("neither undone nor retried"), "{detail}");
+    ask("abort").await.unwrap();
+    let bound = tokio::time::Instant::now() + SOON;
+    while admin.delete_cluster("default", "db").await.is_err() {
+        assert!(tokio::time::Instant::now() < bound, "the leader ends an aborted run");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(problem(admin.run("default", &run).await).0, Code::NotFound);
 }
