@@ -38,7 +38,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, Export, FileFlags};
-pub(crate) use cluster::{ClusterFlags, ClusterVerb, RunFlags};
+pub(crate) use cluster::{ClusterFlags, ClusterVerb};
 pub(crate) use consent::Consent;
 pub(crate) use demo::{Demo, DemoService, Dev};
 pub(crate) use entity::{EntityVerb, SetEntity};
@@ -66,7 +66,7 @@ pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
-pub(crate) use workflow::{RunVerb, RunWorkflow, StageVerb, TaskVerb, WorkflowVerb};
+pub(crate) use workflow::{RunFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, WorkflowVerb};
 
 /// Orchestrate a fleet of machines: versions, configuration, services and locks
 #[derive(Debug, Parser)]

@@ -5,8 +5,7 @@ use clap::Subcommand;
 
 use super::consent::Consent;
 use super::list::ListFlags;
-use super::policy::PolicyFlags;
-use super::rollout::WaitFlags;
+use super::workflow::RunFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterVerb {
@@ -113,24 +112,6 @@ pub(crate) struct OwnCluster {
     /// Cluster name; in a job of a cluster, that one
     #[arg(value_name = "CLUSTER", env = "BELLWETHER_CLUSTER", hide_env = true)]
     pub(crate) name: String,
-}
-
-/// How a workflow is run.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct RunFlags {
-    /// Task at which it begins; those before it are no part of the run
-    #[arg(long, value_name = "STAGE/TASK")]
-    pub(crate) from: Option<String>,
-    /// Reason, kept in the history
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    pub(crate) reason: String,
-    /// Show what would run, and on how many nodes, and start nothing
-    #[arg(long, conflicts_with = "watch")]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) wait: WaitFlags,
-    #[command(flatten)]
-    pub(crate) policy: PolicyFlags,
 }
 
 /// What a cluster is to be.

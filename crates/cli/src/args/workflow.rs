@@ -73,6 +73,13 @@ pub(crate) struct RunWorkflow {
     /// Filter of the nodes that run it, like 'role=web and not cordoned'; `all` matches every node of the namespace
     #[arg(short = 'l', long)]
     pub(crate) filter: String,
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
+}
+
+/// How a workflow is run.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RunFlags {
     /// Task at which it begins; those before it are no part of the run
     #[arg(long, value_name = "STAGE/TASK")]
     pub(crate) from: Option<String>,

@@ -9,7 +9,9 @@ use bellwether_api::v1::workflow::{Stage, Task, TaskStep, Workflow};
 use super::policy::PolicyChange;
 use super::rollout::follow;
 use super::{documents, lists};
-use crate::args::{PolicyFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, WaitFlags, WorkflowVerb};
+use crate::args::{
+    PolicyFlags, RunFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, WaitFlags, WorkflowVerb,
+};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -95,7 +97,7 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
 
 /// Starts a run of a workflow, and follows it if that was asked for.
 async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
-    let RunWorkflow { of, filter, from, reason, dry_run, wait, policy } = run;
+    let RunWorkflow { of, filter, run: RunFlags { from, reason, dry_run, wait, policy } } = run;
     let policy = policy_of(policy)?;
     let new = NewRun { workflow: of.name, on: filter, from, policy, reason, dry_run };
     let started = context.client.start_run(&context.namespace, &new).await?;
