@@ -4,6 +4,7 @@ mod command_exit;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;
+pub(crate) mod guarded;
 pub(crate) mod hidden;
 pub(crate) mod job_log;
 pub(crate) mod leftover;
@@ -13,6 +14,7 @@ pub(crate) mod output;
 pub(crate) mod part;
 mod pidfd;
 pub(crate) mod process;
+pub(crate) mod process_stat;
 pub(crate) mod render;
 pub(crate) mod template;
 
@@ -66,3 +68,6 @@ const RUN: &str = "BELLWETHER_RUN";
 
 /// The variable that names the file with the params of a job, in its working directory.
 const PARAMS: &str = "BELLWETHER_PARAMS";
+
+/// The variable of the guard of a job: the job's working directory.
+const GUARD: &str = "BELLWETHER_GUARD";

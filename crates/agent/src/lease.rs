@@ -9,8 +9,17 @@ use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
+use crate::guard::message::GuardLease;
+
 /// Longest time between two looks at the clock: a machine that was suspended notices within this.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// This part of its length is the time for a script to end by itself once it is over: three of the four such parts that are left of
+/// its last quarter are for a busy machine to kill it.
+const LAST_GRACE: u64 = 16;
+
+/// Longest time for a script to end by itself.
+const LONGEST_GRACE: Span = Span::from_secs(10);
 
 /// A lease. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -58,6 +67,18 @@ impl Lease {
                 _ = ends.changed() => {}
             }
         }
+    }
+
+    /// Its end now, for the guard of a job. `None` before it is held.
+    pub(crate) fn end(&self) -> Option<GuardLease> {
+        let end = (*self.ends.borrow())?;
+        let grace = (self.length.as_millis() / LAST_GRACE).min(LONGEST_GRACE.as_millis());
+        Some(GuardLease { end_ms: end.as_millis(), kill_ms: end.as_millis().saturating_add(grace) })
+    }
+
+    /// Each of its ends from now on.
+    pub(crate) fn ends(&self) -> watch::Receiver<Option<Span>> {
+        self.ends.subscribe()
     }
 
     /// What is left until this time since boot; nothing on a machine that does not say how long it runs.
@@ -117,6 +138,18 @@ mod tests {
         assert!(!comes(lease.lost()).await);
         clock.advance(Span::from_millis(1));
         assert!(comes(lease.lost()).await);
+    }
+
+    #[test]
+    fn what_a_guard_kills_at_its_end_is_dead_before_its_whole_length() {
+        for millis in [2_000, 4_000, 60_000, 86_400_000] {
+            let lease = Lease::new(Clock::manual(Timestamp::EPOCH), Span::from_millis(millis));
+            assert_eq!(lease.end(), None);
+            lease.renewal().answered(Some(Span::ZERO));
+            let GuardLease { end_ms, kill_ms } = lease.end().unwrap();
+            assert_eq!(end_ms, millis * 3 / 4);
+            assert!(end_ms < kill_ms && kill_ms + millis / 8 < millis, "{millis}: {kill_ms}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

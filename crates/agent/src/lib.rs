@@ -15,6 +15,7 @@ mod entity;
 mod entity_tasks;
 mod facts;
 pub mod files;
+pub mod guard;
 pub mod http;
 pub mod identity;
 mod job_api;

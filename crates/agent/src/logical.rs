@@ -121,8 +121,8 @@ fn directory(name: &NodeName, hosting: Hosting) -> String {
     format!("{name}.{}", hosting.fence)
 }
 
-/// Kills what jobs of a logical node left running: an agent that was killed cannot end them when its lease is over. Reads all of
-/// `/proc`; not for the runtime's threads.
+/// Kills what jobs of a logical node left running: their guards ended with the agent if both were killed. Reads all of `/proc`; not for
+/// the runtime's threads.
 fn end_leftovers(dir: &Path) {
     match leftover::kill_jobs_below(dir) {
         Ok(0) => {}
@@ -151,6 +151,9 @@ async fn host(context: HostContext, name: NodeName, hosting: Hosting, tasks: Tas
     // Before there is a lease: it may never be held again.
     if let Err(error) = tasks.spawn_blocking(move || end_leftovers(&leftovers)).await {
         tracing::error!(node = %name, %error, "cannot look for what jobs of a logical node left running");
+    }
+    if let Err(reason) = leftover::guards_end(&dir, &tasks).await {
+        tracing::warn!(node = %name, "cannot {reason}");
     }
     while !token.is_cancelled() {
         let life = tasks.subgroup();

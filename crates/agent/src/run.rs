@@ -293,6 +293,7 @@ impl Agent {
             lane: Arc::new(Semaphore::new(1)),
             jobs: JobSource::new(source.clone()),
             work: config.data_dir.join("work"),
+            lease: None,
             boot_commands: config.boot_commands.clone(),
             clock: clock.clone(),
             tasks: tasks.clone(),

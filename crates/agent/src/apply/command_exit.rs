@@ -58,10 +58,16 @@ impl CommandExit {
 
     pub(crate) fn of(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
-            (Some(0), _) => Self::Success,
-            (Some(NOT_YET), _) => Self::NotYet,
-            (Some(code), _) => Self::Code(code),
+            (Some(code), _) => Self::of_code(code),
             (None, signal) => Self::Signal(signal.unwrap_or_default()),
+        }
+    }
+
+    pub(crate) const fn of_code(code: i32) -> Self {
+        match code {
+            0 => Self::Success,
+            NOT_YET => Self::NotYet,
+            code => Self::Code(code),
         }
     }
 }

@@ -237,7 +237,7 @@ fn start(
 }
 
 /// Reads the output into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
-async fn drain(output: &mut pipe::Receiver, tail: &mut OutputTail, log: Option<&mut EntityLog>) {
+pub(super) async fn drain(output: &mut pipe::Receiver, tail: &mut OutputTail, log: Option<&mut EntityLog>) {
     let mut log = log;
     let mut buffer = vec![0_u8; 8_192];
     loop {

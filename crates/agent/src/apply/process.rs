@@ -21,6 +21,7 @@ use super::exec::CommandExit;
 use super::former::ProcessOwner;
 use super::log;
 use super::pidfd::waitable;
+use super::process_stat::stat;
 use crate::config::recipe::Command;
 
 /// Interval at which the size of a process's log is checked.
@@ -31,7 +32,7 @@ const LOG_PERIOD: Duration = Duration::from_secs(5);
 pub(crate) struct ProcessMark {
     /// Its process number, which is also its group's.
     pub(crate) pid: i32,
-    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`.
+    /// Start time in clock ticks since boot.
     pub(crate) started_ticks: u64,
     /// The boot of the machine, from `/proc/sys/kernel/random/boot_id`.
     pub(crate) boot_id: String,
@@ -84,7 +85,7 @@ impl SupervisedProcess {
             number.ok_or_else(|| io::Error::other("it ended before its process number was known"))?;
         let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("it has no process number"))?;
         // It is not reaped yet, so even one that has ended still has its start time.
-        let (_, started_ticks) = stat(number)?;
+        let started_ticks = stat(number)?.started_ticks;
         let mark = ProcessMark { pid: number, started_ticks, boot_id: boot_id()? };
         let (sender, ended) = watch::channel(None);
         let output = ProcessOutput { group: pid, path: path.to_owned(), from };
@@ -105,7 +106,7 @@ impl SupervisedProcess {
             Err(error) => return Err(error.into()),
         };
         match stat(mark.pid) {
-            Ok((state, ticks)) if ticks == mark.started_ticks && !matches!(state, 'Z' | 'X') => {}
+            Ok(seen) if seen.started_ticks == mark.started_ticks && !seen.has_ended() => {}
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -227,18 +228,6 @@ impl ProcessMark {
     pub(crate) fn before_boot(&self) -> io::Result<bool> {
         Ok(boot_id()? != self.boot_id)
     }
-}
-
-/// State and start time of a process.
-fn stat(pid: i32) -> io::Result<(char, u64)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let broken = || io::Error::other(format!("/proc/{pid}/stat is not in the expected format"));
-    // The name in parentheses may contain anything, so the fields are counted from its end: the state is field 3.
-    let (_, rest) = text.rsplit_once(')').ok_or_else(broken)?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next().and_then(|state| state.chars().next()).ok_or_else(broken)?;
-    let ticks = fields.nth(18).and_then(|ticks| ticks.parse().ok()).ok_or_else(broken)?;
-    Ok((state, ticks))
 }
 
 /// The boot of this machine: another one after each reboot.

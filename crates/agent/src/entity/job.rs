@@ -23,7 +23,8 @@ use tokio::time::Instant;
 use super::job_environment::JobEnvironment;
 use super::rest::NextStep;
 use super::task::EntityTask;
-use crate::apply::exec::{CommandExit, run};
+use crate::apply::exec::CommandExit;
+use crate::apply::guarded::{JobGuard, ScriptEnd};
 use crate::config::recipe::Command;
 use crate::disk;
 use crate::ledger::StoredWork;
@@ -36,6 +37,12 @@ const SHELL: [&str; 2] = ["/bin/sh", "-eu"];
 
 /// Mode of a file of a task that says none.
 const FILE_MODE: u32 = 0o644;
+
+/// Mode of a script.
+const SCRIPT_MODE: u32 = 0o700;
+
+/// Time for what hosts a logical node to see that its lease is over, after the guard of a job has: it looks every second.
+const LEASE_SEEN: Duration = Duration::from_secs(5);
 
 /// How a job ended.
 enum JobEnd {
@@ -73,8 +80,6 @@ impl EntityTask {
         }
         self.recent.clear();
         let ended = self.steps(&inputs, &run_name).await;
-        // What the task left running is part of it, and on a logical node nothing may go on after this.
-        self.end_job(run_name.clone()).await;
         let (exit, evidence) = match ended {
             JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
             JobEnd::Cancelled => (None, Evidence::default()),
@@ -125,17 +130,44 @@ impl EntityTask {
         }
     }
 
-    /// Does the steps of the task in order, until one says something else than that it is complete.
+    /// Does the steps of the task in a directory of its own, and ends what they left running: it is part of the task, and on a logical
+    /// node nothing may go on after this.
     async fn steps(&mut self, inputs: &JobInputs, run_name: &str) -> JobEnd {
         let dir = self.context.work.join(self.name.as_str());
         let environment = match self.prepare(&dir, inputs).await {
             Ok(environment) => environment,
             Err(error) => return failed(format!("cannot prepare {}: {error}", dir.display())),
         };
+        let lease = self.context.lease.clone();
+        let end = match JobGuard::start(&dir, lease, &self.context.tasks) {
+            Ok(mut guard) => {
+                let end =
+                    self.steps_in_order(inputs, &mut guard, (&dir, &environment), run_name.to_owned()).await;
+                guard.end(self.job_log()).await;
+                // Its guard may have been killed.
+                self.end_job(run_name.to_owned()).await;
+                end
+            }
+            Err(error) => failed(format!("cannot start the guard of the job: {error}")),
+        };
+        let removed = self.context.tasks.spawn_blocking(move || fs::remove_dir_all(&dir)).await;
+        if let Err(error) = removed.map_err(io::Error::other).flatten() {
+            tracing::warn!(run = %self.name, %error, "cannot remove the working directory of a job");
+        }
+        end
+    }
+
+    /// Does the steps of the task in order, until one says something else than that it is complete.
+    async fn steps_in_order(
+        &mut self,
+        inputs: &JobInputs,
+        guard: &mut JobGuard,
+        (dir, environment): (&Path, &JobEnvironment),
+        run_name: String,
+    ) -> JobEnd {
         let timeout = inputs.spec.timeout.as_deref().and_then(|text| text.parse().ok());
         let timeout: Span = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let ends = Instant::now() + timeout.to_duration();
-        let mut end = JobEnd::Exit(ScriptExit::Complete, Evidence::default());
         for step in &inputs.spec.steps {
             let line = format!(
                 "task {} ({} of {}), step {}",
@@ -146,17 +178,21 @@ impl EntityTask {
             );
             self.running_step = Some(RunningStep::new("job", &line, self.now(), timeout));
             self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
-            let left = ends.saturating_duration_since(Instant::now());
-            end = self.step_of_job(inputs, step, (&dir, &line, &environment), (run_name, left)).await;
+            let written = self.write_step(inputs, step, (dir, &line)).await;
+            let end = match written {
+                Ok(None) => continue,
+                Ok(Some(argv)) => {
+                    let command = Command { argv, workdir: dir.to_owned(), env: environment.variables() };
+                    let left = ends.saturating_duration_since(Instant::now());
+                    self.script(guard, &command, &line, (&run_name, left)).await
+                }
+                Err(end) => end,
+            };
             if !matches!(end, JobEnd::Exit(ScriptExit::Complete, _)) {
-                break;
+                return end;
             }
         }
-        let removed = self.context.tasks.spawn_blocking(move || fs::remove_dir_all(&dir)).await;
-        if let Err(error) = removed.map_err(io::Error::other).flatten() {
-            tracing::warn!(run = %self.name, %error, "cannot remove the working directory of a job");
-        }
-        end
+        JobEnd::Exit(ScriptExit::Complete, Evidence::default())
     }
 
     /// Makes the working directory of a job, and its environment.
@@ -173,50 +209,63 @@ impl EntityTask {
         JobEnvironment::open(&self.context, inputs, dir).await
     }
 
-    async fn step_of_job(
-        &mut self,
+    /// Writes the file of a step, or its script; answers how that is run.
+    async fn write_step(
+        &self,
         inputs: &JobInputs,
         step: &TaskStep,
-        (dir, line, environment): (&Path, &str, &JobEnvironment),
-        (run_name, left): (&str, Duration),
-    ) -> JobEnd {
+        (dir, line): (&Path, &str),
+    ) -> Result<Option<Vec<String>>, JobEnd> {
         let text =
             step.script.as_ref().map(|script| &script.text).or(step.file.as_ref().map(|file| &file.text));
-        let Some(text) = text else { return failed(format!("{line}: it has neither a script nor a file")) };
-        let rendered = match draw(&step.name, text, self.variables(inputs), UNDEFINED) {
-            Ok(rendered) => rendered,
-            Err(reason) => return failed(format!("task {}: {reason}", inputs.task.task)),
+        let text = text.ok_or_else(|| failed(format!("{line}: it has neither a script nor a file")))?;
+        let rendered = draw(&step.name, text, self.variables(inputs), UNDEFINED)
+            .map_err(|reason| failed(format!("task {}: {reason}", inputs.task.task)))?;
+        let (path, mode) = match &step.file {
+            Some(file) => {
+                let mode = file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok());
+                (dir.join(&file.path), mode.unwrap_or(FILE_MODE))
+            }
+            None => (dir.join(&step.name), SCRIPT_MODE),
         };
-        if let Some(file) = &step.file {
-            let mode = file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok());
-            let path = dir.join(&file.path);
-            return match self.write(path.clone(), rendered, mode.unwrap_or(FILE_MODE)).await {
-                Ok(()) => JobEnd::Exit(ScriptExit::Complete, Evidence::default()),
-                Err(error) => failed(format!("{line}: cannot write {}: {error}", path.display())),
-            };
-        }
-        let path = dir.join(&step.name);
-        if let Err(error) = self.write(path.clone(), rendered, 0o700).await {
-            return failed(format!("{line}: cannot write {}: {error}", path.display()));
-        }
-        let interpreter = step.script.as_ref().map(|script| script.interpreter.clone()).unwrap_or_default();
-        let interpreter =
-            if interpreter.is_empty() { SHELL.map(str::to_owned).to_vec() } else { interpreter };
-        let argv = interpreter.into_iter().chain([path.display().to_string()]).collect();
-        let command = Command { argv, workdir: dir.to_owned(), env: environment.variables() };
-        self.script(&command, line, (run_name, left)).await
+        let written = self.write(path.clone(), rendered, mode).await;
+        written.map_err(|error| failed(format!("{line}: cannot write {}: {error}", path.display())))?;
+        let interpreter = step.script.as_ref().map(|script| script.interpreter.clone());
+        Ok(interpreter.map(|interpreter| {
+            let interpreter =
+                if interpreter.is_empty() { SHELL.map(str::to_owned).to_vec() } else { interpreter };
+            interpreter.into_iter().chain([path.display().to_string()]).collect()
+        }))
     }
 
-    async fn script(&mut self, command: &Command, line: &str, (run_name, left): (&str, Duration)) -> JobEnd {
+    async fn script(
+        &mut self,
+        guard: &mut JobGuard,
+        command: &Command,
+        line: &str,
+        (run_name, left): (&str, Duration),
+    ) -> JobEnd {
         let version = self.entry.memory.ran.as_ref().map(|ran| ran.version.clone());
         let Some(version) = version else { return JobEnd::AgentStops };
         let (facts, mut log) = (self.facts(&version, run_name.to_owned()), self.job_log());
         let token = self.context.tasks.token();
-        // If the agent ends here, the job is in its ledger: the next agent runs it again only if it may.
+        // If the agent ends here, the job is in its ledger: the next agent runs it again only if it may. Its guard ends it.
         let ended = tokio::select! {
-            ended = run(command, &facts, left, Some(&mut log)) => ended,
+            ended = guard.run(command, &facts, left, &mut log) => ended,
             () = token.cancelled() => return JobEnd::AgentStops,
             () = self.withdrawn() => return JobEnd::Cancelled,
+        };
+        let ended = match ended {
+            ScriptEnd::Ended(ended) => ended,
+            ScriptEnd::WithoutGuard(how) => return failed(format!("{line}: {how}")),
+            ScriptEnd::LeaseOver => {
+                // What hosts this node knows it by the same clock.
+                let stops = tokio::time::timeout(LEASE_SEEN, token.cancelled()).await;
+                return match stops {
+                    Ok(()) => JobEnd::AgentStops,
+                    Err(_) => failed(format!("{line}: the lease of this logical node was over")),
+                };
+            }
         };
         let exit = match &ended.exit {
             CommandExit::Success => ScriptExit::Complete,

@@ -38,7 +38,16 @@ impl EntityTask {
             self.end_leftovers(run.clone()).await;
             tokio::time::sleep(BETWEEN_LOOKS).await;
             // A part may have started what it is for; a job may not.
-            if self.recipe.is_some() { self.end_leftovers(run).await } else { self.end_job(run).await }
+            if self.recipe.is_some() {
+                self.end_leftovers(run).await;
+            } else {
+                self.end_job(run).await;
+                // It ends what this agent cannot find.
+                let dir = self.context.work.join(self.name.as_str());
+                if let Err(reason) = leftover::guards_end(&dir, &self.context.tasks).await {
+                    tracing::warn!(run = %self.name, "cannot {reason}");
+                }
+            }
         }
         if self.recipe.is_some() {
             self.adopt();

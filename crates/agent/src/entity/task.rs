@@ -34,6 +34,7 @@ use crate::check::EntityChecks;
 use crate::check_store::CheckStore;
 use crate::config::recipe::{Recipe, RecipeKind};
 use crate::config::{BootCommands, OnExit};
+use crate::lease::Lease;
 use crate::ledger::{EntityEntry, Ledger, StoredWork};
 use crate::link::source::JobSource;
 use crate::param_cache::ParamCache;
@@ -61,6 +62,8 @@ pub(crate) struct EntityContext {
     pub(crate) jobs: JobSource,
     /// The directory of the working directories of jobs.
     pub(crate) work: PathBuf,
+    /// The lease of a logical node, after which no job of it may run; `None` for a machine.
+    pub(crate) lease: Option<Lease>,
     /// The commands that end a boot of this machine.
     pub(crate) boot_commands: BootCommands,
     pub(crate) clock: Clock,

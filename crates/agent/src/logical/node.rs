@@ -59,6 +59,7 @@ struct Parts {
     board: watch::Sender<ReportBoard>,
     order: watch::Receiver<Option<Arc<Order>>>,
     source: ParamSource,
+    lease: Lease,
 }
 
 impl Parts {
@@ -68,7 +69,7 @@ impl Parts {
         (config, still, unsent_logs): (&Config, &StillSources, watch::Sender<UnsentLogs>),
         life: &Tasks,
     ) -> EntityContext {
-        let Self { ledger, check_store, board, order, source } = self;
+        let Self { ledger, check_store, board, order, source, lease } = self;
         let dir = &config.data_dir;
         EntityContext {
             node: config.name.clone(),
@@ -84,6 +85,7 @@ impl Parts {
             lane: Arc::new(Semaphore::new(1)),
             jobs: JobSource::new(source),
             work: dir.join("work"),
+            lease: Some(lease),
             boot_commands: config.boot_commands.clone(),
             clock: host.clock.clone(),
             tasks: life.clone(),
@@ -151,6 +153,7 @@ impl LogicalNode {
             board: board.clone(),
             order,
             source: source.clone(),
+            lease: lease.clone(),
         };
         let context = parts.context(host, (&config, &still, unsent_logs.clone()), life);
         let link = ServerLink {

@@ -33,6 +33,7 @@ mod story_clusters;
 mod story_cut_off;
 mod story_facts;
 mod story_files;
+mod story_guard;
 mod story_haproxy;
 mod story_hosts;
 mod story_job_logs;

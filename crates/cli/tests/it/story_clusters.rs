@@ -19,7 +19,7 @@ fn hosts() -> String {
 }
 
 /// An installation with agents that may host managers, and a cluster `shop` of all of them.
-async fn clustered(agents: &[&str], flags: &[&str]) -> Setup {
+pub(crate) async fn clustered(agents: &[&str], flags: &[&str]) -> Setup {
     let mut place = Setup::new().await;
     for name in agents {
         place.start_agent(name, &hosts());
@@ -54,14 +54,14 @@ fn leader(place: &Setup) -> Option<(String, u64)> {
 }
 
 /// The host of the manager with its fencing number.
-fn host(place: &Setup) -> (String, u64) {
+pub(crate) fn host(place: &Setup) -> (String, u64) {
     let shown = cluster(place, "shop");
     let word = |field: &str| shown.pointer(&format!("/manager/{field}")).cloned().unwrap();
     (word("host").as_str().unwrap().to_owned(), word("fence").as_u64().unwrap())
 }
 
 /// Runs the workflow on the manager; answers the run.
-fn run_on_manager(place: &Setup) -> String {
+pub(crate) fn run_on_manager(place: &Setup) -> String {
     let run = done(place, &["cluster", "run", "shop", "work", "-o", "name"]);
     run.trim().trim_start_matches("run/").to_owned()
 }

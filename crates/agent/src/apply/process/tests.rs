@@ -58,7 +58,7 @@ async fn a_process_that_ignores_sigterm_is_killed_with_its_group() {
     });
     let child = child.await.unwrap();
     tokio::time::timeout(LONG, process.stop(Duration::from_millis(200))).await.unwrap();
-    let alive = || stat(child).is_ok_and(|(state, _)| state != 'Z');
+    let alive = || stat(child).is_ok_and(|seen| !seen.has_ended());
     tokio::time::timeout(LONG, async {
         while alive() {
             tokio::task::yield_now().await;

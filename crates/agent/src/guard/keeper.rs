@@ -1,0 +1,144 @@
+//! The guard at work: starts scripts, tells how they ended, and ends everything when it is time.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, wait};
+
+use super::GRACE;
+use super::descendants::signal_all;
+use super::events::{Event, Events};
+use super::message::{GuardAnswer, GuardLease, GuardRequest, GuardedScript};
+
+/// Longest time between two looks at the clock: a machine that was suspended notices within this that a lease is over.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Time between two attempts to kill what is left: what began during one is found by the next.
+const BETWEEN_KILLS: Duration = Duration::from_millis(20);
+
+/// A guard.
+pub(super) struct Keeper {
+    socket: UnixStream,
+    events: Events,
+    clock: Clock,
+    /// The script that runs.
+    script: Option<Pid>,
+    /// Until when anything may run; `None` for ever, on a machine.
+    lease: Option<GuardLease>,
+}
+
+impl Keeper {
+    /// Becomes the parent of every descendant that loses its own, and begins to listen.
+    pub(super) fn start(socket: UnixStream) -> io::Result<Self> {
+        set_child_subreaper(Some(getpid()))?;
+        let events = Events::start(socket.try_clone()?)?;
+        Ok(Self { socket, events, clock: Clock::system(), script: None, lease: None })
+    }
+
+    /// Does what the agent asks for until it ends, or the lease is over; then ends everything.
+    pub(super) fn run(mut self) {
+        loop {
+            let wait = self.lease.map(|lease| self.left(lease.end_ms).min(LOOK));
+            match self.events.next(wait) {
+                Event::Requested(GuardRequest::Lease(lease)) => self.lease = Some(lease),
+                // A lease that ended while this process could not run is found below.
+                Event::Requested(GuardRequest::Run(script)) if !self.is_over() => self.start_script(script),
+                Event::Requested(GuardRequest::Run(_)) | Event::TimeOver => {}
+                Event::ChildEnded => drop(self.reap()),
+                Event::Closed => break,
+            }
+            if self.is_over() {
+                self.tell(&GuardAnswer::LeaseOver);
+                break;
+            }
+        }
+        self.end_all();
+    }
+
+    fn is_over(&self) -> bool {
+        self.lease.is_some_and(|lease| self.left(lease.end_ms).is_zero())
+    }
+
+    /// What is left until this time since boot; nothing on a machine that does not say how long it runs.
+    fn left(&self, at_ms: u64) -> Duration {
+        let now = self.clock.since_boot();
+        now.map_or(Duration::ZERO, |now| Duration::from_millis(at_ms.saturating_sub(now.as_millis())))
+    }
+
+    fn start_script(&mut self, script: GuardedScript) {
+        let GuardedScript { argv, workdir, env } = script;
+        let Some((program, arguments)) = argv.split_first() else {
+            return self.tell(&GuardAnswer::NotStarted("no program".to_owned()));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(workdir).env_clear().envs(env).stdin(Stdio::null());
+        // In a group of its own: a script may signal all of its group.
+        match command.process_group(0).spawn() {
+            Ok(child) => {
+                self.script = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                self.events.watch_children();
+            }
+            Err(error) => self.tell(&GuardAnswer::NotStarted(format!("{program}: {error}"))),
+        }
+    }
+
+    /// Reaps children that have ended, and tells how the script did. Returns whether any are left.
+    fn reap(&mut self) -> bool {
+        let are_left = loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if self.script == Some(pid) => {
+                    self.script = None;
+                    self.tell(&answer(status));
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break true,
+                // There are no children.
+                Err(_) => break false,
+            }
+        };
+        self.events.watch_children();
+        are_left
+    }
+
+    /// Ends everything: with SIGTERM, and with SIGKILL what goes on. Returns when nothing is left.
+    fn end_all(&mut self) {
+        let now = self.clock.since_boot().unwrap_or(Span::ZERO).as_millis();
+        let grace = now.saturating_add(u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX));
+        let kill_at = self.lease.map_or(grace, |lease| lease.kill_ms.min(grace));
+        if !self.reap() {
+            return;
+        }
+        // Without /proc nothing is found; what is left keeps this process, and its agent sees that.
+        drop(signal_all(Signal::TERM));
+        while self.reap() {
+            let left = self.left(kill_at);
+            let wait = if left.is_zero() {
+                drop(signal_all(Signal::KILL));
+                BETWEEN_KILLS
+            } else {
+                left.min(LOOK)
+            };
+            self.events.next(Some(wait));
+        }
+    }
+
+    fn tell(&self, answer: &GuardAnswer) {
+        let Ok(mut line) = serde_json::to_string(answer) else { return };
+        line.push('\n');
+        // An agent that has ended reads nothing any more.
+        drop((&self.socket).write_all(line.as_bytes()));
+    }
+}
+
+fn answer(status: WaitStatus) -> GuardAnswer {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => GuardAnswer::Exited(code),
+        (None, signal) => GuardAnswer::Killed(signal.unwrap_or_default()),
+    }
+}
