@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::place::{Setup, done, wait_for};
 use crate::story_clusters::{clustered, host, run_on_manager};
-use crate::story_jobs::states;
+use crate::story_jobs::{not_runnable, states};
 use crate::story_locks::lives;
 use crate::story_workflows::{apply, installed, lines, start, state, why};
 
@@ -53,10 +53,7 @@ async fn moves_on(place: &Setup, run: &str, (former, started): (&str, &[Pid])) {
     })
     .await;
     wait_for("the job is lost", async || states(place, run) == ["shop-manager/0 lost"]).await;
-    wait_for("it begins no other run", async || {
-        done(place, &["node", "list", "not runnable", "-o", "name"]).contains("shop-manager")
-    })
-    .await;
+    not_runnable(place, "shop-manager").await;
     done(place, &["node", "runnable", "shop-manager"]);
     apply(place, &[("next", "", "true")]);
     let next = run_on_manager(place);
