@@ -188,6 +188,22 @@ impl WorkMemory {
         }
     }
 
+    /// How the run wants this boot of the machine to end, if it does: nothing else is to begin before.
+    #[must_use]
+    pub fn boot_to_end(&self, boot: &str) -> Option<BootEnd> {
+        match self.job.as_ref().map(|job| &job.state) {
+            Some(JobState::Boot { boot: ended, how, .. }) if ended == boot => Some(*how),
+            Some(
+                JobState::Boot { .. }
+                | JobState::Created
+                | JobState::Running
+                | JobState::Incomplete(_)
+                | JobState::Stopped { .. },
+            )
+            | None => None,
+        }
+    }
+
     /// Called when an agent starts, in this boot of the machine: what waited for that goes on, and a job that was running is begun
     /// again if it may be.
     pub fn started(&mut self, boot: &str) {
