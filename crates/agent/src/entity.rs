@@ -14,6 +14,7 @@ mod need;
 mod observe;
 mod rest;
 mod retry;
+mod run_hold;
 mod soak;
 mod step;
 pub(crate) mod step_gate;

@@ -32,7 +32,7 @@ impl EntityTasks {
     /// Runs until the agent stops, and then waits until each entity has left or stopped its process as configured.
     pub(crate) async fn run(mut self) {
         let token = self.context.tasks.token();
-        self.recall_boot().await;
+        self.recall_runs().await;
         let recipes: Vec<EntityName> = self.config.entities.keys().cloned().collect();
         for name in recipes {
             self.start(name);
@@ -58,8 +58,9 @@ impl EntityTasks {
         }
     }
 
-    /// Starts the runs that wait for the end of this boot before everything else, so that nothing begins before that.
-    async fn recall_boot(&mut self) {
+    /// Starts the runs before everything else: nothing begins before the end of a boot for which one waits, and no other run begins
+    /// before the control plane knows of one that failed.
+    async fn recall_runs(&mut self) {
         let order = self.context.orders.borrow().clone();
         let named = order.iter().flat_map(|order| order.content.entities.keys());
         let is_run = |name: &EntityName| {
@@ -72,6 +73,7 @@ impl EntityTasks {
         for name in runs {
             let mut entity = self.take(&name);
             entity.recall_boot().await;
+            entity.note_failed_run();
             waiting.push((name, entity));
         }
         for (name, entity) in waiting {

@@ -67,6 +67,10 @@ impl EntityTask {
             Ok(turn) => turn,
             Err(next) => return next,
         };
+        if let Some(reason) = self.held_run() {
+            drop(turn);
+            return self.rest_held(reason).await;
+        }
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());

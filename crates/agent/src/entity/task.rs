@@ -1,6 +1,6 @@
 //! One entity of this node: its memory on disk, what it reports, and the names of its runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,6 +61,8 @@ pub(crate) struct EntityContext {
     pub(crate) lane: Arc<Semaphore>,
     /// Why no job and no action begins, while the machine is to reboot or to be powered off.
     pub(crate) boot_reason: watch::Sender<Option<String>>,
+    /// The runs that failed on this node: others do not begin before the control plane has said what follows from that.
+    pub(crate) failed_runs: watch::Sender<BTreeSet<EntityName>>,
     /// The source of the inputs of jobs.
     pub(crate) jobs: JobSource,
     /// The directory of the working directories of jobs.

@@ -39,6 +39,7 @@ impl EntityTask {
         if let Err(reason) = self.recall_work().await {
             return self.hold(reason).await;
         }
+        self.note_failed_run();
         match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
             // The control plane knows, and sends none; that is for this machine to say.
             ActionStep::Run(_) if !self.allows_tasks() => {
@@ -96,6 +97,7 @@ impl EntityTask {
         if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
             tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
         }
+        self.context.failed_runs.send_if_modified(|failed| failed.remove(&self.name));
         self.remove_account();
         tracing::info!(run = %self.name, "forgotten");
         NextStep::Stop
@@ -343,5 +345,7 @@ impl EntityTask {
         }
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.finished(outcome, now, seed);
+        // Before another run has its turn.
+        self.note_failed_run();
     }
 }
