@@ -132,7 +132,8 @@ impl ReportBoard {
             | Feature::Facts
             | Feature::Soak
             | Feature::Jobs
-            | Feature::JobLogs => true,
+            | Feature::JobLogs
+            | Feature::TaskLists => true,
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {

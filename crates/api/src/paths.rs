@@ -220,6 +220,8 @@ pub const JOBS: &str = "/v1/namespaces/{ns}/jobs";
 pub const JOB: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/{number}";
 /// Begins the task of a run again that failed on a node.
 pub const JOB_RETRY: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/retry";
+/// The tasks of a run on one node.
+pub const TASK_LIST: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/tasks";
 /// The log of a job, as its node has it; blocking with `?offset=&wait=`.
 pub const JOB_LOG: &str = "/v1/namespaces/{ns}/jobs/{run}/{node}/{number}/logs";
 /// Parts of logs of jobs that a server asked for, by the node that has them.

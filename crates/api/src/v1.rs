@@ -47,6 +47,7 @@ pub mod service;
 pub mod slot;
 pub mod status;
 pub mod target;
+pub mod task_list;
 pub mod wait_cycle;
 pub mod why;
 pub mod workflow;

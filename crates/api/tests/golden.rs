@@ -128,6 +128,11 @@ fn a_definition_a_run_and_its_jobs_survive_their_domain_types() {
         let domain = bellwether_core::records::job::NodeJobs::try_from(shape).expect("the sample is valid");
         v1::job::StoredJobs::from(&domain)
     });
+    holds::<v1::task_list::StoredTaskList>("task_list", |shape| {
+        let domain =
+            bellwether_core::records::task_list::TaskList::try_from(shape).expect("the sample is valid");
+        v1::task_list::StoredTaskList::try_from(&domain).expect("what is kept is JSON")
+    });
     holds::<v1::not_runnable::NotRunnable>("not_runnable", |shape| {
         let domain = bellwether_core::records::not_runnable::NotRunnable::try_from(shape)
             .expect("the sample is valid");

@@ -32,6 +32,7 @@ pub mod server;
 pub mod slot;
 pub mod status;
 pub mod target;
+pub mod task_list;
 pub mod token;
 pub mod versioned;
 pub mod wait_cycle;

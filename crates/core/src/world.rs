@@ -11,6 +11,7 @@ pub(crate) mod fold;
 pub mod live_params;
 pub mod occupancy;
 pub mod tally;
+pub mod task_lists;
 pub mod touched;
 pub mod version_resolution;
 pub mod version_uses;
@@ -169,6 +170,7 @@ impl Fleet {
             self.definitions.size(),
             self.runs.size(),
             self.jobs.size(),
+            self.task_lists.size(),
             self.not_runnable.size(),
             self.params.size(),
             self.secrets.size(),
@@ -215,6 +217,7 @@ impl Fleet {
             Key::Run(name) => revision_of(self.runs.get(name)),
             Key::NotRunnable(name) => revision_of(self.not_runnable.get(name)),
             Key::Jobs(run, node) => revision_of(self.jobs.get(&(run.clone(), node.clone()))),
+            Key::TaskList(run, node) => revision_of(self.task_lists.get(&(run.clone(), node.clone()))),
             Key::Param(key) => revision_of(self.params.get(key)),
             Key::Pause(name) => revision_of(self.pauses.get(name)),
             Key::Secret(name) => revision_of(self.secrets.get(name)),

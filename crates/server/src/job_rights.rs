@@ -26,7 +26,7 @@ pub(crate) fn of(
     }
     let run = &fleet.runs.get(&name)?.value;
     let actor = Actor::parse(&format!("{JOB_ACTOR}{name}/{node}/{index}")).ok()?;
-    let texts = implied(fleet, run, node).into_iter().chain(granted(run, index)?);
+    let texts = implied(fleet, run, node).into_iter().chain(granted(fleet, (run, node), index)?);
     let claims = texts.filter_map(|text| Claim::parse(&text).ok());
     let claims: Claims = claims.collect::<Vec<_>>().into();
     let role = RoleName::parse("job").ok()?;
@@ -52,7 +52,7 @@ fn implied(fleet: &Fleet, run: &Run, node: &NodeName) -> Vec<String> {
 }
 
 /// The claims that the task of this index was granted when it was written.
-fn granted(run: &Run, index: usize) -> Option<Vec<String>> {
-    let task = run.tasks.get(index)?;
-    Some(ops::run::spec(run, task).ok()?.claims)
+fn granted(fleet: &Fleet, (run, node): (&Run, &NodeName), index: usize) -> Option<Vec<String>> {
+    let task = fleet.tasks_of(run, node).get(index)?;
+    Some(ops::run::spec(fleet, (run, node), task).ok()?.claims)
 }

@@ -37,6 +37,7 @@ pub mod scope;
 pub mod secret;
 pub mod service;
 pub mod slot;
+pub mod task_list;
 pub mod token;
 
 use bellwether_api::problem::ConflictingValue;

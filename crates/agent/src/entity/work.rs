@@ -163,7 +163,7 @@ impl EntityTask {
             Ok(stored) => stored,
             Err(reason) => return self.hold(reason).await,
         };
-        match stored.memory.next(stored.tasks.unwrap_or(u32::MAX), &boot, self.now()) {
+        match stored.memory.next(&boot, self.now()) {
             WorkStep::Create(index) => self.create_job(stored, index).await,
             WorkStep::Begin(index) => self.run_job(stored, index, &boot).await,
             WorkStep::WaitUntil(at) => {
@@ -176,10 +176,6 @@ impl EntityTask {
                 self.rest(None).await
             }
             WorkStep::EndBoot(how) => self.end_boot(how).await,
-            WorkStep::Done => {
-                self.end_run(StepOutcome::Done);
-                NextStep::Observe
-            }
             WorkStep::Fail(summary) => {
                 self.note_work(stored, WorkMemory::gives_up).await;
                 self.end_run(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
@@ -199,7 +195,7 @@ impl EntityTask {
                     None
                 });
                 let found = found.filter(|stored| stored.memory.version == version);
-                let none = || StoredWork { memory: WorkMemory::new(version), tasks: None };
+                let none = || StoredWork { memory: WorkMemory::new(version) };
                 self.stored_work = Some(found.unwrap_or_else(none));
                 Ok(())
             }
@@ -215,8 +211,7 @@ impl EntityTask {
         }
         let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
         let found = found.filter(|stored| stored.memory.version == *version);
-        let mut stored =
-            found.unwrap_or_else(|| StoredWork { memory: WorkMemory::new(version.clone()), tasks: None });
+        let mut stored = found.unwrap_or_else(|| StoredWork { memory: WorkMemory::new(version.clone()) });
         stored.memory.started(boot);
         self.keep_work(stored.clone()).await?;
         Ok(stored)
@@ -259,8 +254,12 @@ impl EntityTask {
 
     /// Fetches the inputs of the next task, and stores them: what runs is decided now, whatever changes later.
     async fn create_job(&mut self, mut stored: StoredWork, index: u32) -> NextStep {
-        let inputs = match self.context.jobs.fetch(&self.name, index).await {
-            Ok(inputs) => inputs,
+        let inputs = match self.context.jobs.take(&self.name, index).await {
+            Ok(Some(inputs)) => inputs,
+            Ok(None) => {
+                self.end_run(StepOutcome::Done);
+                return NextStep::Observe;
+            }
             Err(MissingInputs::Refused(reason)) => {
                 self.end_run(StepOutcome::Failed(Evidence { summary: reason, ..Evidence::default() }));
                 return NextStep::Observe;
@@ -278,7 +277,6 @@ impl EntityTask {
             return self.hold(error.to_string()).await;
         }
         fail::pass(FailPoint::InputsStored);
-        stored.tasks = Some(inputs.tasks);
         stored.memory.created(task, inputs.spec.idempotent);
         match self.keep_work(stored).await {
             Ok(()) => NextStep::Observe,

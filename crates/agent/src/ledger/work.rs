@@ -24,8 +24,6 @@ const SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredWork {
     pub(crate) memory: WorkMemory,
-    /// Number of tasks of the run, once it is known.
-    pub(crate) tasks: Option<u32>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +31,9 @@ pub(crate) struct StoredWork {
 struct WorkFile {
     schema: u32,
     version: String,
-    tasks: Option<u32>,
+    /// Number of tasks, in what agents wrote that did not ask for changes of the list. Ignored.
+    #[serde(default, rename = "tasks", skip_serializing)]
+    _tasks: Option<u32>,
     complete: u32,
     boots: u32,
     job: Option<JobFile>,
@@ -184,7 +184,7 @@ fn work(text: &str) -> Result<StoredWork, String> {
         boots: form.boots,
         jobs: jobs.collect::<Result<_, String>>()?,
     };
-    Ok(StoredWork { memory, tasks: form.tasks })
+    Ok(StoredWork { memory })
 }
 
 fn shape(stored: &StoredWork) -> WorkFile {
@@ -209,7 +209,7 @@ fn shape(stored: &StoredWork) -> WorkFile {
     WorkFile {
         schema: SCHEMA,
         version: version.to_string(),
-        tasks: stored.tasks,
+        _tasks: None,
         complete: *complete,
         boots: *boots,
         job,
@@ -242,7 +242,7 @@ mod tests {
             let job = Some(JobMemory { task, idempotent: true, attempts: 3, state });
             let version = Version::parse("install@7").unwrap();
             let memory = WorkMemory { version, complete: 2, job, boots: 1, jobs: vec![told] };
-            let stored = StoredWork { memory, tasks: Some(5) };
+            let stored = StoredWork { memory };
             let text = serde_json::to_string(&shape(&stored)).unwrap();
             assert_eq!(work(&text).unwrap(), stored);
         }

@@ -95,12 +95,17 @@ impl JobSource {
         self.0.connection.client()?.forward(job, request, deadline).await
     }
 
-    /// Fetches the inputs of the task of this index of a run.
-    pub(crate) async fn fetch(&self, run: &EntityName, index: u32) -> Result<JobInputs, MissingInputs> {
+    /// Takes the inputs of the task of this index of a run, which is begun from then on; `None` if no such task follows, and none ever
+    /// will.
+    pub(crate) async fn take(
+        &self,
+        run: &EntityName,
+        index: u32,
+    ) -> Result<Option<JobInputs>, MissingInputs> {
         let ParamSource { connection, namespace, node } = &self.0;
         let client = connection.client().map_err(|error| MissingInputs::NotYet(cannot(&error)))?;
-        match client.job_inputs(namespace.as_str(), (node.as_str(), run.as_str()), index).await {
-            Ok(inputs) => Ok(inputs),
+        match client.next_job(namespace.as_str(), (node.as_str(), run.as_str()), index).await {
+            Ok(next) => Ok(next.job),
             Err(CallError::Problem(problem)) if problem.code == Code::Refused => {
                 Err(MissingInputs::Refused(problem.detail))
             }

@@ -84,6 +84,9 @@ pub struct StoredJobs {
     pub ledger: Option<String>,
     /// The jobs.
     pub jobs: Vec<ReportedJob>,
+    /// Whether the node was told that no further task follows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
 }
 
 /// What became of a job.
@@ -218,6 +221,7 @@ impl From<&core::NodeJobs> for StoredJobs {
             node: from.node.to_string(),
             ledger: from.ledger.as_ref().map(ToString::to_string),
             jobs: from.jobs.iter().map(Into::into).collect(),
+            closed: from.closed,
         }
     }
 }
@@ -231,6 +235,7 @@ impl TryFrom<StoredJobs> for core::NodeJobs {
             node: read("node", &from.node)?,
             ledger: read_some("ledger", from.ledger.as_deref())?,
             jobs: jobs.collect::<Result<_, ShapeError>>().map_err(|error| error.within("jobs"))?,
+            closed: from.closed,
         })
     }
 }

@@ -33,9 +33,22 @@ pub struct NewRun {
     /// Reason for the run, recorded in its history.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What becomes of the runs that are in progress on its nodes. Default: it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<BusyNodes>,
     /// Whether to answer only what would run, and where.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
+}
+
+/// What becomes of the runs that are in progress on the nodes of a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BusyNodes {
+    /// They are ended on these nodes, with the job that runs there, and the new one begins at once.
+    Switch,
+    /// They go on, and each node begins the new one after them.
+    Queue,
 }
 
 /// A run of a workflow. It is carried out as rollout 1 of the entity of the same name.

@@ -27,6 +27,19 @@ pub(crate) enum JobVerb {
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
+    /// Show the tasks of the run on a node, or change those that it has not begun
+    ///
+    /// Tasks that the node executes, or has executed, stay as they are. A change that says what the list is already changes nothing.
+    Tasks {
+        /// Node name
+        #[arg(value_name = "NODE")]
+        node: String,
+        /// Run; needed if several have not ended on the node
+        #[arg(long, value_name = "RUN", global = true)]
+        run: Option<String>,
+        #[command(subcommand)]
+        change: Option<TasksVerb>,
+    },
     /// Print what a job wrote, from its node
     ///
     /// The log stays on the node. Lines are printed whole, without the values of secrets.
@@ -47,6 +60,32 @@ pub(crate) enum JobVerb {
         /// Print the texts of its steps alone, as the run has them
         #[arg(long)]
         script: bool,
+    },
+}
+
+/// How the tasks of a run on a node are changed.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum TasksVerb {
+    /// Add tasks, one after the other
+    Add {
+        /// Task to add, as TASK or STAGE/TASK; without a stage, it is of the stage of the task before it
+        #[arg(value_name = "TASK", required = true)]
+        tasks: Vec<String>,
+        /// Number of tasks that stay before them, counted from the first one that was not begun; all if absent
+        #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
+        at: Option<u32>,
+        /// Reason, kept in the events
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
+    /// Remove tasks, in the order in which they are in the list
+    Remove {
+        /// Task to remove, as TASK or STAGE/TASK; one is removed each time that it is named
+        #[arg(value_name = "TASK", required = true)]
+        tasks: Vec<String>,
+        /// Reason, kept in the events
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
     },
 }
 

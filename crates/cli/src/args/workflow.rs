@@ -1,5 +1,6 @@
 //! `task`, `stage` and `workflow` as typed.
 
+use bellwether_api::v1::run::BusyNodes;
 use clap::Subcommand;
 
 use super::consent::Consent;
@@ -86,6 +87,8 @@ pub(crate) struct RunFlags {
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) busy: BusyFlags,
     /// Show what would run, and on how many nodes, and start nothing
     #[arg(long, conflicts_with = "watch")]
     pub(crate) dry_run: bool,
@@ -95,10 +98,38 @@ pub(crate) struct RunFlags {
     pub(crate) policy: PolicyFlags,
 }
 
+/// What becomes of the runs that are in progress on the nodes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct BusyFlags {
+    /// Have nodes leave the runs that are in progress on them; a job that runs there is ended
+    #[arg(long, conflicts_with = "queue")]
+    force: bool,
+    /// Have nodes begin it after the runs that are in progress on them
+    #[arg(long)]
+    queue: bool,
+}
+
+impl BusyFlags {
+    /// What was chosen; `None` has the run refused.
+    pub(crate) fn chosen(&self) -> Option<BusyNodes> {
+        match (self.force, self.queue) {
+            (true, _) => Some(BusyNodes::Switch),
+            (false, true) => Some(BusyNodes::Queue),
+            (false, false) => None,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunVerb {
     /// List runs of workflows
-    List(ListFlags),
+    List {
+        #[command(flatten)]
+        flags: ListFlags,
+        /// Node: only runs that have not ended on it are listed
+        #[arg(long, value_name = "NODE")]
+        node: Option<String>,
+    },
     /// Show a run with its tasks; `rollout status RUN` tells what it does on which node
     Get {
         #[command(flatten)]

@@ -89,9 +89,9 @@ async fn start(
     (workflow, on): (Option<String>, Option<String>),
     flags: RunFlags,
 ) -> CommandResult {
-    let RunFlags { from, reason, dry_run, wait, policy } = flags;
+    let RunFlags { from, reason, busy, dry_run, wait, policy } = flags;
     let policy = workflow::policy_of(policy)?;
-    let new = NewClusterRun { workflow, on, from, policy, reason, dry_run };
+    let new = NewClusterRun { workflow, on, from, policy, reason, busy: busy.chosen(), dry_run };
     let started = context.client.start_cluster_run(&context.namespace, cluster, &new).await;
     let started = started.map_err(|error| Failure::pointing(error, new.on.as_deref()))?;
     workflow::begun(context, started, dry_run, wait).await

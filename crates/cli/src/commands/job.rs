@@ -1,6 +1,7 @@
 //! `job`: what the tasks of runs do on nodes.
 
 mod logs;
+mod tasks;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::job::Job;
@@ -30,6 +31,7 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
                 .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
             Ok(Exit::Yes)
         }
+        JobVerb::Tasks { node, run, change } => tasks::run(context, &node, run, change).await,
         JobVerb::Logs { of, follow, offset } => {
             let job = find(context, &of.name).await?;
             let reader = LogReader { job, follow, offset };

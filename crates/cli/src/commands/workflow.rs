@@ -97,9 +97,9 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
 
 /// Starts a run of a workflow, and follows it if that was asked for.
 async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
-    let RunWorkflow { of, filter, run: RunFlags { from, reason, dry_run, wait, policy } } = run;
+    let RunWorkflow { of, filter, run: RunFlags { from, reason, busy, dry_run, wait, policy } } = run;
     let policy = policy_of(policy)?;
-    let new = NewRun { workflow: of.name, on: filter, from, policy, reason, dry_run };
+    let new = NewRun { workflow: of.name, on: filter, from, policy, reason, busy: busy.chosen(), dry_run };
     let started = context.client.start_run(&context.namespace, &new).await?;
     begun(context, started, dry_run, wait).await
 }
@@ -135,9 +135,13 @@ pub(super) async fn begun(context: &Context, started: Run, dry_run: bool, wait: 
 pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
     let namespace = &context.namespace;
     match verb {
-        RunVerb::List(flags) => {
-            let read = async |context: &Context| context.client.runs(namespace).await;
+        RunVerb::List { flags, node } => {
+            let read = async |context: &Context| match &node {
+                None => context.client.runs(namespace).await,
+                Some(node) => context.client.runs_of_node(namespace, node).await,
+            };
             let path = fill(paths::RUNS, &[namespace]);
+            let path = node.as_ref().map_or(path.clone(), |node| format!("{path}?node={node}"));
             return lists::show(context, &flags, &path, read, async |page| run_list(context, &page)).await;
         }
         RunVerb::Get { of } => {

@@ -51,5 +51,6 @@ mod story_restart;
 mod story_secrets;
 mod story_servers;
 mod story_slots;
+mod story_task_lists;
 mod story_workflows;
 mod written;

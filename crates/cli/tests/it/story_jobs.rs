@@ -63,7 +63,14 @@ async fn an_aborted_run_ends_the_job_that_runs_and_begins_no_other() {
     apply(&place, &[("slow", "", &script), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);
     wait_for("it begins", async || lines(&begun).len() == 1).await;
-    let behind = start(&place, &[]);
+    let refused = place.run(&["workflow", "run", "work", "-l", "all"]);
+    assert_eq!(code(&refused), 7);
+    assert!(
+        text(&refused.stderr).contains(&format!("run {run} is in progress on node web-1")),
+        "{}",
+        text(&refused.stderr)
+    );
+    let behind = start(&place, &["--queue"]);
     wait_for("the other waits", async || why(&place, &behind, "web-1").contains("another job or action"))
         .await;
     for run in [&behind, &run] {

@@ -9,7 +9,7 @@ use crate::records::report::Report;
 use crate::records::run::Run;
 use crate::records::versioned::Versioned;
 use crate::verdict::Write;
-use crate::words::name::{EntityName, NodeName};
+use crate::words::name::{EntityName, LedgerId, NodeName};
 use crate::world::fleet::Fleet;
 
 /// The records of jobs to write for a report: of the runs that the node is a target of, those that differ from what is stored.
@@ -45,10 +45,12 @@ fn next(
             (false, false) => before,
         });
     };
+    let tasks = fleet.tasks_of(run, &report.node);
     let is_of_run = |job: &&Job| {
-        let task = usize::try_from(job.index).ok().and_then(|index| run.tasks.get(index));
+        let task = usize::try_from(job.index).ok().and_then(|index| tasks.get(index));
         task.is_some_and(|task| task.task == job.task)
     };
+    let closed = before.is_some_and(|before| before.closed && before.ledger == report.ledger);
     let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
     // What an agent with another ledger saw is not known to this one, and stays.
     if let Some(before) = before.cloned() {
@@ -58,7 +60,8 @@ fn next(
     }
     jobs.extend(told.iter().filter(is_of_run).map(|job| (job.index, job.clone())));
     let (name, node, ledger) = (run.name.clone(), report.node.clone(), report.ledger.clone());
-    (!jobs.is_empty()).then(|| NodeJobs { run: name, node, ledger, jobs: jobs.into_values().collect() })
+    let jobs: Vec<Job> = jobs.into_values().collect();
+    (!jobs.is_empty()).then_some(NodeJobs { run: name, node, ledger, jobs, closed })
 }
 
 /// Whether the node has accepted an order without the run, and has none of it any more.
@@ -68,6 +71,46 @@ fn is_withdrawn(fleet: &Fleet, run: &EntityName, report: &Report) -> bool {
         && order.is_some_and(|order| {
             order.generation == report.generation && !order.content.entities.contains_key(run)
         })
+}
+
+/// The node reported that it finished the task, which does not run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinishedAlready;
+
+/// The record of jobs to write when the node's agent, with this ledger, takes the inputs of the task of this index: from then on
+/// the task is being executed. The index behind the last task closes the list. `None` if that is what is recorded, as when the agent asks
+/// again because it did not get the answer.
+///
+/// # Errors
+/// [`FinishedAlready`]: the agent's ledger is older than what it reported, as after its directory was restored from a copy.
+pub fn dispatched(
+    fleet: &Fleet,
+    (run, node): (&Run, &NodeName),
+    ledger: Option<&LedgerId>,
+    index: u32,
+) -> Result<Option<NodeJobs>, FinishedAlready> {
+    let before = fleet.jobs.get(&(run.name.clone(), node.clone())).map(|kept| &*kept.value);
+    let (name, node_name) = (run.name.clone(), node.clone());
+    let mut after = match before.cloned() {
+        Some(before) if before.ledger.as_ref() == ledger => before,
+        Some(before) => {
+            NodeJobs { ledger: ledger.cloned(), closed: false, ..before.with_open_ones(JobState::Lost) }
+        }
+        None => {
+            NodeJobs { run: name, node: node_name, ledger: ledger.cloned(), jobs: Vec::new(), closed: false }
+        }
+    };
+    let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
+    match (task, after.jobs.iter_mut().find(|job| job.index == index)) {
+        (None, _) => after.closed = true,
+        (Some(_), Some(job)) if job.state == JobState::Finished => return Err(FinishedAlready),
+        // A task that failed begins again.
+        (Some(task), Some(job)) => {
+            *job = Job { attempts: job.attempts, ..Job::created(index, task.task.clone()) };
+        }
+        (Some(task), None) => after.jobs.push(Job::created(index, task.task.clone())),
+    }
+    Ok((Some(&after) != before).then_some(after))
 }
 
 impl Fleet {

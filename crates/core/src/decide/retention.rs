@@ -51,9 +51,17 @@ impl Fleet {
         let rollouts = rollouts.take_while(move |(entity, _)| entity == name);
         let rollouts = rollouts.map(|(entity, number)| Key::Rollout(entity.clone(), *number));
         let jobs = self.jobs_of(name).map(|kept| Key::Jobs(name.clone(), kept.value.node.clone()));
+        let lists = self.lists_of(name).map(|kept| Key::TaskList(name.clone(), kept.value.node.clone()));
         let progress = self.progresses.get(name).map(|_| Key::Progress(name.clone()));
         let answers = self.answers.get(name).map(|_| Key::HookAnswers(name.clone()));
-        targets.chain(externals).chain(jobs).chain(rollouts).chain(progress).chain(answers).chain(controllers)
+        targets
+            .chain(externals)
+            .chain(jobs)
+            .chain(lists)
+            .chain(rollouts)
+            .chain(progress)
+            .chain(answers)
+            .chain(controllers)
     }
 }
 

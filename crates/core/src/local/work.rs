@@ -148,7 +148,8 @@ impl ScriptExit {
 /// The next step of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkStep {
-    /// Fetch the inputs of the task of this index, store them, and remember its job.
+    /// Take the inputs of the task of this index, store them, and remember its job; if no such task follows, the run is complete. The
+    /// control plane knows: tasks may have been added meanwhile.
     Create(u32),
     /// Begin the job of the task of this index, whose inputs are on disk.
     Begin(u32),
@@ -158,8 +159,6 @@ pub enum WorkStep {
     WaitForStart(String),
     /// End the boot of the machine, and wait.
     EndBoot(BootEnd),
-    /// Every task is complete.
-    Done,
     /// The run has failed, for this reason.
     Fail(String),
 }
@@ -171,12 +170,10 @@ impl WorkMemory {
         Self { version, complete: 0, job: None, boots: 0, jobs: Vec::new() }
     }
 
-    /// The next step of a run of so many tasks, in this boot of the machine.
+    /// The next step of a run, in this boot of the machine.
     #[must_use]
-    pub fn next(&self, tasks: u32, boot: &str, now: Timestamp) -> WorkStep {
-        let Some(job) = &self.job else {
-            return if self.complete >= tasks { WorkStep::Done } else { WorkStep::Create(self.complete) };
-        };
+    pub fn next(&self, boot: &str, now: Timestamp) -> WorkStep {
+        let Some(job) = &self.job else { return WorkStep::Create(self.complete) };
         match &job.state {
             JobState::Created => WorkStep::Begin(self.complete),
             JobState::Incomplete(at) if *at > now => WorkStep::WaitUntil(*at),

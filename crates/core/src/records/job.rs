@@ -1,4 +1,5 @@
-//! Jobs: each the execution of one task of a run on one node. Written only when the report of the node's own agent is absorbed.
+//! Jobs: each the execution of one task of a run on one node. Written only for the node's own agent: when it takes the inputs of a
+//! task, and when its report is absorbed.
 
 use alloc::vec::Vec;
 
@@ -16,6 +17,8 @@ pub struct NodeJobs {
     pub ledger: Option<LedgerId>,
     /// The jobs, each index at most once, in the order of the tasks.
     pub jobs: Vec<Job>,
+    /// Whether the node was told that no further task follows: its task list does not change any more.
+    pub closed: bool,
 }
 
 /// The execution of one task on one node. Times are by the agent's clock.
@@ -123,6 +126,13 @@ impl NodeJobs {
             job.state = state;
         }
         self
+    }
+
+    /// Number of tasks that the node executes or has executed: they are the first ones of its list.
+    #[must_use]
+    pub fn begun(&self) -> usize {
+        let last = self.jobs.iter().map(|job| job.index).max();
+        last.map_or(0, |index| usize::try_from(index).unwrap_or(usize::MAX).saturating_add(1))
     }
 
     /// The job that the node is at: the last one.

@@ -30,6 +30,7 @@ use super::secret::Secret;
 use super::server::{Leader, Server};
 use super::slot::Slot;
 use super::target::TargetState;
+use super::task_list::TaskList;
 use super::token::{JoinToken, Token};
 use super::wait_cycle::WaitCycles;
 use crate::access::Role;
@@ -95,6 +96,8 @@ pub enum Key {
     Run(EntityName),
     /// The jobs of a run on a node, by run and node.
     Jobs(EntityName, NodeName),
+    /// The task list of a run on a node, by run and node.
+    TaskList(EntityName, NodeName),
     /// That a node begins no run, by node name.
     NotRunnable(NodeName),
     /// A pause of several nodes, by name.
@@ -204,6 +207,8 @@ pub enum Record {
     Run(Run),
     /// The jobs of a run on a node.
     Jobs(NodeJobs),
+    /// The task list of a run on a node.
+    TaskList(TaskList),
     /// That a node begins no run.
     NotRunnable(NotRunnable),
     /// A pause of several nodes.
@@ -250,6 +255,7 @@ impl Record {
             Self::Definition(definition) => Key::Definition(definition.id.clone()),
             Self::Run(run) => Key::Run(run.name.clone()),
             Self::Jobs(jobs) => Key::Jobs(jobs.run.clone(), jobs.node.clone()),
+            Self::TaskList(list) => Key::TaskList(list.run.clone(), list.node.clone()),
             Self::NotRunnable(mark) => Key::NotRunnable(mark.node.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),

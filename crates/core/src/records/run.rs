@@ -5,6 +5,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::records::annotation::Annotation;
 use crate::words::name::{EntityName, ProfileName, StageName, TaskName, WorkflowName};
@@ -33,6 +34,23 @@ pub struct Run {
     pub contents: String,
     /// Who started it, when and why.
     pub annotation: Annotation,
+}
+
+impl RunTask {
+    /// Whether a name, `TASK` or `STAGE/TASK`, is that of this task.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        match name.split_once('/') {
+            Some((stage, task)) => self.stage.as_str() == stage && self.task.as_str() == task,
+            None => self.task.as_str() == name,
+        }
+    }
+}
+
+impl fmt::Display for RunTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.stage, self.task)
+    }
 }
 
 /// A task of a run.

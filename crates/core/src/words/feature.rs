@@ -24,6 +24,8 @@ pub enum Feature {
     Jobs,
     /// Logs of jobs: it sends what readers ask for.
     JobLogs,
+    /// Task lists: it asks for each next task, also behind the last one it knew of.
+    TaskLists,
 }
 
 /// The features of an agent.
@@ -32,7 +34,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -42,6 +44,7 @@ impl Feature {
         Self::LogicalNodes,
         Self::Jobs,
         Self::JobLogs,
+        Self::TaskLists,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -60,6 +63,7 @@ impl Feature {
             Self::LogicalNodes => "logical_nodes",
             Self::Jobs => "jobs",
             Self::JobLogs => "job_logs",
+            Self::TaskLists => "task_lists",
         }
     }
 

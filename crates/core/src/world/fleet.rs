@@ -36,6 +36,7 @@ use crate::records::rollout::Rollout;
 use crate::records::run::Run;
 use crate::records::secret::Secret;
 use crate::records::slot::Slot;
+use crate::records::task_list::TaskList;
 use crate::records::versioned::Versioned;
 use crate::records::wait_cycle::WaitCycles;
 use crate::rollout::board::Board;
@@ -121,6 +122,8 @@ pub struct Fleet {
     pub runs: Map<EntityName, Versioned<Run>>,
     /// Jobs of runs on nodes.
     pub jobs: Map<(EntityName, NodeName), Versioned<NodeJobs>>,
+    /// Task lists of runs on nodes where people changed them.
+    pub task_lists: Map<(EntityName, NodeName), Versioned<TaskList>>,
     /// Nodes that begin no run, each with the reason.
     pub not_runnable: Map<NodeName, Versioned<NotRunnable>>,
     /// Declared params.

@@ -59,6 +59,7 @@ impl Fleet {
             }
             Record::Run(run) => self.runs.insert_mut(run.name.clone(), kept(run, revision)),
             Record::Jobs(jobs) => self.put_jobs(jobs, revision),
+            Record::TaskList(list) => self.put_task_list(list, revision),
             Record::NotRunnable(mark) => self.put_not_runnable(mark, revision),
             Record::Param(param) => self.params.insert_mut(param.key.clone(), kept(param, revision)),
             Record::Pause(pause) => {
@@ -110,6 +111,7 @@ impl Fleet {
                 self.runs.remove_mut(name);
             }
             Key::Jobs(run, node) => self.delete_jobs(run, node),
+            Key::TaskList(run, node) => self.delete_task_list(run, node),
             Key::NotRunnable(name) => self.delete_not_runnable(name, revision),
             Key::Param(key) => {
                 self.params.remove_mut(key);

@@ -121,6 +121,7 @@ impl Fleet {
         let roles = self.cluster_roles.keys().cloned().map(Key::ClusterRoles);
         let runs = self.runs.keys().cloned().map(Key::Run);
         let jobs = self.jobs.keys().cloned().map(|(run, node)| Key::Jobs(run, node));
+        let lists = self.task_lists.keys().cloned().map(|(run, node)| Key::TaskList(run, node));
         let marks = self.not_runnable.keys().cloned().map(Key::NotRunnable);
         let services = self.services.keys().cloned().map(Key::Service);
         let wait_cycles = self.wait_cycles.iter().map(|_| Key::WaitCycles);
@@ -132,8 +133,14 @@ impl Fleet {
         let stored = (oldest.max(1)..=self.last_event().get()).filter(|_| oldest > 0);
         let events = stored.map(|number| Key::Event(Sequence::new(number)));
         let of_nodes = nodes.chain(presences).chain(reports).chain(orders).chain(logs).chain(registrations);
-        let of_nodes =
-            of_nodes.chain(node_params).chain(facts).chain(runs).chain(roles).chain(jobs).chain(marks);
+        let of_nodes = of_nodes
+            .chain(node_params)
+            .chain(facts)
+            .chain(runs)
+            .chain(roles)
+            .chain(jobs)
+            .chain(lists)
+            .chain(marks);
         of_nodes
             .chain(services)
             .chain(wait_cycles)

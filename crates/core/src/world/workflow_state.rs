@@ -35,6 +35,22 @@ impl Fleet {
         newest.map_or(WorkflowState::Complete, |(_, state)| state)
     }
 
+    /// Whether nothing of a run is to happen any more on a node, unless a person starts another run there.
+    #[must_use]
+    pub fn is_over_on(&self, run: &EntityName, node: &NodeName) -> bool {
+        match self.state_in(run, node) {
+            WorkflowState::Complete => true,
+            WorkflowState::InProgress(_) => false,
+            // A task that failed may be retried while the run has not ended.
+            WorkflowState::Failed(_) => self.has_ended(run),
+        }
+    }
+
+    fn has_ended(&self, run: &EntityName) -> bool {
+        let rollout = self.rollouts.get(&(run.clone(), RolloutNumber::new(1)));
+        rollout.is_some_and(|kept| kept.value.ended.is_some())
+    }
+
     fn state_in<'a>(&'a self, run: &'a EntityName, node: &NodeName) -> WorkflowState<'a> {
         let board = self.boards.get(run);
         let target = TargetName::from(node);
@@ -45,9 +61,11 @@ impl Fleet {
                 WorkflowState::Failed(run)
             }
             Some(AssignmentOutcome::InFlight) | None => {
-                let rollout = self.rollouts.get(&(run.clone(), RolloutNumber::new(1)));
-                let is_over = rollout.is_some_and(|kept| kept.value.ended.is_some());
-                if is_over { WorkflowState::Failed(run) } else { WorkflowState::InProgress(run) }
+                if self.has_ended(run) {
+                    WorkflowState::Failed(run)
+                } else {
+                    WorkflowState::InProgress(run)
+                }
             }
         }
     }

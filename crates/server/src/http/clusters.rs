@@ -121,8 +121,8 @@ pub(crate) async fn start_run(
             (on, members.collect())
         }
     };
-    let NewClusterRun { policy, from, reason, dry_run, .. } = request;
-    let run = NewRun { workflow, on, from, policy, reason, dry_run };
+    let NewClusterRun { policy, from, reason, busy, dry_run, .. } = request;
+    let run = NewRun { workflow, on, from, policy, reason, busy, dry_run };
     let by = (&namespace, &caller.actor());
     Ok(JsonAnswer(ops::run::start(&app.records.transactor, by, &run, &nodes).await?))
 }

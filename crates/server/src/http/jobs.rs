@@ -8,14 +8,16 @@ use bellwether_api::list::tables::JOBS;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::job::Job;
 use bellwether_api::v1::node::Reason;
+use bellwether_api::v1::task_list::{TaskList, TaskListEdit};
 
 use super::auth::Authenticated;
-use super::input::{JsonAnswer, NamespacePath, Node, Number, OptionalBody, QueryParams, RunNamed};
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, Number, OptionalBody, QueryParams, RunNamed};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::OpError;
 
 /// The jobs of the runs that the caller may read.
 pub(crate) async fn list(
@@ -57,6 +59,28 @@ pub(crate) async fn retry(
     let by = (&namespace, &caller.actor());
     ops::job::retry(&app.records.transactor, by, (&run, &node), &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+/// The tasks of a run on one node.
+pub(crate) async fn tasks(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), RunNamed(run), Node(node)): (NamespacePath, RunNamed, Node),
+) -> Result<JsonAnswer<TaskList>, Failure> {
+    let world = app.world();
+    let missing = || OpError::NotFound(format!("run {run}"));
+    let fleet = world.fleets.get(&namespace).ok_or_else(missing)?;
+    Ok(JsonAnswer(ops::task_list::get(fleet, (&run, &node))?))
+}
+
+/// Changes the tasks of a run that a node has not begun.
+pub(crate) async fn edit_tasks(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), RunNamed(run), Node(node)): (NamespacePath, RunNamed, Node),
+    JsonBody(edit): JsonBody<TaskListEdit>,
+) -> Result<JsonAnswer<TaskList>, Failure> {
+    let by = (&namespace, &caller.actor());
+    Ok(JsonAnswer(ops::task_list::edit(&app.records.transactor, by, (&run, &node), &edit).await?))
 }
 
 /// The order of two names of jobs: by run, node and number.

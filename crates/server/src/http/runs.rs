@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use axum::extract::State;
 use bellwether_api::list::tables::RUNS;
 use bellwether_api::problem::Code;
-use bellwether_api::shape::ShapeError;
+use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::run::{JobInputs, NewRun, Run};
+use bellwether_api::v1::task_list::NextJob;
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::Filter;
 use bellwether_core::words::filter::nodes::NODES;
@@ -20,15 +21,23 @@ use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::scope::NodeScope;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
 ) -> Result<ListAnswer, Failure> {
-    let list = ListQuery::read(&query, &RUNS, &[])?;
+    let list = ListQuery::read(&query, &RUNS, &["node"])?;
+    let node: Option<String> = query.get("node")?;
+    let node: Option<NodeName> = node.map(|node| read("node", &node)).transpose()?;
     let world = app.world();
-    let runs = world.fleets.get(&namespace).map(ops::run::list).unwrap_or_default();
+    let fleet = world.fleets.get(&namespace);
+    let runs = match &node {
+        None => fleet.map(ops::run::list),
+        Some(node) => fleet.map(|fleet| ops::run::list_of(fleet, node)),
+    };
+    let runs = runs.unwrap_or_default();
     list.answer_json((&RUNS, app.clock.now()), runs.into_iter(), world.revision)
 }
 
@@ -63,7 +72,19 @@ pub(crate) async fn delete(
     Ok(JsonAnswer(Empty {}))
 }
 
-/// What a node needs to run one task of a run that its order names.
+/// Has a node begin the next task of a run that its order names, and answers what it needs for that.
+pub(crate) async fn take(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Node(node)): (NamespacePath, Node),
+    (RunNamed(run), Number(index)): (RunNamed, Number),
+) -> Result<JsonAnswer<NextJob>, Failure> {
+    let actor = caller.actor();
+    let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
+    Ok(JsonAnswer(ops::run::take(&app.records.transactor, scope, &run, index).await?))
+}
+
+/// What a node needs to run one task of a run, for agents that do not ask for changes of its task list.
 pub(crate) async fn inputs(
     State(app): State<AppState>,
     (NamespacePath(namespace), Node(node)): (NamespacePath, Node),

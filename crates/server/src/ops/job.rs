@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1;
 use bellwether_api::v1::job::Job as Shape;
-use bellwether_core::records::job::{Job, NodeJobs};
+use bellwether_core::records::job::{Job, JobState, NodeJobs};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::run::Run;
 use bellwether_core::records::target::AssignmentOutcome;
@@ -39,8 +39,9 @@ pub fn get(
     let job = of.and_then(|of| of.jobs.iter().find(|job| u64::from(job.index) == index));
     let found = of.zip(job).and_then(|(of, job)| Some((fleet.runs.get(name)?, shape(fleet, of, job)?)));
     let Some((run, shape)) = found else { return Ok(None) };
-    let task = run.value.tasks.get(usize::try_from(index).unwrap_or(usize::MAX));
-    let spec = task.map(|task| run::spec(&run.value, task)).transpose()?;
+    let run = &run.value;
+    let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
+    let spec = task.map(|task| run::spec(fleet, (run, node), task)).transpose()?;
     Ok(Some(Shape { spec, ..shape }))
 }
 
@@ -62,7 +63,7 @@ pub fn told(report: &mut v1::report::Report) -> Result<BTreeMap<EntityName, Vec<
 /// A job with what its run says of its task; `None` once the run is gone.
 fn shape(fleet: &Fleet, of: &NodeJobs, job: &Job) -> Option<Shape> {
     let run = &fleet.runs.get(&of.run)?.value;
-    let task = run.tasks.get(usize::try_from(job.index).ok()?)?;
+    let task = fleet.tasks_of(run, &of.node).get(usize::try_from(job.index).ok()?)?;
     Some(Shape {
         name: format!("{}/{}/{}", of.run, of.node, job.index),
         run: of.run.to_string(),
@@ -71,7 +72,7 @@ fn shape(fleet: &Fleet, of: &NodeJobs, job: &Job) -> Option<Shape> {
         stage: task.stage.to_string(),
         task: job.task.to_string(),
         digest: task.digest.clone(),
-        state: job.state.into(),
+        state: state_of(fleet, of, job).into(),
         exit: job.exit.map(Into::into),
         exit_code: job.exit_code,
         attempts: job.attempts,
@@ -79,6 +80,12 @@ fn shape(fleet: &Fleet, of: &NodeJobs, job: &Job) -> Option<Shape> {
         ended_ms: job.ended.map(Timestamp::as_millis),
         spec: None,
     })
+}
+
+/// What became of a job: one that was open when its node left the run is over.
+fn state_of(fleet: &Fleet, of: &NodeJobs, job: &Job) -> JobState {
+    let is_target = fleet.entities_of_node.get(&of.node).any(|run| *run == of.run);
+    if job.state.is_open() && !is_target { JobState::Cancelled } else { job.state }
 }
 
 /// Has a node begin the task of a run again that failed there. The node begins other runs again too.

@@ -2,6 +2,7 @@
 //! started on; its record has what the tasks were then.
 
 mod inputs;
+mod switch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
-pub use self::inputs::{inputs, role_params, spec};
+pub use self::inputs::{inputs, role_params, spec, take};
 use super::definition::content_of;
 use super::{OpError, cause, entity, event};
 use crate::transactor::Transactor;
@@ -57,6 +58,7 @@ pub async fn start(
             let policy = entity::policy(&kind, &source, &request.policy)?;
             let new = Entity::new(run.name.clone(), Selector::all(), policy);
             let version = version_of(&run)?;
+            let switch = switch::switched(fleet, (&run, nodes), request.busy, &annotation)?;
             let asked = operations::start(
                 &Entity { kind, source, ..new },
                 &Progress::default(),
@@ -70,8 +72,10 @@ pub async fn start(
             let (subject, on) = (format!("entity/{}", run.name), plural(nodes.len(), "node"));
             let mut started = event("run.started", subject, format!("on {on}: {}", cause(&why)));
             started.after = Some(workflow.to_string());
-            let writes = vec![Write::put(Record::Run(run)), Write::put(Record::Entity(asked))];
-            let changeset = Changeset { writes, events: vec![started] };
+            let mut writes = vec![Write::put(Record::Run(run)), Write::put(Record::Entity(asked))];
+            writes.extend(switch.writes);
+            let events = switch.events.into_iter().chain([started]).collect();
+            let changeset = Changeset { writes, events };
             Ok((Some(GuardedChangeset { changeset, guards }), shape))
         })
         .await
@@ -117,6 +121,15 @@ pub(super) fn has_ended(fleet: &Fleet, name: &EntityName) -> bool {
 #[must_use]
 pub fn list(fleet: &Fleet) -> Vec<Shape> {
     let mut runs: Vec<Shape> = fleet.runs.values().map(|kept| view(fleet, &kept.value)).collect();
+    runs.sort_by_key(|run| run.at_ms);
+    runs
+}
+
+/// The runs that have not ended on a node, the newest last.
+#[must_use]
+pub fn list_of(fleet: &Fleet, node: &NodeName) -> Vec<Shape> {
+    let names = fleet.entities_of_node.get(node).filter(|name| !fleet.is_over_on(name, node));
+    let mut runs: Vec<Shape> = names.filter_map(|name| get(fleet, name)).collect();
     runs.sort_by_key(|run| run.at_ms);
     runs
 }

@@ -78,6 +78,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
         Record::Run(run) => put(schema, v1::run::StoredRun::try_from(run)?),
         Record::Jobs(jobs) => put(schema, v1::job::StoredJobs::from(jobs)),
+        Record::TaskList(list) => put(schema, v1::task_list::StoredTaskList::try_from(list)?),
         Record::NotRunnable(mark) => put(schema, NotRunnable::from(mark)),
         Record::Param(param) => put(schema, v1::param::StoredParam::try_from(param)?),
         Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
@@ -158,6 +159,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
         Key::Run(_) => Record::Run(get::<v1::run::StoredRun>(schema, bytes)?.try_into()?),
         Key::Jobs(_, _) => Record::Jobs(get::<v1::job::StoredJobs>(schema, bytes)?.try_into()?),
+        Key::TaskList(_, _) => {
+            Record::TaskList(get::<v1::task_list::StoredTaskList>(schema, bytes)?.try_into()?)
+        }
         Key::NotRunnable(_) => Record::NotRunnable(get::<NotRunnable>(schema, bytes)?.try_into()?),
         Key::Param(_) => Record::Param(get::<v1::param::StoredParam>(schema, bytes)?.try_into()?),
         Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
@@ -227,6 +231,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Definition(_) => "definition.v1",
         Key::Run(_) => "run.v1",
         Key::Jobs(_, _) => "jobs.v1",
+        Key::TaskList(_, _) => "task-list.v1",
         Key::NotRunnable(_) => "not-runnable.v1",
         Key::Param(_) => "param.v1",
         Key::Pause(_) => "pause.v1",

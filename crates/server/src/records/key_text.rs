@@ -101,6 +101,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Definition(id) => ns(id.kind(), id.name()),
         Key::Run(name) => ns("run", name.as_str()),
         Key::Jobs(run, node) => ns("jobs", &format!("{run}/{node}")),
+        Key::TaskList(run, node) => ns("task-list", &format!("{run}/{node}")),
         Key::NotRunnable(name) => ns("not-runnable", name.as_str()),
         Key::Param(key) => ns("param", key.as_str()),
         Key::Pause(name) => ns("pause", name.as_str()),
@@ -231,6 +232,10 @@ fn record(kind: &str, name: &str) -> Option<Key> {
             let (run, node) = name.split_once('/')?;
             Key::Jobs(run.parse().ok()?, node.parse().ok()?)
         }
+        "task-list" => {
+            let (run, node) = name.split_once('/')?;
+            Key::TaskList(run.parse().ok()?, node.parse().ok()?)
+        }
         "not-runnable" => Key::NotRunnable(name.parse().ok()?),
         "filter" => Key::Filter(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
@@ -301,6 +306,7 @@ mod tests {
             Key::Cluster("db".parse().unwrap()),
             Key::ClusterRoles("db".parse().unwrap()),
             Key::Jobs("install-7".parse().unwrap(), "web-1".parse().unwrap()),
+            Key::TaskList("install-7".parse().unwrap(), "web-1".parse().unwrap()),
             Key::NotRunnable("web-1".parse().unwrap()),
             Key::Filter("old".parse().unwrap()),
             Key::Param("cluster/leader-count".parse().unwrap()),

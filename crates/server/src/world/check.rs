@@ -156,7 +156,7 @@ mod tests {
     use crate::records::encoding;
 
     /// An encoded sample of each kind of record.
-    const SAMPLES: [(&str, &str, &str); 34] = [
+    const SAMPLES: [(&str, &str, &str); 35] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
         ("annotation", "expected.v1", "ns/default/expected/web-9"),
@@ -175,6 +175,7 @@ mod tests {
         ("definition", "definition.v1", "ns/default/task/install-db"),
         ("run", "run.v1", "ns/default/run/new-shop-7"),
         ("jobs", "jobs.v1", "ns/default/jobs/new-shop-7/web-1"),
+        ("task_list", "task-list.v1", "ns/default/task-list/new-shop-7/web-1"),
         ("not_runnable", "not-runnable.v1", "ns/default/not-runnable/web-1"),
         ("profile", "profile.v1", "ns/default/profile/web"),
         ("profile_revision", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),

@@ -11,7 +11,8 @@ use crate::v1::job::Job;
 use crate::v1::job_log::{JobLog, LogChunk};
 use crate::v1::node::Reason;
 use crate::v1::page::Page;
-use crate::v1::run::{JobInputs, NewRun, Run};
+use crate::v1::run::{NewRun, Run};
+use crate::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use crate::v1::workflow::{Stage, Task, Workflow};
 
 /// Time for the network and for a node that does not answer at once, in addition to the requested wait.
@@ -188,17 +189,47 @@ impl Client {
         self.send::<_, Nothing>(Method::POST, &path, chunk, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Reads what a node needs to run the task of this index of a run.
+    /// Takes what a node needs to run the task of this index of a run, which is begun from then on.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn job_inputs(
+    pub async fn next_job(
         &self,
         namespace: &str,
         (node, run): (&str, &str),
         index: u32,
-    ) -> Result<JobInputs, CallError> {
+    ) -> Result<NextJob, CallError> {
         let path = fill(paths::JOB_INPUTS, &[namespace, node, run, &index.to_string()]);
-        self.get(&path, DEFAULT_DEADLINE).await
+        self.send(Method::POST, &path, &(), DEFAULT_DEADLINE).await
+    }
+
+    /// Reads the tasks of a run on one node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn task_list(&self, namespace: &str, (run, node): (&str, &str)) -> Result<TaskList, CallError> {
+        self.get(&fill(paths::TASK_LIST, &[namespace, run, node]), DEFAULT_DEADLINE).await
+    }
+
+    /// Changes the tasks of a run on one node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn edit_task_list(
+        &self,
+        namespace: &str,
+        (run, node): (&str, &str),
+        edit: &TaskListEdit,
+    ) -> Result<TaskList, CallError> {
+        let path = fill(paths::TASK_LIST, &[namespace, run, node]);
+        self.send(Method::POST, &path, edit, DEFAULT_DEADLINE).await
+    }
+
+    /// Lists the runs that have not ended on a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn runs_of_node(&self, namespace: &str, node: &str) -> Result<Page<Run>, CallError> {
+        self.list(&format!("{}?node={node}", fill(paths::RUNS, &[namespace]))).await
     }
 }

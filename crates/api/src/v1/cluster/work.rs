@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::object;
 use crate::v1::policy::Policy;
+use crate::v1::run::BusyNodes;
 
 /// Request to run a workflow on the members of a cluster, or on its manager.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -27,6 +28,9 @@ pub struct NewClusterRun {
     /// Reason for the run, recorded in its history.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What becomes of the runs that are in progress on its nodes. Default: it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<BusyNodes>,
     /// Whether to answer only what would run, and where.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,

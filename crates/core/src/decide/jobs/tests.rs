@@ -161,3 +161,47 @@ fn jobs_are_forgotten_with_their_run() {
     assert!(states(&world).is_empty());
     assert!(world.fleets.get(&namespace()).unwrap().orphans.is_empty());
 }
+
+/// The node takes the inputs of the task of this index; what is written for it.
+fn dispatch(world: &mut World, ledger: &str, index: u32) -> Result<Option<NodeJobs>, FinishedAlready> {
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    let run = fleet.runs.get(&run_name()).unwrap().value.clone();
+    let ledger = ledger.parse().unwrap();
+    let written = dispatched(fleet, (&run, &"web-1".parse().unwrap()), Some(&ledger), index)?;
+    if let Some(jobs) = written.clone() {
+        world.put(&namespace(), Record::Jobs(jobs), Revision::new(3));
+    }
+    Ok(written)
+}
+
+#[test]
+fn a_task_whose_inputs_the_node_took_is_begun_and_asking_again_writes_nothing() {
+    let mut world = world();
+    assert!(dispatch(&mut world, "a", 0).unwrap().is_some());
+    assert!(dispatch(&mut world, "a", 0).unwrap().is_none(), "its answer was lost on the way");
+    assert_eq!(states(&world), [(0, JobState::Created)]);
+    absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Failed)]));
+    let again = dispatch(&mut world, "a", 0).unwrap().unwrap();
+    assert_eq!((again.begun(), again.jobs[0].state), (1, JobState::Created), "a failed task begins again");
+}
+
+#[test]
+fn the_end_of_the_list_closes_it() {
+    let mut world = world();
+    for index in [0, 1] {
+        dispatch(&mut world, "a", index).unwrap();
+    }
+    assert!(dispatch(&mut world, "a", 2).unwrap().is_some_and(|jobs| jobs.closed));
+    assert!(dispatch(&mut world, "a", 2).unwrap().is_none());
+    absorbed(&mut world, &report("a"), Some(vec![job(1, "two", JobState::Finished)]));
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    assert!(fleet.jobs_of(&run_name()).all(|kept| kept.value.closed), "a report does not open it again");
+}
+
+#[test]
+fn a_finished_task_is_never_dispatched_again() {
+    let mut world = world();
+    dispatch(&mut world, "a", 0).unwrap();
+    absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Finished)]));
+    assert_eq!(dispatch(&mut world, "a", 0), Err(FinishedAlready));
+}

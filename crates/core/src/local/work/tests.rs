@@ -9,32 +9,36 @@ fn memory() -> WorkMemory {
 fn running(idempotent: bool) -> WorkMemory {
     let mut memory = memory();
     memory.created("install-db".parse().unwrap(), idempotent);
-    assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(0));
+    assert_eq!(memory.next("a", NOW), WorkStep::Begin(0));
     memory.begins(NOW);
     memory
 }
 
 #[test]
-fn tasks_are_created_and_begun_in_order_until_all_are_complete() {
+fn tasks_are_created_and_begun_in_order_until_none_follows() {
     let mut memory = memory();
     for index in 0..2 {
-        assert_eq!(memory.next(2, "a", NOW), WorkStep::Create(index));
+        assert_eq!(memory.next("a", NOW), WorkStep::Create(index));
         memory.created("install-db".parse().unwrap(), false);
-        assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(index));
+        assert_eq!(memory.next("a", NOW), WorkStep::Begin(index));
         memory.begins(NOW);
         memory.completes(NOW);
     }
-    assert_eq!(memory.next(2, "a", NOW), WorkStep::Done);
+    assert_eq!(
+        memory.next("a", NOW),
+        WorkStep::Create(2),
+        "only the control plane knows whether there is one"
+    );
 }
 
 #[test]
 fn a_job_that_ran_when_its_agent_ended_is_lost_unless_it_is_idempotent() {
     let mut once = running(false);
     once.started("a");
-    assert!(matches!(once.next(2, "a", NOW), WorkStep::Fail(reason) if reason.contains("is lost")));
+    assert!(matches!(once.next("a", NOW), WorkStep::Fail(reason) if reason.contains("is lost")));
     let mut again = running(true);
     again.started("b");
-    assert_eq!(again.next(2, "b", NOW), WorkStep::Begin(0));
+    assert_eq!(again.next("b", NOW), WorkStep::Begin(0));
 }
 
 #[test]
@@ -42,7 +46,7 @@ fn a_job_that_had_not_begun_begins_after_a_restart() {
     let mut memory = memory();
     memory.created("install-db".parse().unwrap(), false);
     memory.started("b");
-    assert_eq!(memory.next(2, "b", NOW), WorkStep::Begin(0));
+    assert_eq!(memory.next("b", NOW), WorkStep::Begin(0));
 }
 
 #[test]
@@ -70,9 +74,9 @@ fn a_stop_goes_on_with_the_next_task_and_an_incomplete_one_with_the_same() {
     for (again, next) in [(false, WorkStep::Create(1)), (true, WorkStep::Begin(0))] {
         let mut memory = running(false);
         memory.pauses(ScriptExit::Stop { again }, "a", NOW, 7);
-        assert!(matches!(memory.next(2, "a", NOW), WorkStep::WaitForStart(_)));
+        assert!(matches!(memory.next("a", NOW), WorkStep::WaitForStart(_)));
         memory.started("a");
-        assert_eq!(memory.next(2, "a", NOW), next);
+        assert_eq!(memory.next("a", NOW), next);
     }
 }
 
@@ -82,9 +86,9 @@ fn a_reboot_goes_on_in_another_boot_only() {
         let mut memory = running(false);
         memory.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again }, "a", NOW, 7);
         memory.started("a");
-        assert_eq!(memory.next(2, "a", NOW), WorkStep::EndBoot(BootEnd::Reboot));
+        assert_eq!(memory.next("a", NOW), WorkStep::EndBoot(BootEnd::Reboot));
         memory.started("b");
-        assert_eq!(memory.next(2, "b", NOW), next);
+        assert_eq!(memory.next("b", NOW), next);
     }
 }
 
@@ -93,7 +97,7 @@ fn a_task_that_always_asks_for_a_reboot_fails_at_last() {
     let mut memory = running(false);
     for boot in 0..=MAX_BOOTS {
         memory.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again: true }, &boot.to_string(), NOW, 7);
-        let step = memory.next(2, &boot.to_string(), NOW);
+        let step = memory.next(&boot.to_string(), NOW);
         let last = boot == MAX_BOOTS;
         assert_eq!(matches!(step, WorkStep::Fail(_)), last, "{boot}: {step:?}");
         if !last {
@@ -109,15 +113,15 @@ fn an_incomplete_task_begins_again_later_each_time() {
     let mut waits = alloc::vec::Vec::new();
     for _ in 0..4 {
         memory.pauses(ScriptExit::Incomplete, "a", NOW, 7);
-        let WorkStep::WaitUntil(at) = memory.next(2, "a", NOW) else { panic!("it waits") };
+        let WorkStep::WaitUntil(at) = memory.next("a", NOW) else { panic!("it waits") };
         waits.push(at.since(NOW));
-        assert_eq!(memory.next(2, "a", at), WorkStep::Begin(0));
+        assert_eq!(memory.next("a", at), WorkStep::Begin(0));
         memory.begins(NOW);
     }
     assert!(waits.is_sorted() && waits.first() < waits.last(), "{waits:?}");
     memory.pauses(ScriptExit::Incomplete, "a", Timestamp::from_millis(u64::MAX / 2), 7);
     memory.started("a");
-    assert_eq!(memory.next(2, "a", NOW), WorkStep::Begin(0), "the clock was wrong in the life before");
+    assert_eq!(memory.next("a", NOW), WorkStep::Begin(0), "the clock was wrong in the life before");
 }
 
 /// Index, state, exit, exit code and attempts of a job.
@@ -153,7 +157,7 @@ fn a_task_that_is_retried_begins_again_after_the_tasks_before_it() {
     memory.begins(NOW);
     memory.fails(Some(3), NOW);
     memory.retried();
-    assert_eq!(memory.next(2, "a", NOW), WorkStep::Create(1));
+    assert_eq!(memory.next("a", NOW), WorkStep::Create(1));
     memory.created("next".parse().unwrap(), false);
     memory.begins(NOW);
     assert_eq!(told(&memory).last(), Some(&(1, job::JobState::Running, None, None, 2)));

@@ -182,7 +182,8 @@ impl Fleet {
             | Feature::Workflows
             | Feature::LogicalNodes
             | Feature::Jobs
-            | Feature::JobLogs => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::JobLogs
+            | Feature::TaskLists => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

@@ -10,6 +10,7 @@ use crate::records::job::NodeJobs;
 use crate::records::not_runnable::NotRunnable;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
+use crate::records::task_list::TaskList;
 use crate::words::counter::{Revision, Sequence};
 use crate::words::name::{EntityName, NodeName, ServiceName};
 use crate::world::fleet::{EVENTS_IN_MEMORY, Fleet};
@@ -53,6 +54,21 @@ impl Fleet {
 
     pub(super) fn delete_jobs(&mut self, run: &EntityName, node: &NodeName) {
         self.jobs.remove_mut(&(run.clone(), node.clone()));
+        if !self.loading {
+            self.note_orphans(run);
+        }
+    }
+
+    pub(super) fn put_task_list(&mut self, list: TaskList, revision: Revision) {
+        let run = list.run.clone();
+        self.task_lists.insert_mut((run.clone(), list.node.clone()), kept(list, revision));
+        if !self.loading {
+            self.note_orphans(&run);
+        }
+    }
+
+    pub(super) fn delete_task_list(&mut self, run: &EntityName, node: &NodeName) {
+        self.task_lists.remove_mut(&(run.clone(), node.clone()));
         if !self.loading {
             self.note_orphans(run);
         }

@@ -6,6 +6,7 @@ use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::run::{JobInputs, NewRun, Run};
+use bellwether_api::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
 use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
@@ -84,7 +85,7 @@ pub(super) fn runs(routes: Routes) -> Routes {
     let get = || RequiredAccess::get(ObjectKind::Run);
     routes
         .add::<Empty, Page<Run>, _, _>(
-            route(Get, paths::RUNS, get(), "List runs of workflows").list(),
+            route(Get, paths::RUNS, get(), "List runs of workflows").list().query(&["node"]),
             handlers::list,
         )
         .add::<NewRun, Run, _, _>(
@@ -97,6 +98,15 @@ pub(super) fn runs(routes: Routes) -> Routes {
             handlers::start,
         )
         .add::<Empty, Run, _, _>(route(Get, paths::RUN, get(), "Get a run of a workflow"), handlers::get)
+        .add::<Empty, NextJob, _, _>(
+            route(
+                Post,
+                paths::JOB_INPUTS,
+                RequiredAccess::OwnNode,
+                "Begin a task of a run, and get what the node needs to run it",
+            ),
+            handlers::take,
+        )
         .add::<Empty, JobInputs, _, _>(
             route(
                 Get,
@@ -130,6 +140,19 @@ pub(super) fn jobs(routes: Routes) -> Routes {
             )
             .optional_body(),
             jobs::retry,
+        )
+        .add::<Empty, TaskList, _, _>(
+            route(Get, paths::TASK_LIST, get(), "Get the tasks of a run on a node"),
+            jobs::tasks,
+        )
+        .add::<TaskListEdit, TaskList, _, _>(
+            route(
+                Post,
+                paths::TASK_LIST,
+                RequiredAccess::update(ObjectKind::Run),
+                "Add tasks to a run on a node, or remove some that it has not begun",
+            ),
+            jobs::edit_tasks,
         )
 }
 

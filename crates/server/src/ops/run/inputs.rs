@@ -1,32 +1,83 @@
-//! What a node needs to run one task: the task as the run has it, and the node's params as they are now.
+//! What a node needs to run one task: the task as its task list has it, and the node's params as they are now.
 
 use std::collections::BTreeMap;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::run::{JobInputs, RunTask as TaskShape};
+use bellwether_api::v1::task_list::NextJob;
 use bellwether_api::v1::workflow::TaskSpec;
+use bellwether_core::decide::jobs::{self, FinishedAlready};
+use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::run::{Run, RunTask};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::feature::Feature;
 use bellwether_core::words::name::{EntityName, NodeName, ProfileName};
 use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
 use bellwether_core::world::fleet::Fleet;
 
 use crate::ops::params::schema::ParamSchema;
+use crate::ops::scope::NodeScope;
 use crate::ops::{OpError, node_params};
+use crate::transactor::Transactor;
+
+/// Has a node begin the task of this index of a run, from now on, and answers its inputs: `None` behind the last task, whereupon the
+/// task list on this node is closed.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] when the node lacks a param that the task needs, has one that does not fit, or has finished
+/// the task already.
+pub async fn take(
+    transactor: &Transactor,
+    NodeScope { namespace, node, actor }: NodeScope<'_>,
+    name: &EntityName,
+    index: u64,
+) -> Result<NextJob, OpError> {
+    let index = u32::try_from(index).map_err(|error| ShapeError::at("number", error))?;
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            let run = assigned(fleet, node, name)?;
+            let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
+            let ledger = order.and_then(|assigned| assigned.ledger.as_ref());
+            let tasks = fleet.tasks_of(run, node);
+            let job = match usize::try_from(index).is_ok_and(|index| index == tasks.len()) {
+                true => None,
+                false => Some(inputs(fleet, node, name, index.into())?),
+            };
+            let written = jobs::dispatched(fleet, (run, node), ledger, index).map_err(|FinishedAlready| {
+                let reason = format!(
+                    "begin task {index} of run {name} on node {node}: the node reported that it has finished it, and its ledger does not know that"
+                );
+                let hint = format!("see: bellwether job get {name}/{node}/{index}");
+                OpError::Refused { reason, hint: Some(hint) }
+            })?;
+            let changeset = written.map(|jobs| {
+                let writes = vec![Write::put(Record::Jobs(jobs))];
+                let guards = [Key::TaskList(name.clone(), node.clone()), Key::Run(name.clone())];
+                Changeset { writes, events: Vec::new() }.guarded_by(guards)
+            });
+            Ok((changeset, NextJob { job }))
+        })
+        .await
+}
+
+/// The run of this name, if the node is to carry it out.
+fn assigned<'a>(fleet: &'a Fleet, node: &NodeName, name: &EntityName) -> Result<&'a Run, OpError> {
+    let assigned = fleet.contents.get(node).is_some_and(|content| content.entities.contains_key(name));
+    let run = fleet.runs.get(name).filter(|_| assigned).map(|kept| &*kept.value);
+    run.ok_or_else(|| OpError::NotFound(format!("run {name} on node {node}")))
+}
 
 /// The inputs of the task of this index, for a node of the run.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] when the node lacks a param that the task needs, or has one that does not fit.
 pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Result<JobInputs, OpError> {
-    let assigned = fleet.contents.get(node).is_some_and(|content| content.entities.contains_key(name));
-    let run = fleet.runs.get(name).filter(|_| assigned).map(|kept| &*kept.value);
-    let run = run.ok_or_else(|| OpError::NotFound(format!("run {name} on node {node}")))?;
-    let number = usize::try_from(index).unwrap_or(usize::MAX);
-    let task =
-        run.tasks.get(number).ok_or_else(|| OpError::NotFound(format!("task {index} of run {name}")))?;
-    let mut spec = spec(run, task)?;
+    let run = assigned(fleet, node, name)?;
+    let tasks = fleet.tasks_of(run, node);
+    let task = usize::try_from(index).ok().and_then(|index| tasks.get(index));
+    let task = task.ok_or_else(|| OpError::NotFound(format!("task {index} of run {name}")))?;
+    let mut spec = spec(fleet, (run, node), task)?;
     if !fleet.reports.get(node).is_some_and(|kept| kept.value.features.has(Feature::Jobs)) {
         // Its agent does not know the field, and begins the task once.
         spec.retry = None;
@@ -36,7 +87,7 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
     Ok(JobInputs {
         run: name.to_string(),
         workflow: run.workflow.to_string(),
-        tasks: u32::try_from(run.tasks.len()).unwrap_or(u32::MAX),
+        tasks: u32::try_from(tasks.len()).unwrap_or(u32::MAX),
         index: u32::try_from(index).unwrap_or(u32::MAX),
         task: TaskShape::from(task),
         spec,
@@ -44,15 +95,19 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
     })
 }
 
-/// What a task of a run does, as it was when the run was started.
+/// What a task of a run does on a node, as it was when it became part of its task list.
 ///
 /// # Errors
 /// [`OpError::Invalid`] and [`OpError::NotFound`] when the record of the run is damaged.
-pub fn spec(run: &Run, task: &RunTask) -> Result<TaskSpec, OpError> {
-    let contents: BTreeMap<String, TaskSpec> =
-        serde_json::from_str(&run.contents).map_err(|error| ShapeError::at("contents", error))?;
-    let missing = || OpError::NotFound(format!("the content of task {}", task.task));
-    contents.get(&task.digest).cloned().ok_or_else(missing)
+pub fn spec(fleet: &Fleet, (run, node): (&Run, &NodeName), task: &RunTask) -> Result<TaskSpec, OpError> {
+    for text in fleet.contents_of(run, node) {
+        let mut contents: BTreeMap<String, TaskSpec> =
+            serde_json::from_str(text).map_err(|error| ShapeError::at("contents", error))?;
+        if let Some(spec) = contents.remove(&task.digest) {
+            return Ok(spec);
+        }
+    }
+    Err(OpError::NotFound(format!("the content of task {}", task.task)))
 }
 
 /// The params of a node: its own, those of the live profiles that it reads, then of those of the stage, by the precedence that holds

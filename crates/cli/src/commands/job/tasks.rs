@@ -1,0 +1,77 @@
+//! `job tasks`: the tasks of a run on a node, and changes of those that it has not begun.
+
+use bellwether_api::v1::job::JobState;
+use bellwether_api::v1::task_list::{TaskList, TaskListEdit};
+
+use crate::args::TasksVerb;
+use crate::context::Context;
+use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::table;
+
+/// Shows the tasks of the run on a node, or changes them.
+pub(super) async fn run(
+    context: &Context,
+    node: &str,
+    run: Option<String>,
+    change: Option<TasksVerb>,
+) -> CommandResult {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let run = match run {
+        Some(run) => run,
+        None => present(context, node).await?,
+    };
+    let edit = match change {
+        None => {
+            let list = client.task_list(namespace, (&run, node)).await?;
+            context.show.data(&list, || names(&list), |_| sheet(&list))?;
+            return Ok(Exit::Yes);
+        }
+        Some(TasksVerb::Add { tasks, at, reason }) => {
+            TaskListEdit { add: tasks, at, reason, ..TaskListEdit::default() }
+        }
+        Some(TasksVerb::Remove { tasks, reason }) => {
+            TaskListEdit { remove: tasks, reason, ..TaskListEdit::default() }
+        }
+    };
+    let before = client.task_list(namespace, (&run, node)).await?;
+    let after = client.edit_task_list(namespace, (&run, node), &edit).await?;
+    let what = if names(&before) == names(&after) { "unchanged" } else { "changed" };
+    context.show.changed(&format!("tasks of run {run} on node {node}: {what}"));
+    context.show.data(&after, || names(&after), |_| sheet(&after))?;
+    Ok(Exit::Yes)
+}
+
+/// The run that has not ended on the node.
+async fn present(context: &Context, node: &str) -> Result<String, Failure> {
+    let page = context.client.runs_of_node(&context.namespace, node).await?;
+    let mut names = page.items.into_iter().map(|run| run.name);
+    match (names.next(), names.next()) {
+        (Some(run), None) => Ok(run),
+        (Some(one), Some(other)) => {
+            let reason = format!("choose a run on node {node}: {one} and {other} have not ended there");
+            Err(Failure::usage(reason).hint("name it with --run RUN".to_owned()))
+        }
+        (None, _) => Err(Failure::new(
+            Exit::Refused,
+            format!("find tasks on node {node}: no run is in progress there"),
+        )
+        .hint(format!("see those that have ended: bellwether node jobs {node}"))),
+    }
+}
+
+fn names(list: &TaskList) -> Vec<String> {
+    list.tasks.iter().map(|task| format!("{}/{}", task.stage, task.task)).collect()
+}
+
+fn sheet(list: &TaskList) -> String {
+    let begun = usize::try_from(list.begun).unwrap_or(usize::MAX);
+    let rows = list.tasks.iter().enumerate().map(|(index, task)| {
+        let at = index.checked_sub(begun).map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let state = task.state.map_or("pending", JobState::as_str);
+        let digest = task.digest.chars().take(12).collect();
+        vec![index.to_string(), at, task.stage.clone(), task.task.clone(), state.to_owned(), digest]
+    });
+    let table = table(&["index", "at", "stage", "task", "state", "digest"], rows);
+    let changed = if list.changed { ", changed on this node" } else { "" };
+    format!("run {} on node {}{changed}\n\n{table}", list.run, list.node)
+}
