@@ -71,6 +71,7 @@ impl EntityTask {
             drop(turn);
             return self.rest_held(reason).await;
         }
+        self.holds_no_run();
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());

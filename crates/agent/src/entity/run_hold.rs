@@ -19,14 +19,22 @@ impl EntityTask {
         runs_held(&order.content, &self.context.failed_runs.borrow())
     }
 
-    /// Tells the other runs of this node whether this one has failed here.
+    /// Tells the other runs of this node whether this one has failed here. One that is to begin again holds them until it has its turn, so
+    /// that it comes first.
     pub(crate) fn note_failed_run(&self) {
-        let outcome = self.entry.memory.ran.as_ref().map(|ran| ran.outcome);
-        let has_failed = self.is_run() && matches!(outcome, Some(RunOutcome::Failed | RunOutcome::Lost));
-        self.context.failed_runs.send_if_modified(|failed| match has_failed {
-            true => failed.insert(self.name.clone()),
-            false => failed.remove(&self.name),
-        });
+        match self.entry.memory.ran.as_ref().map(|ran| ran.outcome).filter(|_| self.is_run()) {
+            Some(RunOutcome::Failed) => {
+                self.context.failed_runs.send_if_modified(|failed| failed.insert(self.name.clone()));
+            }
+            Some(RunOutcome::Begun | RunOutcome::Retry) => {}
+            // With its ledger was lost what others wait for: they are lost too.
+            Some(RunOutcome::Done | RunOutcome::Lost) | None => self.holds_no_run(),
+        }
+    }
+
+    /// Tells the other runs of this node that this one has not failed here, or has begun again.
+    pub(super) fn holds_no_run(&self) {
+        self.context.failed_runs.send_if_modified(|failed| failed.remove(&self.name));
     }
 
     /// Waits for what may end the hold of this run.

@@ -97,7 +97,7 @@ impl EntityTask {
         if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
             tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
         }
-        self.context.failed_runs.send_if_modified(|failed| failed.remove(&self.name));
+        self.holds_no_run();
         self.remove_account();
         tracing::info!(run = %self.name, "forgotten");
         NextStep::Stop

@@ -94,7 +94,7 @@ pub struct Order {
     /// Why the node begins no run of a workflow that it has not begun, one line; absent if it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_runnable: Option<String>,
-    /// The runs of workflows that failed on the node, as the control plane knows; absent if there are none.
+    /// The runs of workflows that failed on the node, or were given up there, as the control plane knows; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_runs: Vec<String>,
     /// The services that the node may register, as names or beginnings of names followed by `*`; absent if it may register all.

@@ -197,12 +197,13 @@ async fn what_a_job_left_in_the_background_ends_with_it() {
 async fn a_run_that_waits_for_its_turn_does_not_begin_once_another_failed_before_it() {
     let place = installed(&["web-1"]).await;
     let (go, out) = (place.path("go"), place.path("out"));
-    let fails = format!("while [ ! -e {go} ]; do sleep 0.1; done\n[ -e {out} ] || exit 3");
+    let fails =
+        format!("while [ ! -e {go} ]; do sleep 0.1; done\n[ -e {out} ] || exit 3\necho again >> {out}");
     apply(&place, &[("fails", "", &fails)]);
     let first = start(&place, &[]);
     wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
     apply(&place, &[("next", "", &format!("echo next >> {out}"))]);
-    let behind = [start(&place, &[]), start(&place, &[])];
+    let behind = [start(&place, &["--queue"]), start(&place, &["--queue"])];
     for run in &behind {
         wait_for("it waits", async || why(&place, run, "web-1").contains("another job or action")).await;
     }
@@ -222,7 +223,7 @@ async fn a_run_that_waits_for_its_turn_does_not_begin_once_another_failed_before
         wait_for("it runs", async || state(&place, run) == "succeeded").await;
     }
     assert_eq!(states(&place, &first), ["web-1/0 finished"]);
-    assert_eq!(lines(&out), ["mended", "next", "next"]);
+    assert_eq!(lines(&out), ["mended", "again", "next", "next"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,7 +234,7 @@ async fn a_run_that_waits_for_its_turn_does_not_begin_on_a_node_that_a_person_ma
     let first = start(&place, &[]);
     wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
     apply(&place, &[("next", "", &format!("echo next >> {out}"))]);
-    let behind = start(&place, &[]);
+    let behind = start(&place, &["--queue"]);
     wait_for("it waits", async || why(&place, &behind, "web-1").contains("another job or action")).await;
     done(&place, &["node", "runnable", "web-1", "--no", "--reason", "its disk is replaced"]);
     let stored = async || {

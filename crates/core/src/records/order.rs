@@ -40,7 +40,7 @@ pub struct OrderContent {
     pub hosts: BTreeMap<NodeName, Hosting>,
     /// Why the node begins no run of a workflow that it has not begun; `None` if it may.
     pub not_runnable: Option<String>,
-    /// The runs that failed on the node as the control plane knows: what follows from that for other runs is in `not_runnable`.
+    /// The runs that failed on the node, or were given up there, as the control plane knows: what follows from that for other runs is in `not_runnable`.
     pub failed_runs: BTreeSet<EntityName>,
     /// The services that the node may register; `None` for all. It is told, so that the machine itself can say what it may not.
     pub services: Option<Vec<NamePattern>>,

@@ -261,7 +261,11 @@ impl Fleet {
                 .copied()
                 .filter(|failed| *failed < state.assignment && self.features(&node).has(Feature::Jobs)),
         });
-        let has_failed = state.is_some_and(|state| matches!(state.outcome, AssignmentOutcome::Failed { .. }));
+        let has_failed = state.is_some_and(|state| match state.outcome {
+            // One that was given up may fail later: what follows from that is decided already.
+            AssignmentOutcome::Failed { .. } | AssignmentOutcome::Unreachable { .. } => true,
+            AssignmentOutcome::InFlight | AssignmentOutcome::Succeeded { .. } => false,
+        });
         let is_run = told.as_ref().is_some_and(|told| told.method == ApplyMethod::Workflow);
         self.tell(&node, entity, (told, has_failed && is_run));
     }
