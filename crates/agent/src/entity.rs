@@ -3,6 +3,7 @@
 //! The ledger has every step before it begins. Only this task changes its entity's memory and process.
 
 mod action;
+mod boot_hold;
 mod describe;
 mod files;
 mod follow;
@@ -13,6 +14,7 @@ mod need;
 mod observe;
 mod rest;
 mod retry;
+mod run_hold;
 mod soak;
 mod step;
 pub(crate) mod step_gate;

@@ -32,6 +32,7 @@ impl EntityTasks {
     /// Runs until the agent stops, and then waits until each entity has left or stopped its process as configured.
     pub(crate) async fn run(mut self) {
         let token = self.context.tasks.token();
+        self.recall_runs().await;
         let recipes: Vec<EntityName> = self.config.entities.keys().cloned().collect();
         for name in recipes {
             self.start(name);
@@ -57,13 +58,41 @@ impl EntityTasks {
         }
     }
 
+    /// Starts the runs before everything else: nothing begins before the end of a boot for which one waits, and no other run begins
+    /// before the control plane knows of one that failed.
+    async fn recall_runs(&mut self) {
+        let order = self.context.orders.borrow().clone();
+        let named = order.iter().flat_map(|order| order.content.entities.keys());
+        let is_run = |name: &EntityName| {
+            self.config.allows_tasks
+                && !self.config.entities.contains_key(name)
+                && self.entries.get(name).is_some_and(|entry| entry.memory.ran.is_some())
+        };
+        let runs: Vec<EntityName> = named.filter(|name| is_run(name)).cloned().collect();
+        let mut waiting = Vec::new();
+        for name in runs {
+            let mut entity = self.take(&name);
+            entity.recall_boot().await;
+            entity.note_failed_run();
+            waiting.push((name, entity));
+        }
+        for (name, entity) in waiting {
+            self.running.insert(name, self.context.tasks.spawn("entity", entity.run()));
+        }
+    }
+
     fn start(&mut self, name: EntityName) {
         if self.running.contains_key(&name) {
             return;
         }
-        let recipe = self.config.entities.get(&name).cloned();
-        let entry = self.entries.remove(&name).unwrap_or_default();
-        let entity = EntityTask::new(name.clone(), recipe, entry, self.context.clone());
+        let entity = self.take(&name);
         self.running.insert(name, self.context.tasks.spawn("entity", entity.run()));
+    }
+
+    /// The task of an entity, from what the ledger has of it.
+    fn take(&mut self, name: &EntityName) -> EntityTask {
+        let recipe = self.config.entities.get(name).cloned();
+        let entry = self.entries.remove(name).unwrap_or_default();
+        EntityTask::new(name.clone(), recipe, entry, self.context.clone())
     }
 }

@@ -291,6 +291,8 @@ impl Agent {
             on_exit: config.services_on_exit,
             steps,
             lane: Arc::new(Semaphore::new(1)),
+            boot_reason: watch::Sender::default(),
+            failed_runs: watch::Sender::default(),
             jobs: JobSource::new(source.clone()),
             work: config.data_dir.join("work"),
             lease: None,

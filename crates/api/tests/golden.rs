@@ -40,6 +40,7 @@ round_trip! {
     "node_of_no_service": v1::node::Node => bellwether_core::records::node::Node;
     "node_facts": v1::facts::NodeFacts => bellwether_core::records::facts::NodeFacts;
     "node_rescanned": v1::node::Node => bellwether_core::records::node::Node;
+    "order_with_failed_runs": v1::order::Order => bellwether_core::records::order::Order;
     "order_with_services": v1::order::Order => bellwether_core::records::order::Order;
     "order_with_rescan": v1::order::Order => bellwether_core::records::order::Order;
     "node_drained": v1::node::Node => bellwether_core::records::node::Node;

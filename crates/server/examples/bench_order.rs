@@ -117,6 +117,8 @@ fn order(generation: u64) -> Order {
         paused: None,
         rescan: 0,
         hosts: BTreeMap::new(),
+        not_runnable: None,
+        failed_runs: Vec::new(),
         services: None,
     }
 }

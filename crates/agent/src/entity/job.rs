@@ -63,10 +63,15 @@ impl EntityTask {
             Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
             Err(error) => return self.hold(error.to_string()).await,
         };
-        let _turn = match self.turn_unless_withdrawn().await {
+        let turn = match self.turn_unless_withdrawn().await {
             Ok(turn) => turn,
             Err(next) => return next,
         };
+        if let Some(reason) = self.held_run() {
+            drop(turn);
+            return self.rest_held(reason).await;
+        }
+        self.holds_no_run();
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());
@@ -111,6 +116,10 @@ impl EntityTask {
                 tracing::info!(run = %self.name, task = inputs.task.task, ?exit, "the task says how the run goes on");
                 let seed = self.seed();
                 stored.memory.pauses(exit, boot, now, seed);
+                // Before another job or action has its turn: it would be lost.
+                if let Some(how) = stored.memory.boot_to_end(boot) {
+                    self.hold_boot(turn, how);
+                }
             }
         }
         // What was seen of its end is kept until it can be written.

@@ -1,6 +1,6 @@
 //! One entity of this node: its memory on disk, what it reports, and the names of its runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,8 +20,9 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
+use super::boot_hold::BootHold;
 use super::soak::Soak;
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
@@ -58,6 +59,10 @@ pub(crate) struct EntityContext {
     pub(crate) steps: StepGate,
     /// Jobs and actions of this node run one at a time, in the order in which they were due.
     pub(crate) lane: Arc<Semaphore>,
+    /// Why no job and no action begins, while the machine is to reboot or to be powered off.
+    pub(crate) boot_reason: watch::Sender<Option<String>>,
+    /// The runs that failed on this node: others do not begin before the control plane has said what follows from that.
+    pub(crate) failed_runs: watch::Sender<BTreeSet<EntityName>>,
     /// The source of the inputs of jobs.
     pub(crate) jobs: JobSource,
     /// The directory of the working directories of jobs.
@@ -123,8 +128,10 @@ pub(crate) struct EntityTask {
     pub(super) stored_work: Option<StoredWork>,
     /// Whether that is yet to be written.
     pub(super) work_is_unkept: bool,
-    /// The turn that is held once the command that ends this boot of the machine was run: nothing begins before that.
-    pub(super) boot_turn: Option<OwnedSemaphorePermit>,
+    /// Held while the run waits for the end of this boot of the machine.
+    pub(super) boot_hold: Option<BootHold>,
+    /// Whether the command for that was run in this agent's life.
+    pub(super) boot_commanded: bool,
     /// The last write of the ledger failed.
     pub(super) ledger_failed: bool,
 }
@@ -164,7 +171,8 @@ impl EntityTask {
             runs: 0,
             stored_work: None,
             work_is_unkept: false,
-            boot_turn: None,
+            boot_hold: None,
+            boot_commanded: false,
             ledger_failed: false,
         }
     }

@@ -14,6 +14,7 @@ use bellwether_core::records::order::Order;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
+use bellwether_rt::wait::changed_or_never;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::rest::NextStep;
@@ -38,6 +39,7 @@ impl EntityTask {
         if let Err(reason) = self.recall_work().await {
             return self.hold(reason).await;
         }
+        self.note_failed_run();
         match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
             // The control plane knows, and sends none; that is for this machine to say.
             ActionStep::Run(_) if !self.allows_tasks() => {
@@ -95,6 +97,7 @@ impl EntityTask {
         if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
             tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
         }
+        self.holds_no_run();
         self.remove_account();
         tracing::info!(run = %self.name, "forgotten");
         NextStep::Stop
@@ -106,12 +109,20 @@ impl EntityTask {
         if let Ok(turn) = lane.clone().try_acquire_owned() {
             return Some(turn);
         }
-        self.report(&AgentActivity::Held("another job or action runs on this node".to_owned()));
         let token = self.context.tasks.token();
-        // Both arms only wait.
-        tokio::select! {
-            turn = lane.acquire_owned() => turn.ok(),
-            () = token.cancelled() => None,
+        let mut reason = self.context.boot_reason.subscribe();
+        // One place in the queue, however often the reason changes.
+        let mut turn = std::pin::pin!(lane.acquire_owned());
+        loop {
+            let why = reason.borrow_and_update().clone();
+            let why = why.unwrap_or_else(|| "another job or action runs on this node".to_owned());
+            self.report(&AgentActivity::Held(why));
+            // All arms only wait.
+            tokio::select! {
+                turn = &mut turn => return turn.ok(),
+                () = token.cancelled() => return None,
+                () = changed_or_never(&mut reason) => {}
+            }
         }
     }
 
@@ -276,8 +287,11 @@ impl EntityTask {
     /// Ends the boot of the machine by the configured command, once in this agent's life, and waits. No other job and no action
     /// begins meanwhile: it would be lost.
     async fn end_boot(&mut self, how: BootEnd) -> NextStep {
-        if self.boot_turn.is_none() {
+        if self.boot_hold.is_none() {
             let Some(turn) = self.turn().await else { return NextStep::Stop };
+            self.hold_boot(turn, how);
+        }
+        if !self.boot_commanded {
             let version = self.entry.memory.ran.as_ref().map_or(String::new(), |ran| ran.version.to_string());
             let (run_name, argv) = (self.next_run(), self.boot_command(how).to_vec());
             tracing::info!(run = %self.name, ?argv, "a task asked for the end of this boot");
@@ -303,7 +317,7 @@ impl EntityTask {
                 self.end_run(StepOutcome::Failed(evidence));
                 return NextStep::Observe;
             }
-            self.boot_turn = Some(turn);
+            self.boot_commanded = true;
         }
         let word = match how {
             BootEnd::Reboot => "reboots",
@@ -322,11 +336,14 @@ impl EntityTask {
 
     /// Remembers the outcome of the whole run.
     pub(super) fn end_run(&mut self, outcome: StepOutcome) {
+        (self.boot_hold, self.boot_commanded) = (None, false);
         let version = self.entry.memory.ran.as_ref().map(|ran| ran.version.clone());
         if let Some(version) = version {
             self.log_outcome(&version, ApplyProgress::Dynamic, &outcome);
         }
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.finished(outcome, now, seed);
+        // Before another run has its turn.
+        self.note_failed_run();
     }
 }

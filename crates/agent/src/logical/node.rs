@@ -83,6 +83,8 @@ impl Parts {
             on_exit: config.services_on_exit,
             steps: StepGate::default(),
             lane: Arc::new(Semaphore::new(1)),
+            boot_reason: watch::Sender::default(),
+            failed_runs: watch::Sender::default(),
             jobs: JobSource::new(source),
             work: dir.join("work"),
             lease: Some(lease),

@@ -91,6 +91,12 @@ pub struct Order {
     /// The logical nodes that the node's agent hosts, by name; absent if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, Hosting>,
+    /// Why the node begins no run of a workflow that it has not begun, one line; absent if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_runnable: Option<String>,
+    /// The runs of workflows that failed on the node, or were given up there, as the control plane knows; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_runs: Vec<String>,
     /// The services that the node may register, as names or beginnings of names followed by `*`; absent if it may register all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services: Option<Vec<String>>,
@@ -173,6 +179,8 @@ impl From<&core::Order> for Order {
                 let (fence, lease_ms) = (hosting.fence.get(), hosting.lease.as_millis());
                 (name.to_string(), Hosting { fence, lease_ms })
             })),
+            not_runnable: from.content.not_runnable.clone(),
+            failed_runs: from.content.failed_runs.iter().map(ToString::to_string).collect(),
             services: from.content.services.as_deref().map(texts),
         }
     }
@@ -191,6 +199,8 @@ impl TryFrom<Order> for core::Order {
             Ok((read("hosts", name)?, core::Hosting { fence, lease }))
         });
         let hosts = try_map_from(hosts)?;
+        let failed_runs = from.failed_runs.iter().map(|name| read("failed_runs", name));
+        let failed_runs = failed_runs.collect::<Result<_, _>>()?;
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
@@ -199,6 +209,8 @@ impl TryFrom<Order> for core::Order {
                 paused: from.paused,
                 rescan: RescanNumber::new(from.rescan),
                 hosts,
+                not_runnable: from.not_runnable,
+                failed_runs,
                 services: from.services.as_deref().map(|all| patterns("services", all)).transpose()?,
             },
         })

@@ -28,6 +28,7 @@ mod simulate;
 
 mod profiles;
 mod standstill;
+mod story_boots;
 mod story_clocks;
 mod story_clusters;
 mod story_cut_off;

@@ -201,3 +201,61 @@ async fn what_a_job_left_in_the_background_ends_with_it() {
     };
     wait_for("nothing of it is left", async || !left.iter().any(runs)).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_its_turn_does_not_begin_once_another_failed_before_it() {
+    let place = installed(&["web-1"]).await;
+    let (go, out) = (place.path("go"), place.path("out"));
+    let fails =
+        format!("while [ ! -e {go} ]; do sleep 0.1; done\n[ -e {out} ] || exit 3\necho again >> {out}");
+    apply(&place, &[("fails", "", &fails)]);
+    let first = start(&place, &[]);
+    wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
+    apply(&place, &[("next", "", &format!("echo next >> {out}"))]);
+    let behind = [start(&place, &["--queue"]), start(&place, &["--queue"])];
+    for run in &behind {
+        wait_for("it waits", async || why(&place, run, "web-1").contains("another job or action")).await;
+    }
+    std::fs::write(go, "").unwrap();
+    wait_for("it fails", async || states(&place, &first) == ["web-1/0 failed"]).await;
+    for run in &behind {
+        let says = async || why(&place, run, "web-1").contains(&format!("run {first} failed"));
+        wait_for("it says why it waits", says).await;
+        assert_eq!(states(&place, run), ["web-1/0 created"]);
+    }
+    assert!(lines(&out).is_empty());
+    let marked = async || done(&place, &["node", "list", "not runnable", "-o", "name"]).contains("web-1");
+    wait_for("the node is not runnable", marked).await;
+    std::fs::write(&out, "mended\n").unwrap();
+    done(&place, &["job", "retry", &format!("{first}/web-1")]);
+    for run in &behind {
+        wait_for("it runs", async || state(&place, run) == "succeeded").await;
+    }
+    assert_eq!(states(&place, &first), ["web-1/0 finished"]);
+    assert_eq!(lines(&out), ["mended", "again", "next", "next"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_its_turn_does_not_begin_on_a_node_that_a_person_made_not_runnable() {
+    let place = installed(&["web-1"]).await;
+    let (go, out) = (place.path("go"), place.path("out"));
+    apply(&place, &[("slow", "", &format!("while [ ! -e {go} ]; do sleep 0.1; done")), ("last", "", "true")]);
+    let first = start(&place, &[]);
+    wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
+    apply(&place, &[("next", "", &format!("echo next >> {out}"))]);
+    let behind = start(&place, &["--queue"]);
+    wait_for("it waits", async || why(&place, &behind, "web-1").contains("another job or action")).await;
+    done(&place, &["node", "runnable", "web-1", "--no", "--reason", "its disk is replaced"]);
+    let stored = async || {
+        let order = place.path("web-1/data/ledger/order.json");
+        std::fs::read_to_string(order).is_ok_and(|order| order.contains("its disk is replaced"))
+    };
+    wait_for("the node has the order", stored).await;
+    std::fs::write(go, "").unwrap();
+    wait_for("the run that had begun goes on", async || state(&place, &first) == "succeeded").await;
+    let says = async || why(&place, &behind, "web-1").contains("its disk is replaced");
+    wait_for("the other says why it waits", says).await;
+    assert!(lines(&out).is_empty());
+    done(&place, &["node", "runnable", "web-1"]);
+    wait_for("it runs", async || state(&place, &behind) == "succeeded").await;
+}

@@ -179,7 +179,7 @@ async fn an_exit_code_makes_a_run_go_on_later() {
 }
 
 /// A command that runs others where the machine seems to have booted as this file says.
-fn booted(place: &Setup, boot: &str) -> Vec<String> {
+pub(crate) fn booted(place: &Setup, boot: &str) -> Vec<String> {
     let file = place.path(boot);
     std::fs::write(&file, format!("{boot}\n")).unwrap();
     let script = format!("mount --bind {file} /proc/sys/kernel/random/boot_id && exec \"$@\"");

@@ -1,7 +1,7 @@
 //! Orders: the desired state of one node, as one document with a generation. Written only by the order
 //! decider.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -38,6 +38,10 @@ pub struct OrderContent {
     pub rescan: RescanNumber,
     /// The logical nodes that the node's agent hosts.
     pub hosts: BTreeMap<NodeName, Hosting>,
+    /// Why the node begins no run of a workflow that it has not begun; `None` if it may.
+    pub not_runnable: Option<String>,
+    /// The runs that failed on the node, or were given up there, as the control plane knows: what follows from that for other runs is in `not_runnable`.
+    pub failed_runs: BTreeSet<EntityName>,
     /// The services that the node may register; `None` for all. It is told, so that the machine itself can say what it may not.
     pub services: Option<Vec<NamePattern>>,
 }
@@ -109,6 +113,8 @@ impl OrderContent {
         self.paused == wanted.paused
             && self.rescan == wanted.rescan
             && self.services == wanted.services
+            && self.not_runnable == wanted.not_runnable
+            && self.failed_runs == wanted.failed_runs
             && self.hosts == wanted.hosts
             && self.entities.len() == wanted.entities.len()
             && self.entities.iter().zip(&wanted.entities).all(|(written, assigned)| same(written, assigned))

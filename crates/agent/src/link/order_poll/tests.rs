@@ -26,6 +26,8 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         paused: None,
         rescan: 0,
         hosts: BTreeMap::new(),
+        not_runnable: None,
+        failed_runs: Vec::new(),
         services: None,
     }
 }

@@ -5,12 +5,14 @@ use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, EntityKind};
 use crate::records::key::{Key, LocatedRecord, Record};
 use crate::records::node::Node;
+use crate::records::not_runnable::NotRunnable;
 use crate::records::order::ApplyMethod;
 use crate::records::pause::NodePause;
 use crate::records::policy::Policy;
 use crate::records::report::Report;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
+use crate::words::feature::{Feature, Features};
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
 use crate::words::selector::Selector;
@@ -78,6 +80,20 @@ fn step(world: &mut World, change: Result<Record, Key>, at: &mut u64) -> usize {
 fn order(world: &World, name: &str) -> Option<Order> {
     let fleet = world.fleets.get(&namespace())?;
     fleet.orders.get(&NodeName::parse(name).unwrap()).map(|kept| Order::clone(&kept.value))
+}
+
+fn report(ledger: &str, features: Features) -> Record {
+    Record::Report(Report {
+        node: NodeName::parse("web-1").unwrap(),
+        received_at: Timestamp::EPOCH,
+        agent_version: "1".into(),
+        generation: Generation::ZERO,
+        ledger: Some(ledger.parse().unwrap()),
+        entities: Default::default(),
+        statuses: Default::default(),
+        features,
+        deleted: Default::default(),
+    })
 }
 
 #[test]
@@ -171,19 +187,7 @@ fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
     let name = EntityName::parse("web").unwrap();
     let entity = Entity { kind, ..Entity::new(name.clone(), Selector::all(), Policy::DEFAULT) };
     step(&mut world, Ok(Record::Entity(entity)), &mut at);
-    let report = |ledger: &str| {
-        Record::Report(Report {
-            node: NodeName::parse("web-1").unwrap(),
-            received_at: Timestamp::EPOCH,
-            agent_version: "1".into(),
-            generation: Generation::ZERO,
-            ledger: Some(ledger.parse().unwrap()),
-            entities: Default::default(),
-            statuses: Default::default(),
-            features: Default::default(),
-            deleted: Default::default(),
-        })
-    };
+    let report = |ledger: &str| report(ledger, Features::default());
     let bound = |world: &World| order(world, "web-1").unwrap().content.entities[&name].ledger.clone();
     step(&mut world, Ok(assigned("web", "web-1", "restart@7", 1)), &mut at);
     assert_eq!(bound(&world), None);
@@ -194,6 +198,39 @@ fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
     assert_eq!(bound(&world), Some("first".parse().unwrap()), "the run may have begun");
     step(&mut world, Ok(assigned("web", "web-1", "restart@8", 3)), &mut at);
     assert_eq!(bound(&world), Some("second".parse().unwrap()));
+}
+
+#[test]
+fn an_order_says_why_no_run_begins_and_which_runs_are_known_to_have_failed() {
+    let (mut world, mut at) = (World::default(), 0);
+    step(&mut world, Ok(node("web-1", false, false)), &mut at);
+    step(&mut world, Ok(report("first", [Feature::Workflows, Feature::Jobs].into_iter().collect())), &mut at);
+    let name = EntityName::parse("work-7").unwrap();
+    let kind = EntityKind::Workflow("work".parse().unwrap());
+    let entity = Entity { kind, ..Entity::new(name.clone(), Selector::all(), Policy::DEFAULT) };
+    step(&mut world, Ok(Record::Entity(entity)), &mut at);
+    let Record::Target(_, target, state) = assigned("work-7", "web-1", "work@7", 1) else {
+        panic!("a target")
+    };
+    let known = |world: &World| order(world, "web-1").unwrap().content.failed_runs.contains(&name);
+    let failed = AssignmentOutcome::Failed { at: Timestamp::EPOCH, evidence: Default::default() };
+    let away = AssignmentOutcome::Unreachable { at: Timestamp::EPOCH, reason: "away".into() };
+    for (outcome, is_known) in [(AssignmentOutcome::InFlight, false), (failed, true), (away, true)] {
+        let state = TargetState { outcome, ..state.clone() };
+        step(&mut world, Ok(Record::Target(name.clone(), target.clone(), state)), &mut at);
+        assert_eq!(known(&world), is_known);
+    }
+    let mark = NotRunnable {
+        node: NodeName::parse("web-1").unwrap(),
+        run: None,
+        by: Some(Actor::parse("kim").unwrap()),
+        reason: "disk".into(),
+        at: Timestamp::EPOCH,
+    };
+    assert_eq!(step(&mut world, Ok(Record::NotRunnable(mark.clone())), &mut at), 1);
+    assert_eq!(order(&world, "web-1").unwrap().content.not_runnable, Some(mark.line()));
+    assert_eq!(step(&mut world, Err(Key::NotRunnable(mark.node)), &mut at), 1);
+    assert_eq!(order(&world, "web-1").unwrap().content.not_runnable, None);
 }
 
 #[test]

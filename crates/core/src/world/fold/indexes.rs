@@ -11,7 +11,7 @@ use crate::records::hook_answers::HookAnswers;
 use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::order::{ApplyMethod, Assignment, OrderContent};
 use crate::records::pause::NodePause;
-use crate::records::target::TargetState;
+use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::feature::{Feature, Features};
@@ -261,7 +261,13 @@ impl Fleet {
                 .copied()
                 .filter(|failed| *failed < state.assignment && self.features(&node).has(Feature::Jobs)),
         });
-        self.tell(&node, entity, told);
+        let has_failed = state.is_some_and(|state| match state.outcome {
+            // One that was given up may fail later: what follows from that is decided already.
+            AssignmentOutcome::Failed { .. } | AssignmentOutcome::Unreachable { .. } => true,
+            AssignmentOutcome::InFlight | AssignmentOutcome::Succeeded { .. } => false,
+        });
+        let is_run = told.as_ref().is_some_and(|told| told.method == ApplyMethod::Workflow);
+        self.tell(&node, entity, (told, has_failed && is_run));
     }
 
     /// The features of a node's agent changed: assigns what it knows now, and nothing else.
@@ -279,12 +285,21 @@ impl Fleet {
         }
     }
 
-    /// Puts an assignment into a node's order, or removes it.
-    fn tell(&mut self, node: &NodeName, entity: &EntityName, told: Option<Assignment>) {
+    /// Puts an assignment into a node's order, with whether it is a run that failed, or removes it.
+    fn tell(
+        &mut self,
+        node: &NodeName,
+        entity: &EntityName,
+        (told, is_failed_run): (Option<Assignment>, bool),
+    ) {
         let mut content = self.contents.get(node).cloned().unwrap_or_default();
         match told {
             Some(told) => content.entities.insert(entity.clone(), told),
             None => content.entities.remove(entity),
+        };
+        match is_failed_run {
+            true => content.failed_runs.insert(entity.clone()),
+            false => content.failed_runs.remove(entity),
         };
         self.set_content(node, content);
     }
@@ -319,7 +334,7 @@ impl Fleet {
     }
 
     /// Puts what is wanted of a node itself into its order: its pause, the last rescan if its agent reports facts, and which
-    /// services it may register if not all.
+    /// services it may register if not all; and why it begins no run.
     pub(super) fn refresh_node(&mut self, name: &NodeName) {
         let node = self.nodes.get(name).map(|kept| &kept.value);
         // Params may be recorded of a node that has not joined.
@@ -332,6 +347,8 @@ impl Fleet {
         content.paused = paused;
         content.rescan = rescan.unwrap_or_default();
         content.hosts = self.hostings(name);
+        let mark = self.not_runnable.get(name).filter(|_| self.features(name).has(Feature::Jobs));
+        content.not_runnable = mark.map(|kept| kept.value.line());
         content.services = node.and_then(|node| node.services_if_limited());
         self.set_content(name, content);
     }
@@ -344,7 +361,7 @@ impl Fleet {
         };
         let nodes: Vec<NodeName> = assigned.filter(told).collect();
         for node in nodes {
-            self.tell(&node, entity, None);
+            self.tell(&node, entity, (None, false));
         }
     }
 

@@ -77,12 +77,20 @@ impl Fleet {
     pub(super) fn put_not_runnable(&mut self, mark: NotRunnable, revision: Revision) {
         let name = mark.node.clone();
         self.not_runnable.insert_mut(name.clone(), kept(mark, revision));
+        self.runnable_changed(&name);
         self.observations_changed(&name, revision);
     }
 
     pub(super) fn delete_not_runnable(&mut self, name: &NodeName, revision: Revision) {
         self.not_runnable.remove_mut(name);
+        self.runnable_changed(name);
         self.observations_changed(name, revision);
+    }
+
+    fn runnable_changed(&mut self, name: &NodeName) {
+        if !self.loading {
+            self.refresh_node(name);
+        }
     }
 
     pub(super) fn put_profile_revision(&mut self, value: ProfileRevision, revision: Revision) {
