@@ -1,6 +1,7 @@
 //! Applying on the host: commands that end, and the supervised process.
 
 mod command_exit;
+pub(crate) mod detached;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;

@@ -12,15 +12,11 @@ pub(crate) mod message;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use keeper::Keeper;
 
 /// The argument by which the program becomes a guard.
 pub const COMMAND: &str = "job-guard";
-
-/// Time for what a job started to end by itself after SIGTERM, before it is killed.
-pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// The exit code of a program that is not used as it is meant (`EX_USAGE`).
 const MISUSED: u8 = 64;

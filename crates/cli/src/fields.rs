@@ -7,8 +7,8 @@ mod files;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
-    EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
-    ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
+    PauseDocument, ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -90,6 +90,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     }
     let mut fields = Vec::new();
     let roots = [
+        ("cluster", ClusterDocument::schema()),
         ("entity", EntityDocument::schema()),
         ("policy", Policy::schema()),
         ("filter", FilterDocument::schema()),

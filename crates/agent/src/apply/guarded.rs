@@ -24,8 +24,8 @@ use super::log::EntityLog;
 use super::output::OutputTail;
 use super::{CommandFacts, GUARD};
 use crate::config::recipe::Command;
-use crate::guard::message::{GuardAnswer, GuardRequest, GuardedScript};
-use crate::guard::{COMMAND, GRACE};
+use crate::guard::COMMAND;
+use crate::guard::message::{GRACE, GuardAnswer, GuardRequest, GuardedScript};
 use crate::lease::Lease;
 
 /// This same program, even if its file was replaced meanwhile.

@@ -10,9 +10,10 @@ use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
 
+use super::detached::is_marked;
 use super::guarded::KILLED;
 use super::{GUARD, PARAMS, RUN};
-use crate::guard::GRACE;
+use crate::guard::message::GRACE;
 
 /// Interval between two looks at guards that are to end: each reads all of `/proc`.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,13 +26,14 @@ pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
     kill_those(|variable| variable == wanted.as_bytes(), |pid, group| pid == group)
 }
 
-/// Kills the process groups that have a program of a job, whatever became of the program that the group is named after; returns how
-/// many.
+/// Kills the process groups that have a program of a job, whatever became of the program that the group is named after, except what
+/// the job detached; returns how many.
 ///
 /// Reads all of `/proc`; not for the runtime's threads.
 pub(crate) fn kill_job(run: &str) -> std::io::Result<usize> {
     let wanted = format!("{RUN}={run}");
-    kill_those(|variable| variable == wanted.as_bytes(), |_, _| true)
+    let is_of = |variable: &[u8]| variable == wanted.as_bytes();
+    kill_those(is_of, |pid, _| !is_marked(pid.as_raw_nonzero().get()))
 }
 
 /// The same for all programs of jobs whose working directories are below this one.

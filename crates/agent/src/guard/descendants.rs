@@ -4,14 +4,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, getsid, pidfd_open, pidfd_send_signal};
 
+use crate::apply::detached;
 use crate::apply::process_stat::{ProcessStat, stat};
 
-/// Sends a signal to every descendant that is there now. One that begins meanwhile is found by the next call.
-pub(super) fn signal_all(signal: Signal) -> io::Result<()> {
+/// Descendants that have not ended, with their start times.
+pub(super) type Descendants = BTreeMap<i32, u64>;
+
+/// Which descendants are left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spared {
+    /// None.
+    None,
+    /// What a job detached, in a session of its own, with all that it started.
+    Detached,
+}
+
+/// The descendants that are there now. One that begins meanwhile is found by the next call.
+pub(super) fn descendants(spared: Spared) -> io::Result<Descendants> {
     let own = getpid().as_raw_nonzero().get();
-    for (pid, seen) in below(own, &processes()?) {
+    let is_spared = |pid: i32| spared == Spared::Detached && is_detached(pid);
+    Ok(below(own, &processes()?, is_spared))
+}
+
+fn is_detached(pid: i32) -> bool {
+    let sessions = (getsid(None), getsid(Pid::from_raw(pid)));
+    matches!(sessions, (Ok(own), Ok(its)) if own != its) && detached::is_marked(pid)
+}
+
+/// Sends a signal to these descendants.
+pub(super) fn signal(descendants: &Descendants, signal: Signal) {
+    for (&pid, &seen) in descendants {
         let Some(id) = Pid::from_raw(pid) else { continue };
         // Its number may be another process's by now: what is signalled is what has been looked at again.
         let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else { continue };
@@ -21,7 +45,6 @@ pub(super) fn signal_all(signal: Signal) -> io::Result<()> {
             pidfd_send_signal(&handle, signal).unwrap_or_default();
         }
     }
-    Ok(())
 }
 
 fn processes() -> io::Result<BTreeMap<i32, ProcessStat>> {
@@ -31,8 +54,8 @@ fn processes() -> io::Result<BTreeMap<i32, ProcessStat>> {
     Ok(numbers.filter_map(|pid| Some((pid, stat(pid).ok()?))).collect())
 }
 
-/// The descendants of a process that have not ended, with their start times.
-fn below(root: i32, processes: &BTreeMap<i32, ProcessStat>) -> BTreeMap<i32, u64> {
+/// The descendants of a process, without those that are spared and their own.
+fn below(root: i32, processes: &BTreeMap<i32, ProcessStat>, is_spared: impl Fn(i32) -> bool) -> Descendants {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for (pid, stat) in processes {
         children.entry(stat.parent).or_default().push(*pid);
@@ -41,7 +64,7 @@ fn below(root: i32, processes: &BTreeMap<i32, ProcessStat>) -> BTreeMap<i32, u64
     let mut next = vec![root];
     while let Some(parent) = next.pop() {
         let born = children.get(&parent).into_iter().flatten();
-        next.extend(born.filter(|pid| found.insert(**pid)).copied());
+        next.extend(born.filter(|pid| !is_spared(**pid) && found.insert(**pid)).copied());
     }
     let lives = |pid: i32| processes.get(&pid).filter(|stat| !stat.has_ended());
     found.into_iter().filter_map(|pid| Some((pid, lives(pid)?.started_ticks))).collect()
@@ -63,6 +86,8 @@ mod tests {
             (14, of(13, 'S', 6)),
             (20, of(1, 'S', 7)),
         ];
-        assert_eq!(below(10, &processes.into()), [(11, 3), (12, 4), (14, 6)].into());
+        let processes = processes.into();
+        assert_eq!(below(10, &processes, |_| false), [(11, 3), (12, 4), (14, 6)].into());
+        assert_eq!(below(10, &processes, |pid| pid == 11), [(14, 6)].into(), "with what it started");
     }
 }

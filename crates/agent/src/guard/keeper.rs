@@ -11,10 +11,9 @@ use bellwether_rt::clock::Clock;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, wait};
 
-use super::GRACE;
-use super::descendants::signal_all;
+use super::descendants::{Spared, descendants, signal};
 use super::events::{Event, Events};
-use super::message::{GuardAnswer, GuardLease, GuardRequest, GuardedScript};
+use super::message::{GRACE, GuardAnswer, GuardLease, GuardRequest, GuardedScript};
 
 /// Longest time between two looks at the clock: a machine that was suspended notices within this that a lease is over.
 const LOOK: Duration = Duration::from_millis(200);
@@ -107,22 +106,31 @@ impl Keeper {
     }
 
     /// Ends everything: with SIGTERM, and with SIGKILL what goes on. Returns when nothing is left.
+    ///
+    /// What a job on a machine detached is spared. A logical node has another host next, which would not know of it.
     fn end_all(&mut self) {
         let now = self.clock.since_boot().unwrap_or(Span::ZERO).as_millis();
         let grace = now.saturating_add(u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX));
         let kill_at = self.lease.map_or(grace, |lease| lease.kill_ms.min(grace));
-        if !self.reap() {
-            return;
-        }
-        // Without /proc nothing is found; what is left keeps this process, and its agent sees that.
-        drop(signal_all(Signal::TERM));
+        let spared = if self.lease.is_some() { Spared::None } else { Spared::Detached };
+        let mut is_told = false;
         while self.reap() {
-            let left = self.left(kill_at);
-            let wait = if left.is_zero() {
-                drop(signal_all(Signal::KILL));
+            // Without /proc nothing is found; what is left keeps this process, and its agent sees that.
+            let left = descendants(spared);
+            if left.as_ref().is_ok_and(|left| left.is_empty()) {
+                return;
+            }
+            let left = left.unwrap_or_default();
+            let time = self.left(kill_at);
+            let wait = if time.is_zero() {
+                signal(&left, Signal::KILL);
                 BETWEEN_KILLS
             } else {
-                left.min(LOOK)
+                if !is_told {
+                    signal(&left, Signal::TERM);
+                    is_told = true;
+                }
+                time.min(LOOK)
             };
             self.events.next(Some(wait));
         }

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+/// Time for what a job started to end by itself after SIGTERM, before it is killed.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// What the agent asks for. The end of the socket asks for the end of everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

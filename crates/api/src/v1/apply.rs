@@ -1,5 +1,6 @@
 //! Requests and answers of `apply`.
 
+mod cluster;
 mod conversion;
 mod data;
 mod document;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::cluster::ClusterDocument;
 pub use self::data::{FilterDocument, NodeDocument, ParamDocument};
 pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 pub use self::entity::EntityDocument;

@@ -38,6 +38,7 @@ pub(crate) struct Export {
 /// The kinds of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DocumentKind {
+    Cluster,
     Entity,
     Filter,
     Freeze,
@@ -55,6 +56,7 @@ impl DocumentKind {
     /// The kind as documents have it.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
+            Self::Cluster => "cluster",
             Self::Entity => "entity",
             Self::Filter => "filter",
             Self::Freeze => "freeze",

@@ -11,7 +11,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::words::time::Span;
 use tokio::time::Instant;
 
-use super::{lists, workflow};
+use super::{documents, lists, workflow};
 use crate::args::{ClusterFlags, ClusterVerb, RunFlags};
 use crate::confirm::confirm;
 use crate::context::Context;
@@ -50,11 +50,14 @@ pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
         ClusterVerb::List(flags) => {
             let read = async |context: &Context| context.client.clusters(namespace).await;
             let path = fill(paths::CLUSTERS, &[namespace]);
-            return lists::show(context, &flags, &path, read, async |page| list(context, &page)).await;
+            return lists::show(context, &flags, &path, read, async |page| list(context, &page).await).await;
         }
         ClusterVerb::Get { of, watch: true } => return watch(context, &of.name).await,
         ClusterVerb::Get { of, watch: false } => {
             let cluster = client.cluster(namespace, &of.name).await?;
+            if documents::yaml(context, "cluster", std::slice::from_ref(&cluster)).await? {
+                return Ok(Exit::Yes);
+            }
             let members = client.cluster_members(namespace, &of.name, None).await?;
             let text = || whole(&cluster, &members.items);
             context.show.data(&cluster, || vec![cluster.name.clone()], |_| text())?;
@@ -189,7 +192,10 @@ fn report(context: &Context, cluster: &Cluster, what: &str) -> Result<(), Failur
     context.show.data(cluster, || vec![name.clone()], |_| String::new())
 }
 
-fn list(context: &Context, page: &Page<Cluster>) -> Result<(), Failure> {
+async fn list(context: &Context, page: &Page<Cluster>) -> Result<(), Failure> {
+    if documents::yaml(context, "cluster", &page.items).await? {
+        return Ok(());
+    }
     let names = || page.items.iter().map(|cluster| cluster.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::place::{Setup, done, wait_for};
 use crate::story_clusters::{clustered, host, run_on_manager};
-use crate::story_jobs::states;
+use crate::story_jobs::{not_runnable, states};
 use crate::story_locks::lives;
 use crate::story_workflows::{apply, installed, lines, start, state, why};
 
@@ -35,7 +35,9 @@ fn parent(pid: Pid) -> Pid {
 /// A manager whose job runs; answers its run, its host, and what it started.
 async fn manager_at_work(place: &Setup) -> (String, String, Vec<Pid>) {
     let begun = place.path("begun");
-    apply(place, &[("loop", "", &hiding(&begun))]);
+    // Whatever it says of itself: another host would not know of it.
+    let script = hiding(&begun).replace("env -i", "env -i BELLWETHER_DETACHED=true");
+    apply(place, &[("loop", "", &script)]);
     let run = run_on_manager(place);
     wait_for("it begins", async || lines(&begun).len() == 2).await;
     wait_for("it is told", async || states(place, &run) == ["shop-manager/0 running"]).await;
@@ -51,10 +53,7 @@ async fn moves_on(place: &Setup, run: &str, (former, started): (&str, &[Pid])) {
     })
     .await;
     wait_for("the job is lost", async || states(place, run) == ["shop-manager/0 lost"]).await;
-    wait_for("it begins no other run", async || {
-        done(place, &["node", "list", "not runnable", "-o", "name"]).contains("shop-manager")
-    })
-    .await;
+    not_runnable(place, "shop-manager").await;
     done(place, &["node", "runnable", "shop-manager"]);
     apply(place, &[("next", "", "true")]);
     let next = run_on_manager(place);
@@ -133,6 +132,29 @@ async fn what_a_job_started_ends_with_an_agent_that_is_killed() {
     place.resume_agent("web-1");
     wait_for("it is lost", async || states(&place, &run) == ["web-1/0 lost"]).await;
     assert_eq!(lines(&begun).len(), 2, "it ran twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_detached_goes_on_with_all_it_starts_and_nothing_else_does() {
+    let place = installed(&["web-1"]).await;
+    let (stays, ends) = (place.path("stays"), place.path("ends"));
+    let looped = |pids: &str| format!("sh -c 'echo $$ >> {pids}; sleep 600 & echo $! >> {pids}; wait'");
+    let (stay, end) = (looped(&stays), looped(&ends));
+    // One of a session of its own, and one with the mark, but neither with both.
+    let script = format!(
+        "BELLWETHER_DETACHED=true setsid {stay} >/dev/null 2>&1 &\n\
+         setsid {end} &\nBELLWETHER_DETACHED=true {end} &\n\
+         until [ \"$(wc -l < {stays})\" = 2 ] && [ \"$(wc -l < {ends})\" = 4 ]; do sleep 0.1; done"
+    );
+    apply(&place, &[("leave", "", &script)]);
+    let run = start(&place, &[]);
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    assert!(!pids(&ends).iter().any(|pid| lives(*pid)), "it goes on");
+    let stay = pids(&stays);
+    assert!(stay.iter().all(|pid| lives(*pid)), "it was ended");
+    for pid in stay {
+        kill_process(pid, Signal::KILL).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,6 +20,14 @@ pub(crate) fn states(place: &Setup, run: &str) -> Vec<String> {
         .collect()
 }
 
+/// Waits until a node begins no runs: the verdict about what failed there follows its report.
+pub(crate) async fn not_runnable(place: &Setup, node: &str) {
+    wait_for("it begins no other run", async || {
+        done(place, &["node", "list", "not runnable", "-o", "name"]).contains(node)
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_task_on_each_node_is_a_job_that_tells_how_it_ended() {
     let place = installed(&["web-1", "web-2"]).await;
@@ -97,6 +105,7 @@ async fn a_job_whose_end_nobody_saw_is_lost() {
     place.kill_agent("web-1");
     place.resume_agent("web-1");
     wait_for("it is lost", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 lost"]).await;
+    not_runnable(&place, "web-1").await;
     done(&place, &["rollout", "abort", &run]);
     done(&place, &["node", "runnable", "web-1"]);
     let run = start(&place, &[]);

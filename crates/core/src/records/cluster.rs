@@ -6,6 +6,7 @@ use alloc::format;
 
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ClusterNumber, ClusterRevision, FenceNumber};
+use crate::words::label::Labels;
 use crate::words::name::{ClusterName, NodeName, ProfileName, WorkflowName};
 use crate::words::node_order::NodeOrder;
 use crate::words::selector::Selector;
@@ -50,6 +51,8 @@ pub struct Cluster {
     pub profile: ProfileName,
     /// The workflow that its manager runs, if it has one.
     pub workflow: Option<WorkflowName>,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
     /// Who changed it last, when and why.
     pub annotation: Annotation,
 }

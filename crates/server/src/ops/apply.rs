@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_api::shape::ShapeError;
-use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest};
+use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, Document};
 use bellwether_core::access::{Identity, ObjectKind, Right};
 use bellwether_core::verdict::GuardedChangeset;
 use bellwether_core::words::name::Namespace;
@@ -47,6 +47,13 @@ pub async fn apply(
         } else {
             for right in object.id.rights() {
                 allowed(who, &format!("apply {object}"), right, (&object.id, namespace))?;
+            }
+            // A cluster makes its profile live, and has its members read it.
+            if let Document::Cluster(cluster) = &object.document {
+                let profile = cluster.profile.as_deref().unwrap_or(&cluster.name);
+                let profile = ObjectId::Profile(bellwether_api::shape::read("profile", profile)?);
+                let right = Right::update(ObjectKind::Profile);
+                allowed(who, &format!("apply {object}"), right, (&profile, namespace))?;
             }
             if object.document.has_version() {
                 let start = Right::update_field(ObjectKind::Rollout, "/start");

@@ -177,6 +177,7 @@ fn fresh(
         grace: desired.grace,
         profile: desired.profile.clone(),
         workflow: desired.workflow.clone(),
+        labels: Labels::default(),
         annotation,
     })
 }

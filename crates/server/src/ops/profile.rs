@@ -180,6 +180,10 @@ impl ProfileChange<'_> {
             }
         });
         let mut changed = changed?;
+        if sharing(fleet, name).is_some() {
+            // Whoever reads it finds it by this, also after all params were replaced.
+            changed.entry(CLUSTER_PROFILE.to_owned()).or_insert_with(|| Value::String(name.to_string()));
+        }
         schema::check(fleet, &params_before, &changed)?;
         let none = SecretValues::new();
         let sealing = Sealing { keyring, world, fleet, namespace, owner: ParamsOwner::Profile(name) };
@@ -280,6 +284,12 @@ impl SharedProfile<'_> {
         changeset.writes.push(Write::put(Record::Profile(head)));
         Ok(changeset)
     }
+}
+
+/// Whether the members of a cluster share a profile.
+#[must_use]
+pub(super) fn is_shared(fleet: &Fleet, profile: &ProfileName) -> bool {
+    sharing(fleet, profile).is_some()
 }
 
 /// The cluster whose members share a profile.

@@ -123,6 +123,8 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
         Record::Cluster(cluster) => fleet.clusters.insert_mut(cluster.name.clone(), versioned(cluster)),
+        // The manager of a cluster.
+        Record::Node(node) => fleet.nodes.insert_mut(node.name.clone(), versioned(node)),
         Record::Filter(filter) => fleet.filters.insert_mut(filter.name.clone(), versioned(filter)),
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
@@ -146,6 +148,8 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
     let _was_there = match key {
         AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
         AnyKey::Namespaced(Key::Cluster(name)) => fleet.clusters.remove_mut(name),
+        AnyKey::Namespaced(Key::Node(name)) => fleet.nodes.remove_mut(name),
+        AnyKey::Namespaced(Key::NodeParams(name)) => fleet.node_params.remove_mut(name),
         AnyKey::Namespaced(Key::Freeze(name)) => fleet.freezes.remove_mut(name),
         AnyKey::Global(GlobalKey::Freeze(name)) => world.freezes.remove_mut(name),
         AnyKey::Namespaced(Key::Pause(name)) => fleet.pauses.remove_mut(name),
@@ -156,6 +160,17 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
         AnyKey::Namespaced(Key::ProfileRevision(name, number)) => {
             fleet.profile_revisions.remove_mut(&(name.clone(), *number))
         }
+        // What goes with the manager of a cluster. No operation that follows in a draft reads it.
+        AnyKey::Namespaced(
+            Key::Presence(_)
+            | Key::Report(_)
+            | Key::Order(_)
+            | Key::Facts(_)
+            | Key::Registrations(_)
+            | Key::NotRunnable(_)
+            | Key::Log(..)
+            | Key::Run(_),
+        ) => true,
         other => {
             debug_assert!(false, "{other:?} cannot be drafted");
             false

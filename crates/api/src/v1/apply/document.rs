@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::cluster::ClusterDocument;
 use super::data::{FilterDocument, NodeDocument, ParamDocument};
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
@@ -19,6 +20,8 @@ use crate::v1::profile::Params;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Document {
+    /// A cluster.
+    Cluster(ClusterDocument),
     /// An entity and its desired version.
     Entity(Box<EntityDocument>),
     /// A saved filter.
@@ -202,6 +205,7 @@ impl Document {
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
+            Self::Cluster(_) => "cluster",
             Self::Entity(_) => "entity",
             Self::Filter(_) => "filter",
             Self::Freeze(_) => "freeze",
@@ -220,6 +224,7 @@ impl Document {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
+            Self::Cluster(document) => &document.name,
             Self::Entity(document) => &document.name,
             Self::Filter(document) => &document.name,
             Self::Freeze(document) => &document.name,
@@ -238,6 +243,7 @@ impl Document {
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         match self {
+            Self::Cluster(document) => document.namespace.as_deref(),
             Self::Entity(document) => document.namespace.as_deref(),
             Self::Filter(document) => document.namespace.as_deref(),
             Self::Freeze(document) => document.namespace.as_deref(),
@@ -256,6 +262,7 @@ impl Document {
     #[must_use]
     pub const fn labels(&self) -> Option<&BTreeMap<String, String>> {
         match self {
+            Self::Cluster(document) => Some(&document.labels),
             Self::Entity(document) => Some(&document.labels),
             Self::Freeze(document) => Some(&document.labels),
             Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
@@ -279,7 +286,8 @@ impl Document {
     pub const fn is_global(&self) -> bool {
         match self {
             Self::Freeze(document) => document.all_namespaces,
-            Self::Entity(_)
+            Self::Cluster(_)
+            | Self::Entity(_)
             | Self::Filter(_)
             | Self::Node(_)
             | Self::Param(_)
@@ -294,7 +302,8 @@ impl Document {
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 12] = [
+    ("cluster", "ClusterDocument"),
     ("entity", "EntityDocument"),
     ("filter", "FilterDocument"),
     ("freeze", "FreezeDocument"),
@@ -324,6 +333,7 @@ impl PartialSchema for Document {
 
 impl ToSchema for Document {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        ClusterDocument::schemas(schemas);
         EntityDocument::schemas(schemas);
         FilterDocument::schemas(schemas);
         FreezeDocument::schemas(schemas);
@@ -335,6 +345,7 @@ impl ToSchema for Document {
         StageDocument::schemas(schemas);
         TaskDocument::schemas(schemas);
         WorkflowDocument::schemas(schemas);
+        schemas.push(("ClusterDocument".to_owned(), ClusterDocument::schema()));
         schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
         schemas.push(("FilterDocument".to_owned(), FilterDocument::schema()));
         schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));

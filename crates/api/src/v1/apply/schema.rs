@@ -13,6 +13,10 @@ fn kind(word: &str) -> Object {
         .build()
 }
 
+pub(super) fn cluster() -> Object {
+    kind("cluster")
+}
+
 pub(super) fn entity() -> Object {
     kind("entity")
 }

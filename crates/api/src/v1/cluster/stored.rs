@@ -10,6 +10,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, read_some};
+use crate::v1::labels::{labels_in, labels_out};
 
 /// Stored record of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct StoredCluster {
     /// The workflow of its manager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager_workflow: Option<String>,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Name of the token that changed it last.
     pub by: String,
     /// Time of that, in milliseconds since the Unix epoch, by the server's clock.
@@ -112,6 +116,7 @@ impl From<&core::Cluster> for StoredCluster {
             replace_after_ms: from.grace.as_millis(),
             profile: from.profile.to_string(),
             manager_workflow: from.workflow.as_ref().map(ToString::to_string),
+            labels: labels_out(&from.labels),
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),
@@ -134,6 +139,7 @@ impl TryFrom<StoredCluster> for core::Cluster {
             grace: Span::from_millis(from.replace_after_ms),
             profile: read("profile", &from.profile)?,
             workflow: read_some("manager_workflow", from.manager_workflow.as_deref())?,
+            labels: labels_in(&from.labels)?,
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 reason: from.reason,

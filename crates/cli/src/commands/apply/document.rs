@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use bellwether_api::number::kept_as_text;
 use bellwether_api::v1::apply::{
-    Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
-    ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
+    PauseDocument, ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -49,6 +49,7 @@ struct Head {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
+    Cluster,
     Entity,
     Filter,
     Freeze,
@@ -86,8 +87,7 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
     Ok(documents)
 }
 
-const HINT: &str =
-    "bellwether explain entity   (or: policy, filter, freeze, pause, profile, slot, stage, task, workflow)";
+const HINT: &str = "bellwether explain entity   (or: cluster, policy, filter, freeze, pause, profile, slot, stage, task, workflow)";
 
 /// The namespace that all documents are for: the one they name, or else that of the command.
 pub(super) fn namespace<'a>(
@@ -238,6 +238,7 @@ fn one(format: Format, part: &Part) -> Result<Document, String> {
 
 fn document(format: Format, text: &str) -> Result<Document, String> {
     Ok(match value::<Head>(format, text)?.kind {
+        Kind::Cluster => Document::Cluster(value::<ClusterDocument>(format, text)?),
         Kind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
         Kind::Filter => Document::Filter(value::<FilterDocument>(format, text)?),
         Kind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),

@@ -99,6 +99,7 @@ impl Setup {
             grace: Span::from_secs(60),
             profile: name.parse().unwrap(),
             workflow: None,
+            labels: Default::default(),
             annotation: annotation(),
         }));
     }

@@ -4,15 +4,15 @@ use std::fmt;
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
-    Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument, PauseDocument,
-    ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
+    PauseDocument, ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
-    EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName, SlotName,
+    ClusterName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName, SlotName,
 };
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -27,6 +27,7 @@ pub(super) enum ObjectId {
     GlobalFreeze(FreezeName),
     Pause(PauseName),
     Entity(EntityName),
+    Cluster(ClusterName),
     Slot(SlotName),
     Definition(DefinitionId),
     Node(NodeName),
@@ -46,6 +47,7 @@ pub(super) struct Object {
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Cluster(name) => write!(f, "cluster/{name}"),
             Self::Filter(name) => write!(f, "filter/{name}"),
             Self::Freeze(name) | Self::GlobalFreeze(name) => write!(f, "freeze/{name}"),
             Self::Node(name) => write!(f, "node/{name}"),
@@ -72,6 +74,7 @@ impl Object {
         let within = |error: ShapeError| ShapeError::at(&format!("{place}: {}", error.place), error.reason);
         let name = document.name();
         let id = match document {
+            Document::Cluster(_) => read("name", name).map(ObjectId::Cluster),
             Document::Entity(_) => read("name", name).map(ObjectId::Entity),
             Document::Filter(_) => read("name", name).map(ObjectId::Filter),
             Document::Freeze(freeze) if freeze.all_namespaces => {
@@ -104,7 +107,7 @@ impl Object {
             ObjectId::Param(_) | ObjectId::Filter(_) => 0,
             ObjectId::Profile(_) => 1,
             ObjectId::Node(_) => 2,
-            ObjectId::Slot(_) | ObjectId::Definition(DefinitionId::Task(_)) => 3,
+            ObjectId::Slot(_) | ObjectId::Cluster(_) | ObjectId::Definition(DefinitionId::Task(_)) => 3,
             ObjectId::Entity(_) | ObjectId::Definition(DefinitionId::Stage(_)) => 4,
             ObjectId::Pause(_) | ObjectId::Definition(DefinitionId::Workflow(_)) => 5,
             ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 6,
@@ -116,6 +119,7 @@ impl ObjectId {
     /// The kind of object.
     pub(super) const fn kind(&self) -> ObjectKind {
         match self {
+            Self::Cluster(_) => ObjectKind::Cluster,
             Self::Filter(_) => ObjectKind::Filter,
             Self::Freeze(_) => ObjectKind::Freeze,
             Self::GlobalFreeze(_) => ObjectKind::GlobalFreeze,
@@ -138,7 +142,8 @@ impl ObjectId {
             Self::Node(_) => {
                 ["/params", "/profiles"].map(|field| Right::update_field(ObjectKind::Node, field)).to_vec()
             }
-            Self::Filter(_)
+            Self::Cluster(_)
+            | Self::Filter(_)
             | Self::Freeze(_)
             | Self::GlobalFreeze(_)
             | Self::Pause(_)
@@ -153,6 +158,7 @@ impl ObjectId {
     /// The name of the object.
     pub(super) fn name(&self) -> &str {
         match self {
+            Self::Cluster(name) => name.as_str(),
             Self::Filter(name) => name.as_str(),
             Self::Freeze(name) | Self::GlobalFreeze(name) => name.as_str(),
             Self::Node(name) => name.as_str(),
@@ -168,6 +174,7 @@ impl ObjectId {
     /// The key of its record.
     pub(super) fn key(&self) -> AnyKey {
         match self {
+            Self::Cluster(name) => Key::Cluster(name.clone()).into(),
             Self::Filter(name) => Key::Filter(name.clone()).into(),
             Self::Freeze(name) => Key::Freeze(name.clone()).into(),
             Self::GlobalFreeze(name) => GlobalKey::Freeze(name.clone()).into(),
@@ -184,6 +191,7 @@ impl ObjectId {
     /// The object as it is, as a document; none if there is none of the name.
     pub(super) fn current(&self, world: &World, fleet: &Fleet) -> Option<Document> {
         Some(match self {
+            Self::Cluster(name) => Document::Cluster(ClusterDocument::of(&fleet.clusters.get(name)?.value)),
             Self::Filter(name) => {
                 let filter = &fleet.filters.get(name)?.value;
                 Document::Filter(FilterDocument::of((&**filter).into()))
@@ -229,6 +237,7 @@ impl ObjectId {
             Self::Freeze(name) => with_labels!(fleet.freezes.get(name), Record::Freeze),
             Self::GlobalFreeze(name) => with_labels!(world.freezes.get(name), GlobalRecord::Freeze),
             Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
+            Self::Cluster(name) => with_labels!(fleet.clusters.get(name), Record::Cluster),
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Definition(id) => with_labels!(fleet.definitions.get(id), Record::Definition),
@@ -247,6 +256,7 @@ impl ObjectId {
     /// The event that tells of nothing but other labels; of a kind without labels, none is ever made.
     pub(super) const fn labelled_event(&self) -> &'static str {
         match self {
+            Self::Cluster(_) => "cluster.labelled",
             Self::Filter(_) => "filter.changed",
             Self::Freeze(_) | Self::GlobalFreeze(_) => "freeze.labelled",
             Self::Node(_) => "node.changed",

@@ -27,6 +27,10 @@ pub(super) fn prunable(
     found.extend(entities.map(|kept| ObjectId::Entity(kept.value.name.clone())));
     let slots = fleet.slots.values().filter(|kept| carries(&kept.value.labels));
     found.extend(slots.map(|kept| ObjectId::Slot(kept.value.name.clone())));
+    let definitions = fleet.definitions.iter().filter(|(_, kept)| carries(&kept.value.labels));
+    found.extend(definitions.map(|(id, _)| ObjectId::Definition(id.clone())));
+    let clusters = fleet.clusters.values().filter(|kept| carries(&kept.value.labels));
+    found.extend(clusters.map(|kept| ObjectId::Cluster(kept.value.name.clone())));
     let profiles = fleet.profiles.values().filter(|kept| !kept.value.deleted && carries(&kept.value.labels));
     found.extend(profiles.map(|kept| ObjectId::Profile(kept.value.name.clone())));
     for object in objects {

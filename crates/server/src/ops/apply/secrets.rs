@@ -14,7 +14,8 @@ pub(super) fn of(id: &ObjectId, fleet: &Fleet) -> SecretValues {
             let newest = fleet.profile_revisions.get(&(name.clone(), head.newest))?;
             Some(&newest.value.secrets)
         }),
-        ObjectId::Definition(_)
+        ObjectId::Cluster(_)
+        | ObjectId::Definition(_)
         | ObjectId::Entity(_)
         | ObjectId::Filter(_)
         | ObjectId::Freeze(_)

@@ -21,6 +21,7 @@ use bellwether_core::world::version_resolution;
 
 use super::object::{Object, ObjectId};
 use super::{secrets, version};
+use crate::ops::cluster::{self, ClusterScope};
 use crate::ops::definition::{self, DefinitionContent, DefinitionScope};
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
@@ -106,6 +107,7 @@ impl Session {
             ObjectId::Freeze(name) => fleet.freezes.get(name),
             ObjectId::GlobalFreeze(name) => base.freezes.get(name),
             ObjectId::Pause(_)
+            | ObjectId::Cluster(_)
             | ObjectId::Entity(_)
             | ObjectId::Slot(_)
             | ObjectId::Definition(_)
@@ -126,6 +128,10 @@ impl Session {
         let events = self.draft.events();
         let mut done = Done::default();
         match (&object.id, &object.document) {
+            (ObjectId::Cluster(name), Document::Cluster(document)) => {
+                let scope = ClusterScope { namespace, name, actor, only_at: None };
+                cluster::set(transactor, scope, &document.spec()).await?;
+            }
             (ObjectId::Entity(name), Document::Entity(document)) => {
                 done.note = entity::set(transactor, namespace, actor, name, &document.spec()).await?;
             }
@@ -145,7 +151,8 @@ impl Session {
                 let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
                 let spec = document.spec();
                 profile::change(transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
-                profile::set_live(transactor, scope, document.live, &spec.reason).await?;
+                let live = document.live || profile::is_shared(&self.fleet(), name);
+                profile::set_live(transactor, scope, live, &spec.reason).await?;
             }
             (ObjectId::Node(name), Document::Node(document)) => {
                 let scope = NodeScope { namespace, node: name, actor };
@@ -180,7 +187,8 @@ impl Session {
             Document::Task(task) => (self.task(id, &task.spec())?, &task.reason),
             Document::Stage(stage) => (definition::stage(&stage.spec())?, &stage.reason),
             Document::Workflow(workflow) => (definition::workflow(&workflow.spec())?, &workflow.reason),
-            Document::Entity(_)
+            Document::Cluster(_)
+            | Document::Entity(_)
             | Document::Filter(_)
             | Document::Freeze(_)
             | Document::Node(_)
@@ -277,6 +285,9 @@ impl Session {
             ObjectId::Freeze(name) => freeze::delete(transactor, &place, actor, name).await,
             ObjectId::GlobalFreeze(name) => {
                 freeze::delete(transactor, &FreezeNamespace::Everywhere, actor, name).await
+            }
+            ObjectId::Cluster(name) => {
+                cluster::delete(transactor, ClusterScope { namespace, name, actor, only_at: None }).await
             }
             ObjectId::Pause(name) => pause::delete(transactor, namespace, actor, name).await,
             ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,

@@ -1,6 +1,6 @@
 //! Documents of shared data: declared params, and the params and profiles of nodes.
 
-use bellwether_api::v1::apply::{FilterDocument, NodeDocument, ParamDocument};
+use bellwether_api::v1::apply::{ClusterDocument, FilterDocument, NodeDocument, ParamDocument, TaskDocument};
 use serde_json::Value;
 
 use super::*;
@@ -169,4 +169,59 @@ async fn saved_filters_are_applied_in_the_order_in_which_they_name_each_other() 
     let (code, detail) = problem(refused);
     assert!(code == Code::Invalid && detail.contains("filter/d: filter: "), "{detail}");
     assert_eq!(admin.filter("default", "a").await.unwrap().filter, "drained", "nothing was changed");
+}
+
+fn cluster(leaders: u32) -> Document {
+    let labels = BTreeMap::from([("app".to_owned(), "shop".to_owned())]);
+    let (name, filter) = ("db".to_owned(), Some("name =~ \"^db-\"".to_owned()));
+    Document::Cluster(ClusterDocument {
+        name,
+        filter,
+        leaders: Some(leaders),
+        labels,
+        ..ClusterDocument::default()
+    })
+}
+
+#[tokio::test]
+async fn a_cluster_and_its_profile_are_applied_exported_and_pruned() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("db-1").await;
+    let labels = BTreeMap::from([("app".to_owned(), "shop".to_owned())]);
+    let shared = ProfileDocument { labels: labels.clone(), ..profile("db", 4) };
+    let task = TaskDocument { name: "old".to_owned(), labels: labels.clone(), ..TaskDocument::default() };
+    let step = json!({"name": "do", "script": {"text": "true"}});
+    let task = TaskDocument { steps: vec![serde_json::from_value(step).unwrap()], ..task };
+    let documents = || vec![cluster(2), Document::Profile(shared.clone())];
+    apply(&admin, [documents(), vec![Document::Task(task)]].concat()).await;
+    let made = admin.cluster("default", "db").await.unwrap();
+    assert_eq!((made.leaders, made.members, &*made.profile), (2, 1, "db"));
+    // The profile became live and got the name of itself, which its document does not say.
+    let exported = admin.documents("default").await.unwrap().items;
+    for documents in [documents(), exported] {
+        let again = apply(&admin, documents).await;
+        assert!(again.iter().all(|(_, outcome)| *outcome == ApplyOutcome::Unchanged), "{again:?}");
+    }
+    let less = ApplyRequest {
+        prune: Some(labels.clone()),
+        ..request(vec![cluster(1), Document::Profile(shared.clone())])
+    };
+    let applied = admin.apply("default", &less).await.unwrap();
+    let pruned: Vec<&str> = applied.objects.iter().map(|it| &*it.object).collect();
+    assert_eq!(pruned, ["cluster/db", "profile/db", "task/old"]);
+    assert_eq!(admin.cluster("default", "db").await.unwrap().leaders, 1);
+    let other = FilterDocument {
+        name: "none".to_owned(),
+        filter: "name = x".to_owned(),
+        ..FilterDocument::default()
+    };
+    let nothing = ApplyRequest { prune: Some(labels), ..request(vec![Document::Filter(other)]) };
+    let applied = admin.apply("default", &nothing).await.unwrap();
+    let pruned: Vec<&str> = applied.objects.iter().map(|it| &*it.object).collect();
+    assert_eq!(
+        pruned,
+        ["filter/none", "cluster/db", "profile/db"],
+        "the cluster before the profile that it uses"
+    );
 }

@@ -5,7 +5,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use bellwether_api::v1::apply::{
-    FilterDocument, NodeDocument, ParamDocument, StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, FilterDocument, NodeDocument, ParamDocument, StageDocument, TaskDocument,
+    WorkflowDocument,
 };
 use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
 
@@ -121,6 +122,12 @@ fn objects() -> impl Strategy<Value = Document> {
                     ..freeze("x")
                 })
             });
+    let clusters =
+        (labels(), some(word(&["role=db", "zone in (a,b)"])), some(0..3_u32), some(word(&["name", "-name"])));
+    let clusters = clusters.prop_map(|(labels, filter, leaders, prefer)| {
+        let name = "x".to_owned();
+        Document::Cluster(ClusterDocument { name, labels, filter, leaders, prefer, ..Default::default() })
+    });
     let pauses = (labels(), texts())
         .prop_map(|(labels, reason)| Document::Pause(PauseDocument { labels, reason, ..pause("x") }));
     let profiles = (labels(), proptest::collection::btree_map("[a-zA-Z0-9_./-]{1,8}", values(), 0..5))
@@ -130,7 +137,7 @@ fn objects() -> impl Strategy<Value = Document> {
     let slots = (labels(), some(0_u32..1_000), some(word(&["30s", "1h", "2d"]))).prop_map(
         |(labels, capacity, lease)| Document::Slot(SlotDocument { labels, capacity, lease, ..slot("x") }),
     );
-    prop_oneof![entities, freezes, pauses, profiles, slots, tasks(), workflows()]
+    prop_oneof![clusters, entities, freezes, pauses, profiles, slots, tasks(), workflows()]
 }
 
 fn tasks() -> impl Strategy<Value = Document> {
@@ -180,6 +187,7 @@ fn workflows() -> impl Strategy<Value = Document> {
 
 fn named(document: Document, name: String) -> Document {
     match document {
+        Document::Cluster(it) => Document::Cluster(ClusterDocument { name, ..it }),
         Document::Entity(it) => Document::Entity(Box::new(EntityDocument { name, ..*it })),
         Document::Filter(it) => Document::Filter(FilterDocument { name, ..it }),
         Document::Freeze(it) => Document::Freeze(FreezeDocument { name, ..it }),
