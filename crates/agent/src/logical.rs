@@ -166,10 +166,8 @@ async fn host(context: HostContext, name: NodeName, hosting: Hosting, tasks: Tas
             Ok(node) => node,
             Err(reason) => {
                 tracing::error!(node = %name, "cannot host a logical node: cannot {reason}; trying again");
-                tokio::select! {
-                    () = token.cancelled() => break,
-                    () = tokio::time::sleep(AGAIN) => continue,
-                }
+                pause(&tasks).await;
+                continue;
             }
         };
         let mut running = std::pin::pin!(node.run());
@@ -189,5 +187,22 @@ async fn host(context: HostContext, name: NodeName, hosting: Hosting, tasks: Tas
         if let Err(error) = life.stop(GRACE).await {
             tracing::error!(node = %name, "a logical node did not end in order: cannot {error}");
         }
+        if context.decommissioned.get().is_some() {
+            tracing::warn!(node = %name, "this host was decommissioned: what it hosts has ended, and so does its agent");
+            return context.tasks.cancel();
+        }
+        if has_ended {
+            pause(&tasks).await;
+        }
+    }
+}
+
+/// Waits before a logical node begins again that could not, or that ended by itself.
+async fn pause(tasks: &Tasks) {
+    let token = tasks.token();
+    // Both arms only wait.
+    tokio::select! {
+        () = token.cancelled() => {}
+        () = tokio::time::sleep(AGAIN) => {}
     }
 }

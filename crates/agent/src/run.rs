@@ -320,6 +320,7 @@ impl Agent {
             clock: clock.clone(),
             seed,
             tasks: tasks.clone(),
+            decommissioned: self.decommissioned.clone(),
         });
         let hosted = hosted.map(|context| LogicalNodes::new(context, orders.subscribe()));
         let hosting = hosted.map(|nodes| tasks.spawn("logical nodes", nodes.run()));

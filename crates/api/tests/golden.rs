@@ -51,6 +51,7 @@ round_trip! {
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "cluster": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_roles_of_decommissioned_host": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "cluster_roles": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;

@@ -1,6 +1,7 @@
 //! What logical nodes are hosted with.
 
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
@@ -17,5 +18,8 @@ pub(crate) struct HostContext {
     pub(crate) data_dir: PathBuf,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
+    /// The tasks of the host's agent.
     pub(crate) tasks: Tasks,
+    /// Set once a server says that the host was decommissioned, with what it says.
+    pub(crate) decommissioned: Arc<OnceLock<String>>,
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::records::order::Order;
@@ -171,7 +171,7 @@ impl LogicalNode {
             live_params: None,
             clock: host.clock.clone(),
             seed: host.seed,
-            decommissioned: Arc::new(OnceLock::new()),
+            decommissioned: host.decommissioned.clone(),
             owner: LinkOwner::Logical(lease.renewal()),
         };
         link.start(life);

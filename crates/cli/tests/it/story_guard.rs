@@ -84,6 +84,41 @@ async fn what_runs_on_a_host_that_is_stopped_is_dead_before_another_begins() {
     assert_eq!(lines(&place.path("begun")).len(), 2, "it ran twice");
 }
 
+/// Decommissions the host of a manager. A host that comes later may be away for ten minutes; this one was told another lease.
+fn decommission(place: &Setup, host: &str) {
+    done(place, &["cluster", "set", "shop", "--replace-after", "10m"]);
+    done(place, &["node", "decommission", host, "--yes"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_decommissioned_ends_and_the_manager_moves_when_its_lease_is_over() {
+    let place = clustered(&["web-1", "web-2"], &["--replace-after", "4s"]).await;
+    let (run, former, started) = manager_at_work(&place).await;
+    let agent = place.agent_pid(&former);
+    decommission(&place, &former);
+    let shown = done(&place, &["why", "cluster/shop"]);
+    assert!(shown.contains("decommissioned") || host(&place).0 != former, "{shown}");
+    wait_for("its agent ends", async || !lives(agent)).await;
+    assert!(!started.iter().any(|pid| lives(*pid)), "what it hosted goes on");
+    moves_on(&place, &run, (&former, &started)).await;
+    let log = std::fs::read_to_string(place.log(&former)).unwrap();
+    let repeated = log.lines().filter(|line| line.contains("logical")).count();
+    assert!(repeated < 10, "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_on_a_stopped_host_that_is_decommissioned_is_dead_before_another_begins() {
+    let place = clustered(&["web-1", "web-2"], &["--replace-after", "4s"]).await;
+    let (run, former, started) = manager_at_work(&place).await;
+    let agent = place.agent_pid(&former);
+    kill_process(agent, Signal::STOP).unwrap();
+    decommission(&place, &former);
+    moves_on(&place, &run, (&former, &started)).await;
+    kill_process(agent, Signal::CONT).unwrap();
+    wait_for("its agent ends", async || !lives(agent)).await;
+    assert_eq!(lines(&place.path("begun")).len(), 2, "it ran twice");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_job_started_ends_with_an_agent_that_is_killed() {
     let mut place = installed(&["web-1"]).await;

@@ -123,6 +123,11 @@ impl Change<'_> {
     /// Gives the manager a host if it has none, or another one if it is lost.
     fn host(&mut self, is_settled: bool) {
         let former = self.roles.host.clone();
+        if let Some(host) = former.as_ref().filter(|host| self.fleet.is_gone(host))
+            && self.roles.host_until.is_none()
+        {
+            return self.end_host(host);
+        }
         let cause = match &former {
             None => "it had no host".to_string(),
             Some(host) => {
@@ -131,21 +136,24 @@ impl Change<'_> {
                     return;
                 }
                 let grace = self.roles.lease.max(self.cluster.grace);
-                format!("the manager was unreachable on {} for {grace}", host.node)
+                match self.roles.host_until {
+                    Some(_) => format!("{} was decommissioned or removed", host.node),
+                    None => format!("the manager was unreachable on {} for {grace}", host.node),
+                }
             }
         };
         let index = &self.fleet.membership;
-        let other = |node: &&NodeName| former.as_ref().is_none_or(|host| host.node != **node);
         let count = self.roles.fence.get();
         let order = |node: &&NodeName| {
             let draw = RandomStream::for_one(self.cluster.number.get(), node.as_str(), count).draw();
             (index.hosted_by(node).count(), draw)
         };
-        let Some(node) = index.hosts().filter(other).min_by_key(order).cloned() else { return };
+        let others = self.fleet.other_hosts(Some(&self.roles));
+        let Some(node) = others.min_by_key(order).cloned() else { return };
         self.roles.fence = self.roles.fence.next();
         let fence = self.roles.fence;
         self.roles.host = Some(RoleHolder { node: node.clone(), fence, since: self.now });
-        self.roles.lease = self.cluster.grace;
+        (self.roles.lease, self.roles.host_until) = (self.cluster.grace, None);
         self.events.push(EventDraft {
             kind: "cluster.manager_moved",
             subject: format!("cluster/{}", self.cluster.name),
@@ -153,6 +161,14 @@ impl Change<'_> {
             after: Some(node.to_string()),
             cause: format!("fencing number {fence}: {cause}"),
         });
+    }
+
+    /// Notes when the lease of a host that was decommissioned is over at the latest. No server renews it from the commit of that on, and
+    /// whoever decides this has seen the commit: its whole length from now on is later than its end.
+    fn end_host(&mut self, host: &RoleHolder) {
+        let over = self.now.plus(self.roles.lease);
+        let lost = self.fleet.host_replaceable_at(self.cluster, host);
+        self.roles.host_until = Some(lost.map_or(over, |lost| lost.min(over)));
     }
 
     fn give(&mut self, slot: u32, former: Option<NodeName>, node: NodeName, cause: String) {

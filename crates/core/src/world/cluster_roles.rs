@@ -126,12 +126,43 @@ impl Fleet {
         is_up && self.active_node(name).is_some_and(|node| node.value.cordon.is_none())
     }
 
+    /// Whether a node hosts a logical node now. A node that joined under the name of a host that was decommissioned does not.
+    #[must_use]
+    pub fn is_hosted_by(&self, logical: &NodeName, node: &NodeName) -> bool {
+        let roles = self.managed_by(logical).and_then(|cluster| self.roles_of(cluster));
+        roles.is_some_and(|roles| {
+            roles.host_until.is_none() && roles.host.as_ref().is_some_and(|host| host.node == *node)
+        })
+    }
+
+    /// The cluster whose manager a node hosts that was decommissioned, while its roles do not say yet until when.
+    #[must_use]
+    pub fn hosts_still(&self, node: &NodeName) -> Option<&ClusterName> {
+        let is_gone = |name: &&ClusterName| {
+            self.roles_of(name).is_some_and(|roles| {
+                roles.host_until.is_none() && roles.host.as_ref().is_some_and(|host| self.is_gone(host))
+            })
+        };
+        self.membership.hosted_by(node).find(is_gone)
+    }
+
+    /// Whether the node that has a role was decommissioned or removed.
+    pub(crate) fn is_gone(&self, holder: &RoleHolder) -> bool {
+        self.active_node(&holder.node).is_none()
+    }
+
+    /// The nodes that may host the manager of a cluster in the place of its host.
+    pub(crate) fn other_hosts(&self, roles: Option<&ClusterRoles>) -> impl Iterator<Item = &NodeName> {
+        let host = roles.filter(|roles| roles.host_until.is_none()).and_then(|roles| roles.host.clone());
+        self.membership.hosts().filter(move |node| host.as_ref().is_none_or(|host| host.node != **node))
+    }
+
     /// The logical nodes that a node hosts.
     pub(super) fn hostings(&self, node: &NodeName) -> BTreeMap<NodeName, Hosting> {
         let clusters = self.membership.hosted_by(node).filter_map(|name| self.clusters.get(name));
         let hosting = |cluster: &Cluster| {
             let roles = self.roles_of(&cluster.name)?;
-            let host = roles.host.as_ref()?;
+            let host = roles.host.as_ref().filter(|_| roles.host_until.is_none())?;
             Some((cluster.manager.clone(), Hosting { fence: host.fence, lease: roles.lease }))
         };
         clusters.filter_map(|kept| hosting(&kept.value)).collect()
@@ -144,9 +175,13 @@ impl Fleet {
     }
 
     /// Time from which another node may host the manager of a cluster: the grace after the manager was declared unreachable, and not
-    /// before its host had that long to begin, nor before the lease of the host is over. `None` while the manager is there, or only silent.
+    /// before its host had that long to begin, nor before the lease of the host is over. When its lease is over if it was decommissioned.
+    /// `None` while the manager is there, or only silent.
     #[must_use]
     pub fn host_replaceable_at(&self, cluster: &Cluster, host: &RoleHolder) -> Option<Timestamp> {
+        if let Some(until) = self.roles_of(&cluster.name).and_then(|roles| roles.host_until) {
+            return Some(until);
+        }
         let presence = self.presences.get(&cluster.manager);
         let lost = match presence.map(|kept| (kept.value.contact, kept.value.since)) {
             Some((PresenceState::Up | PresenceState::Suspect, _)) => return None,
@@ -194,11 +229,11 @@ impl Fleet {
 
     /// Time at which the host of a cluster's manager is to be decided.
     fn host_due(&self, cluster: &Cluster, roles: Option<&ClusterRoles>) -> Option<Timestamp> {
-        let host = roles.and_then(|roles| roles.host.as_ref());
-        let has_other = self.membership.hosts().any(|node| host.is_none_or(|host| host.node != *node));
-        match host {
+        let has_other = self.other_hosts(roles).next().is_some();
+        match roles.and_then(|roles| Some((roles.host.as_ref()?, roles.host_until))) {
             None => has_other.then_some(Timestamp::EPOCH),
-            Some(host) => self.host_replaceable_at(cluster, host).filter(|_| has_other),
+            Some((host, None)) if self.is_gone(host) => Some(Timestamp::EPOCH),
+            Some((host, _)) => self.host_replaceable_at(cluster, host).filter(|_| has_other),
         }
     }
 }

@@ -87,13 +87,18 @@ impl Fleet {
             return (format!("{hosted}; it is {}", mark.value.line()), true);
         }
         let Some(at) = self.host_replaceable_at(cluster, host) else { return (hosted, false) };
-        let others = self.membership.hosts().any(|other| other != node);
+        let roles = self.roles_of(&cluster.name);
+        let others = self.other_hosts(roles).next().is_some();
         let next = match (others, at > now) {
             (true, true) => format!("another node hosts it in {}", at.since(now).brief()),
             (true, false) => "the leader among the servers is about to give it to another node".into(),
             (false, _) => "no other node offers to host it".into(),
         };
-        (format!("{hosted}; it is not connected, and {next}"), true)
+        let state = match roles.and_then(|roles| roles.host_until) {
+            Some(_) => "its host was decommissioned",
+            None => "it is not connected",
+        };
+        (format!("{hosted}; {state}, and {next}"), true)
     }
 
     fn why_vacant(&self, cluster: &Cluster) -> String {

@@ -285,7 +285,7 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
 /// Whether a node hosts a logical node.
 fn hosts(world: &World, bearer: &CertificateIdentity, logical: &NodeName) -> bool {
     let fleet = world.fleets.get(&bearer.namespace);
-    fleet.and_then(|fleet| fleet.host_of(logical)).is_some_and(|host| host.node == bearer.node)
+    fleet.is_some_and(|fleet| fleet.is_hosted_by(logical, &bearer.node))
 }
 
 /// Whether a request for a logical node is of the node that hosts it, as of now: others may host it since it was identified.

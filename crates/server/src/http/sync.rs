@@ -112,7 +112,10 @@ struct Known {
 
 /// Whether there is an order, a catalogue update or a change of params for a node that has these.
 fn has_news(world: &World, (namespace, name): (&Namespace, &NodeName), known: &Known) -> bool {
-    known.catalogue.is_some_and(|seen| last(world, namespace) != seen)
+    // Its agent learns from the next poll that it was decommissioned.
+    let is_gone = world.fleets.get(namespace).is_some_and(|fleet| fleet.active_node(name).is_none());
+    is_gone
+        || known.catalogue.is_some_and(|seen| last(world, namespace) != seen)
         || newer(world, namespace, name, known.generation).is_some()
         || known.params.as_ref().is_some_and(|tag| changed_params(world, (namespace, name), tag).is_some())
 }

@@ -54,6 +54,15 @@ pub async fn join(
                     reason: "the name is in use; pick another, or decommission that node first".to_owned(),
                 });
             }
+            // The host that was decommissioned may run it still: this machine is not to be taken for it.
+            if let Some(cluster) = fleet.hosts_still(&name) {
+                return Err(OpError::Refused {
+                    reason: format!(
+                        "join as {name}: a node of this name was decommissioned just now and hosts the manager of cluster {cluster}"
+                    ),
+                    hint: Some("try again in a moment, once a server leads the control plane".to_owned()),
+                });
+            }
             let node = Node {
                 name: name.clone(),
                 labels,

@@ -75,6 +75,10 @@ pub struct ClusterHost {
     pub since_ms: u64,
     /// How long it goes on without an answer of a server, at most, in milliseconds.
     pub lease_ms: u64,
+    /// When its lease is over at the latest, in milliseconds since the Unix epoch, by the server's clock; absent unless it was
+    /// decommissioned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
 }
 
 /// A leader of a cluster, as it is stored.
@@ -156,6 +160,7 @@ impl From<&core::ClusterRoles> for StoredClusterRoles {
                 fence: host.fence.get(),
                 since_ms: host.since.as_millis(),
                 lease_ms: from.lease.as_millis(),
+                until_ms: from.host_until.map(Timestamp::as_millis),
             }),
         }
     }
@@ -174,8 +179,9 @@ impl TryFrom<StoredClusterRoles> for core::ClusterRoles {
             .map(|leader| Ok((leader.slot, holder(&leader.node, leader.fence, leader.since_ms)?)));
         let leaders: BTreeMap<_, _> = leaders.collect::<Result<_, ShapeError>>()?;
         let lease = from.host.as_ref().map_or(Span::ZERO, |host| Span::from_millis(host.lease_ms));
+        let host_until = from.host.as_ref().and_then(|host| host.until_ms).map(Timestamp::from_millis);
         let host = from.host.map(|host| holder(&host.node, host.fence, host.since_ms)).transpose()?;
         let (cluster, fence) = (read("cluster", &from.cluster)?, FenceNumber::new(from.fence));
-        Ok(Self { cluster, fence, leaders, host, lease })
+        Ok(Self { cluster, fence, leaders, host, lease, host_until })
     }
 }

@@ -63,11 +63,13 @@ impl Fleet {
             return;
         }
         let may = self.may_host(node);
-        if self.membership.set_may_host(node, may) {
-            let clusters: Vec<ClusterName> = self.clusters.keys().cloned().collect();
-            for cluster in &clusters {
-                self.refresh_roles(cluster);
-            }
+        // A host that is decommissioned may have been away before.
+        let clusters: Vec<ClusterName> = match self.membership.set_may_host(node, may) {
+            true => self.clusters.keys().cloned().collect(),
+            false => self.membership.hosted_by(node).cloned().collect(),
+        };
+        for cluster in &clusters {
+            self.refresh_roles(cluster);
         }
     }
 
