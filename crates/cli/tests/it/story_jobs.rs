@@ -85,7 +85,7 @@ async fn an_aborted_run_ends_the_job_that_runs_and_begins_no_other() {
         done(&place, &["rollout", "abort", run]);
     }
     wait_for("it is cancelled", async || states(&place, &run) == ["web-1/0 cancelled"]).await;
-    wait_for("the other too", async || states(&place, &behind) == ["web-1/0 cancelled"]).await;
+    assert!(states(&place, &behind).is_empty(), "it has taken none of its tasks");
     let pid: i32 = lines(&begun).first().unwrap().parse().unwrap();
     let gone = async || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_err();
     wait_for("its script has ended", gone).await;
@@ -244,7 +244,7 @@ async fn a_run_that_waits_does_not_begin_once_another_failed_before_it() {
     for run in &behind {
         let says = async || why(&place, run, "web-1").contains(&format!("run {first} failed"));
         wait_for("it says why it waits", says).await;
-        assert_eq!(states(&place, run), ["web-1/0 created"]);
+        assert!(states(&place, run).is_empty(), "it has taken none of its tasks");
     }
     assert!(lines(&out).is_empty());
     let marked = async || done(&place, &["node", "list", "not runnable", "-o", "name"]).contains("web-1");

@@ -273,7 +273,7 @@ async fn jobs_and_actions_of_a_node_run_one_at_a_time() {
     wait_for("the agent reports", async || reports(&place, "web-1")).await;
     apply(&place, &[("one", "", &alone), ("two", "", &alone)]);
     done(&place, &["entity", "set", "alone", "--selector", "role=web", "--action", "alone", "--soak", "0s"]);
-    let runs = [start(&place, &[]), start(&place, &[])];
+    let runs = [start(&place, &[]), start(&place, &["--queue"])];
     done(&place, &["rollout", "start", "alone"]);
     for run in &runs {
         wait_for("it ends", async || state(&place, run) == "succeeded").await;
