@@ -4,6 +4,7 @@
 
 mod action;
 mod boot_hold;
+mod boot_turn;
 mod describe;
 mod files;
 mod follow;

@@ -59,7 +59,7 @@ impl EntityTasks {
     }
 
     /// Starts the runs before everything else: nothing begins before the end of a boot for which one waits, and no other run begins
-    /// before the control plane knows of one that failed.
+    /// beside one that is in progress, or before the control plane knows of one that failed.
     async fn recall_runs(&mut self) {
         let order = self.context.orders.borrow().clone();
         let named = order.iter().flat_map(|order| order.content.entities.keys());
@@ -73,7 +73,7 @@ impl EntityTasks {
         for name in runs {
             let mut entity = self.take(&name);
             entity.recall_boot().await;
-            entity.note_failed_run();
+            entity.recall_run().await;
             waiting.push((name, entity));
         }
         for (name, entity) in waiting {

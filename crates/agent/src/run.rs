@@ -292,7 +292,7 @@ impl Agent {
             steps,
             lane: Arc::new(Semaphore::new(1)),
             boot_reason: watch::Sender::default(),
-            failed_runs: watch::Sender::default(),
+            runs_here: watch::Sender::default(),
             jobs: JobSource::new(source.clone()),
             work: config.data_dir.join("work"),
             lease: None,

@@ -13,6 +13,7 @@ pub mod health_tracker;
 pub mod memory;
 pub mod plan;
 pub mod provision;
+pub mod runs_here;
 pub mod servers;
 pub mod soak;
 pub mod statuses;

@@ -3,23 +3,11 @@
 
 use bellwether_core::local::memory::RunOutcome;
 use bellwether_core::local::work::BootEnd;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::OwnedSemaphorePermit;
 
+use super::boot_turn::BootTurn;
 use super::task::EntityTask;
 use crate::apply::process::boot_id;
-
-/// The turn of a run that has ended the boot of the machine, and why nothing else begins. Dropping it lets others begin.
-#[derive(Debug)]
-pub(crate) struct BootHold {
-    _turn: OwnedSemaphorePermit,
-    reason: watch::Sender<Option<String>>,
-}
-
-impl Drop for BootHold {
-    fn drop(&mut self) {
-        self.reason.send_replace(None);
-    }
-}
 
 impl EntityTask {
     /// Keeps the turn of a job that asked for the end of this boot.
@@ -33,7 +21,7 @@ impl EntityTask {
             "run {run} has asked for the machine to {what}, and nothing begins before it has; if it does not, restart \
              it by hand, or abort the run"
         )));
-        self.boot_hold = Some(BootHold { _turn: turn, reason: reason.clone() });
+        self.boot_hold = Some(BootTurn::new(turn, reason.clone()));
     }
 
     /// Takes the turn before any other, if its run waits for the end of this boot: called when the agent starts, before anything

@@ -63,27 +63,15 @@ impl EntityTask {
             Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
             Err(error) => return self.hold(error.to_string()).await,
         };
-        let turn = match self.turn_unless_withdrawn().await {
+        let turn = match self.turn_of_run().await {
             Ok(turn) => turn,
             Err(next) => return next,
         };
-        if let Some(reason) = self.held_run() {
-            drop(turn);
-            return self.rest_held(reason).await;
-        }
-        self.holds_no_run();
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
-        let run_name = self.next_run();
-        self.entry.run = Some(run_name.clone());
-        if let Err(reason) = self.keep().await {
-            return self.hold(reason).await;
-        }
-        // The last write before it begins: a job that is running in the ledger, and is not, would be lost.
-        stored.memory.begins(self.now());
-        if let Err(reason) = self.keep_work(stored.clone()).await {
-            return self.hold(reason).await;
-        }
-        self.recent.clear();
+        let run_name = match self.begin_job(&mut stored).await {
+            Ok(run_name) => run_name,
+            Err(reason) => return self.hold(reason).await,
+        };
         let ended = self.steps(&inputs, &run_name).await;
         let (exit, evidence) = match ended {
             JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
@@ -126,6 +114,29 @@ impl EntityTask {
         self.stored_work = Some(stored);
         self.work_is_unkept = true;
         NextStep::Observe
+    }
+
+    /// Writes that the job begins; the name of this attempt.
+    async fn begin_job(&mut self, stored: &mut StoredWork) -> Result<String, String> {
+        let run_name = self.next_run();
+        self.entry.run = Some(run_name.clone());
+        self.keep().await?;
+        // The last write before it begins: a job that is running in the ledger, and is not, would be lost.
+        stored.memory.begins(self.now());
+        self.keep_work(stored.clone()).await?;
+        self.recent.clear();
+        Ok(run_name)
+    }
+
+    /// Waits for the turn of a job, and looks then whether its run may begin; what follows instead if it may not.
+    async fn turn_of_run(&mut self) -> Result<OwnedSemaphorePermit, NextStep> {
+        let turn = self.turn_unless_withdrawn().await?;
+        if let Some(reason) = self.held_run() {
+            drop(turn);
+            return Err(self.rest_held(reason).await);
+        }
+        self.begins_here();
+        Ok(turn)
     }
 
     /// Waits for the turn of a job; what follows instead if its run is aborted, or the agent stops.

@@ -1,47 +1,66 @@
-//! The hold of a node on which a run failed, or that a person made not runnable: a run that waits for its turn does not begin. It is looked
-//! at when the turn has come, so that nothing changes in between.
+//! What keeps a run from beginning on this node: another that is in progress or failed here, and whoever made the node not runnable. It
+//! is looked at when the turn has come, so that nothing changes in between.
 
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::memory::RunOutcome;
-use bellwether_core::local::work::runs_held;
+use bellwether_core::local::runs_here::RunsHere;
+use bellwether_core::words::name::EntityName;
 use bellwether_rt::wait::changed_or_never;
 
 use super::rest::NextStep;
 use super::task::EntityTask;
 
 impl EntityTask {
-    /// Why this run does not begin on the node now; `None` if it may, or has begun.
+    /// Why this run does not begin on the node now; `None` if it may, or is in progress.
     pub(super) fn held_run(&self) -> Option<String> {
-        if self.stored_work.as_ref().is_some_and(|stored| stored.memory.has_begun()) {
-            return None;
-        }
+        let has_begun = self.stored_work.as_ref().is_some_and(|stored| stored.memory.has_begun());
         let order = self.context.orders.borrow().clone()?;
-        runs_held(&order.content, &self.context.failed_runs.borrow())
+        self.context.runs_here.borrow().hold(&self.name, &order.content, has_begun)
     }
 
-    /// Tells the other runs of this node whether this one has failed here. One that is to begin again holds them until it has its turn, so
-    /// that it comes first.
-    pub(crate) fn note_failed_run(&self) {
+    /// Tells the other runs of this node, when the agent starts, of a run that has begun here and goes on.
+    pub(crate) async fn recall_run(&mut self) {
+        self.note_run();
+        let goes_on = |outcome| outcome == RunOutcome::Begun;
+        let Some(ran) = self.entry.memory.ran.as_ref().filter(|ran| goes_on(ran.outcome)) else { return };
+        // What cannot be read is told by the run itself, which does nothing until it can be.
+        let stored = self.context.ledger.runs().work(&self.name).await.ok().flatten();
+        if stored.is_some_and(|stored| stored.memory.version == ran.version && stored.memory.has_begun()) {
+            self.begins_here();
+        }
+    }
+
+    /// Tells the other runs of this node whether this one ended or failed here. One that is to begin again holds them until it has its turn,
+    /// so that it comes first.
+    pub(super) fn note_run(&self) {
         match self.entry.memory.ran.as_ref().map(|ran| ran.outcome).filter(|_| self.is_run()) {
-            Some(RunOutcome::Failed) => {
-                self.context.failed_runs.send_if_modified(|failed| failed.insert(self.name.clone()));
-            }
+            Some(RunOutcome::Failed) => self.tell_runs(RunsHere::fails),
             Some(RunOutcome::Begun | RunOutcome::Retry) => {}
             // With its ledger was lost what others wait for: they are lost too.
-            Some(RunOutcome::Done | RunOutcome::Lost) | None => self.holds_no_run(),
+            Some(RunOutcome::Done | RunOutcome::Lost) | None => self.ends_here(),
         }
     }
 
-    /// Tells the other runs of this node that this one has not failed here, or has begun again.
-    pub(super) fn holds_no_run(&self) {
-        self.context.failed_runs.send_if_modified(|failed| failed.remove(&self.name));
+    /// Tells the other runs of this node that this one begins, or begins again.
+    pub(super) fn begins_here(&self) {
+        self.tell_runs(RunsHere::begins);
+    }
+
+    /// Tells the other runs of this node that this one is no reason to wait.
+    pub(super) fn ends_here(&self) {
+        self.tell_runs(RunsHere::ends);
+    }
+
+    fn tell_runs(&self, how: impl FnOnce(&mut RunsHere, &EntityName) -> bool) {
+        self.context.runs_here.send_if_modified(|runs| how(runs, &self.name));
     }
 
     /// Waits for what may end the hold of this run.
     pub(super) async fn rest_held(&mut self, reason: String) -> NextStep {
+        self.tell_runs(RunsHere::waits);
         self.report(&AgentActivity::Held(reason.clone()));
         let token = self.context.tasks.token();
-        let (mut orders, mut failed) = (self.context.orders.clone(), self.context.failed_runs.subscribe());
+        let (mut orders, mut runs) = (self.context.orders.clone(), self.context.runs_here.subscribe());
         // What has changed since the reason was found.
         while self.held_run().as_ref() == Some(&reason) {
             // All arms only wait.
@@ -50,7 +69,7 @@ impl EntityTask {
                 changed = orders.changed() => if changed.is_err() {
                     return NextStep::Stop;
                 },
-                () = changed_or_never(&mut failed) => {}
+                () = changed_or_never(&mut runs) => {}
             }
             let order = self.context.orders.borrow().clone();
             if order.is_some_and(|order| !order.content.entities.contains_key(&self.name)) {

@@ -1,6 +1,6 @@
 //! One entity of this node: its memory on disk, what it reports, and the names of its runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::account::{AgentActivity, EntityAccount, FailedRuns};
 use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, FailureReason};
+use bellwether_core::local::runs_here::RunsHere;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{ApplyMethod, Order};
 use bellwether_core::records::report::RunningStep;
@@ -22,7 +23,7 @@ use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{Semaphore, watch};
 
-use super::boot_hold::BootHold;
+use super::boot_turn::BootTurn;
 use super::soak::Soak;
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
@@ -61,8 +62,8 @@ pub(crate) struct EntityContext {
     pub(crate) lane: Arc<Semaphore>,
     /// Why no job and no action begins, while the machine is to reboot or to be powered off.
     pub(crate) boot_reason: watch::Sender<Option<String>>,
-    /// The runs that failed on this node: others do not begin before the control plane has said what follows from that.
-    pub(crate) failed_runs: watch::Sender<BTreeSet<EntityName>>,
+    /// The runs that keep others from beginning on this node.
+    pub(crate) runs_here: watch::Sender<RunsHere>,
     /// The source of the inputs of jobs.
     pub(crate) jobs: JobSource,
     /// The directory of the working directories of jobs.
@@ -129,7 +130,7 @@ pub(crate) struct EntityTask {
     /// Whether that is yet to be written.
     pub(super) work_is_unkept: bool,
     /// Held while the run waits for the end of this boot of the machine.
-    pub(super) boot_hold: Option<BootHold>,
+    pub(super) boot_hold: Option<BootTurn>,
     /// Whether the command for that was run in this agent's life.
     pub(super) boot_commanded: bool,
     /// The last write of the ledger failed.

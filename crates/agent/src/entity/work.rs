@@ -39,7 +39,7 @@ impl EntityTask {
         if let Err(reason) = self.recall_work().await {
             return self.hold(reason).await;
         }
-        self.note_failed_run();
+        self.note_run();
         match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
             // The control plane knows, and sends none; that is for this machine to say.
             ActionStep::Run(_) if !self.allows_tasks() => {
@@ -97,7 +97,7 @@ impl EntityTask {
         if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
             tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
         }
-        self.holds_no_run();
+        self.ends_here();
         self.remove_account();
         tracing::info!(run = %self.name, "forgotten");
         NextStep::Stop
@@ -254,6 +254,9 @@ impl EntityTask {
 
     /// Fetches the inputs of the next task, and stores them: what runs is decided now, whatever changes later.
     async fn create_job(&mut self, mut stored: StoredWork, index: u32) -> NextStep {
+        if let Some(reason) = self.held_run() {
+            return self.rest_held(reason).await;
+        }
         let inputs = match self.context.jobs.take(&self.name, index).await {
             Ok(Some(inputs)) => inputs,
             Ok(None) => {
@@ -344,6 +347,6 @@ impl EntityTask {
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.finished(outcome, now, seed);
         // Before another run has its turn.
-        self.note_failed_run();
+        self.note_run();
     }
 }

@@ -84,7 +84,7 @@ impl Parts {
             steps: StepGate::default(),
             lane: Arc::new(Semaphore::new(1)),
             boot_reason: watch::Sender::default(),
-            failed_runs: watch::Sender::default(),
+            runs_here: watch::Sender::default(),
             jobs: JobSource::new(source),
             work: dir.join("work"),
             lease: Some(lease),

@@ -1,5 +1,5 @@
 //! A task that asks for the end of a boot: no other job and no action begins on its node before that, however often the agent starts
-//! again; whoever gives it up lets the others begin.
+//! again; they begin once somebody gives it up.
 
 use crate::place::{Setup, done, wait_for};
 use crate::story_workflows::{ALLOWED, apply, booted, lines, reports, start, state, why};
@@ -13,23 +13,26 @@ async fn rebooting(place: &mut Setup, on: &[String], (rebooted, out): (&str, &st
     );
     place.start_agent_on(on, "web-1", &sections);
     wait_for("the agent reports", async || reports(place, "web-1")).await;
-    let go = place.path("go");
-    apply(place, &[("boots", "", &format!("while [ ! -e {go} ]; do sleep 0.1; done\nexit 64"))]);
+    let gate = place.path("gate");
+    apply(place, &[("boots", "", &format!("while [ ! -e {gate} ]; do sleep 0.1; done\nexit 64"))]);
     let first = start(place, &[]);
     wait_for("it runs", async || why(place, &first, "web-1").contains("task boots")).await;
     apply(place, &[("says", "", &says)]);
-    let behind = [start(place, &[]), start(place, &[])];
+    let behind = [start(place, &["--queue"]), start(place, &["--queue"])];
     done(place, &["entity", "set", "says", "--selector", "role=web", "--action", "says", "--soak", "0s"]);
     done(place, &["rollout", "start", "says"]);
-    for run in [&*behind[0], &*behind[1], "says"] {
-        let waits = async || why(place, run, "web-1").contains("another job or action runs");
-        wait_for("it waits for its turn", waits).await;
+    let in_progress = format!("run {first} is in progress on this node");
+    for (waiting, reason) in
+        [(&*behind[0], &*in_progress), (&*behind[1], &*in_progress), ("says", "another job or action runs")]
+    {
+        wait_for("it waits", async || why(place, waiting, "web-1").contains(reason)).await;
     }
-    std::fs::write(go, "").unwrap();
+    std::fs::write(gate, "").unwrap();
     wait_for("the machine is to reboot", async || lines(rebooted).len() == 1).await;
-    for run in [&*behind[0], &*behind[1], "says"] {
-        let reason = format!("run {first} has asked for the machine to reboot");
-        wait_for("it says why it waits", async || why(place, run, "web-1").contains(&reason)).await;
+    let reason = format!("run {first} has asked for the machine to reboot");
+    wait_for("the action says why", async || why(place, "says", "web-1").contains(&reason)).await;
+    for run in &behind {
+        wait_for("the run waits", async || why(place, run, "web-1").contains(&in_progress)).await;
     }
     (first, behind)
 }

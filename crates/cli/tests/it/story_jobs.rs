@@ -79,8 +79,8 @@ async fn an_aborted_run_ends_the_job_that_runs_and_begins_no_other() {
         text(&refused.stderr)
     );
     let behind = start(&place, &["--queue"]);
-    wait_for("the other waits", async || why(&place, &behind, "web-1").contains("another job or action"))
-        .await;
+    let waits = format!("run {run} is in progress on this node");
+    wait_for("the other waits", async || why(&place, &behind, "web-1").contains(&waits)).await;
     for run in [&behind, &run] {
         done(&place, &["rollout", "abort", run]);
     }
@@ -115,6 +115,28 @@ async fn a_job_whose_end_nobody_saw_is_lost() {
     place.resume_agent("web-1");
     wait_for("it is lost", async || states(&place, &run) == ["web-1/0 finished", "web-1/1 lost"]).await;
     assert_eq!(lines(&begun).len(), 2, "nothing ran twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_queued_begins_after_the_whole_run_before_it() {
+    let mut place = installed(&["web-1"]).await;
+    let out = place.path("out");
+    let says = |word: &str, more: &str| format!("echo {word} >> {out}\n{more}");
+    apply(&place, &[("one", "", &says("one", "exit 16")), ("two", "", &says("two", "true"))]);
+    let run = start(&place, &[]);
+    let stops = "goes on when the agent starts again";
+    wait_for("it stops between its tasks", async || why(&place, &run, "web-1").contains(stops)).await;
+    let behind = start(&place, &["--queue"]);
+    let waits = format!("run {run} is in progress on this node");
+    wait_for("the other waits", async || why(&place, &behind, "web-1").contains(&waits)).await;
+    place.stop_agent("web-1");
+    place.resume_agent("web-1");
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    wait_for("the other stops too", async || lines(&out).len() == 3).await;
+    place.stop_agent("web-1");
+    place.resume_agent("web-1");
+    wait_for("the other ends", async || state(&place, &behind) == "succeeded").await;
+    assert_eq!(lines(&out), ["one", "two", "one", "two"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,20 +226,21 @@ async fn what_a_job_left_in_the_background_ends_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_waits_for_its_turn_does_not_begin_once_another_failed_before_it() {
+async fn a_run_that_waits_does_not_begin_once_another_failed_before_it() {
     let place = installed(&["web-1"]).await;
-    let (go, out) = (place.path("go"), place.path("out"));
+    let (gate, out) = (place.path("gate"), place.path("out"));
     let fails =
-        format!("while [ ! -e {go} ]; do sleep 0.1; done\n[ -e {out} ] || exit 3\necho again >> {out}");
+        format!("while [ ! -e {gate} ]; do sleep 0.1; done\n[ -e {out} ] || exit 3\necho again >> {out}");
     apply(&place, &[("fails", "", &fails)]);
     let first = start(&place, &[]);
     wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
     apply(&place, &[("next", "", &format!("echo next >> {out}"))]);
     let behind = [start(&place, &["--queue"]), start(&place, &["--queue"])];
+    let waits = format!("run {first} is in progress on this node");
     for run in &behind {
-        wait_for("it waits", async || why(&place, run, "web-1").contains("another job or action")).await;
+        wait_for("it waits", async || why(&place, run, "web-1").contains(&waits)).await;
     }
-    std::fs::write(go, "").unwrap();
+    std::fs::write(gate, "").unwrap();
     wait_for("it fails", async || states(&place, &first) == ["web-1/0 failed"]).await;
     for run in &behind {
         let says = async || why(&place, run, "web-1").contains(&format!("run {first} failed"));
@@ -237,22 +260,26 @@ async fn a_run_that_waits_for_its_turn_does_not_begin_once_another_failed_before
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_waits_for_its_turn_does_not_begin_on_a_node_that_a_person_made_not_runnable() {
+async fn a_run_that_waits_does_not_begin_on_a_node_that_a_person_made_not_runnable() {
     let place = installed(&["web-1"]).await;
-    let (go, out) = (place.path("go"), place.path("out"));
-    apply(&place, &[("slow", "", &format!("while [ ! -e {go} ]; do sleep 0.1; done")), ("last", "", "true")]);
+    let (gate, out) = (place.path("gate"), place.path("out"));
+    apply(
+        &place,
+        &[("slow", "", &format!("while [ ! -e {gate} ]; do sleep 0.1; done")), ("last", "", "true")],
+    );
     let first = start(&place, &[]);
     wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
     apply(&place, &[("next", "", &format!("echo next >> {out}"))]);
     let behind = start(&place, &["--queue"]);
-    wait_for("it waits", async || why(&place, &behind, "web-1").contains("another job or action")).await;
+    let waits = format!("run {first} is in progress on this node");
+    wait_for("it waits", async || why(&place, &behind, "web-1").contains(&waits)).await;
     done(&place, &["node", "runnable", "web-1", "--no", "--reason", "its disk is replaced"]);
     let stored = async || {
         let order = place.path("web-1/data/ledger/order.json");
         std::fs::read_to_string(order).is_ok_and(|order| order.contains("its disk is replaced"))
     };
     wait_for("the node has the order", stored).await;
-    std::fs::write(go, "").unwrap();
+    std::fs::write(gate, "").unwrap();
     wait_for("the run that had begun goes on", async || state(&place, &first) == "succeeded").await;
     let says = async || why(&place, &behind, "web-1").contains("its disk is replaced");
     wait_for("the other says why it waits", says).await;

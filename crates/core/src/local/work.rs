@@ -1,15 +1,13 @@
 //! The next step of a node that carries out the run of a workflow: its tasks in order, each begun at most once unless it is
 //! idempotent or says itself that it is to run again. Decides; never acts.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::delay;
 use crate::records::job::{self, Job, JobExit};
-use crate::records::order::OrderContent;
-use crate::words::name::{EntityName, TaskName};
+use crate::words::name::TaskName;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
@@ -29,19 +27,6 @@ pub struct WorkMemory {
     pub boots: u32,
     /// The jobs so far, each index once, for reports.
     pub jobs: Vec<Job>,
-}
-
-/// Why no run begins on a node that has not begun: because of what its order says, or of a run that has failed here and of which the
-/// control plane does not know yet; `None` if it may.
-#[must_use]
-pub fn runs_held(order: &OrderContent, failed_here: &BTreeSet<EntityName>) -> Option<String> {
-    if let Some(reason) = &order.not_runnable {
-        return Some(reason.clone());
-    }
-    let is_unknown =
-        |run: &&EntityName| order.entities.contains_key(*run) && !order.failed_runs.contains(*run);
-    let run = failed_here.iter().find(is_unknown)?;
-    Some(format!("run {run} failed on this node, and the control plane has not taken that up yet"))
 }
 
 /// What an agent remembers about the execution of one task.

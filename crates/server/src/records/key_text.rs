@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::key::{AnyKey, GlobalKey, Key};
 use bellwether_core::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
-use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerName, TargetName};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName, ServerName, TargetName};
 use bellwether_store::Range;
 use bytes::Bytes;
 
@@ -228,14 +228,8 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "run" => Key::Run(name.parse().ok()?),
         "cluster" => Key::Cluster(name.parse().ok()?),
         "cluster-roles" => Key::ClusterRoles(name.parse().ok()?),
-        "jobs" => {
-            let (run, node) = name.split_once('/')?;
-            Key::Jobs(run.parse().ok()?, node.parse().ok()?)
-        }
-        "task-list" => {
-            let (run, node) = name.split_once('/')?;
-            Key::TaskList(run.parse().ok()?, node.parse().ok()?)
-        }
+        "jobs" => run_and_node(name).map(|(run, node)| Key::Jobs(run, node))?,
+        "task-list" => run_and_node(name).map(|(run, node)| Key::TaskList(run, node))?,
         "not-runnable" => Key::NotRunnable(name.parse().ok()?),
         "filter" => Key::Filter(name.parse().ok()?),
         "param" => Key::Param(name.parse().ok()?),
@@ -268,10 +262,15 @@ fn record(kind: &str, name: &str) -> Option<Key> {
     })
 }
 
+/// The name of what is kept of a run on a node.
+fn run_and_node(name: &str) -> Option<(EntityName, NodeName)> {
+    let (run, node) = name.split_once('/')?;
+    Some((run.parse().ok()?, node.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bellwether_core::words::name::NodeName;
 
     #[test]
     fn every_key_reads_back_as_itself() {

@@ -163,6 +163,7 @@ fn jobs_are_forgotten_with_their_run() {
 }
 
 /// The node takes the inputs of the task of this index; what is written for it.
+#[expect(clippy::unwrap_in_result, reason = "the result is what the test is about")]
 fn dispatch(world: &mut World, ledger: &str, index: u32) -> Result<Option<NodeJobs>, FinishedAlready> {
     let fleet = world.fleets.get(&namespace()).unwrap();
     let run = fleet.runs.get(&run_name()).unwrap().value.clone();

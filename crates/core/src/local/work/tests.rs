@@ -1,6 +1,4 @@
 use super::*;
-use crate::records::order::{ApplyMethod, Assignment};
-use crate::words::counter::AssignmentNumber;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
@@ -175,31 +173,6 @@ fn a_job_that_is_lost_is_told_as_lost_and_one_that_ended_is_not() {
     ended.pauses(ScriptExit::Boot { how: BootEnd::Reboot, again: true }, "a", NOW, 7);
     ended.gives_up();
     assert_eq!(told(&ended), [(0, job::JobState::Incomplete, Some(JobExit::Reboot), Some(192), 1)]);
-}
-
-#[test]
-fn a_failure_that_the_control_plane_does_not_know_holds_every_run_that_has_not_begun() {
-    let run = |name: &str| EntityName::parse(name).unwrap();
-    let mut order = OrderContent::default();
-    let none = BTreeSet::new();
-    let failed = BTreeSet::from([run("work-7")]);
-    assert_eq!(runs_held(&order, &none), None);
-    assert_eq!(runs_held(&order, &failed), None, "it is not assigned any more");
-    let assignment = Assignment {
-        version: Version::parse("work@7").unwrap(),
-        number: AssignmentNumber::new(1),
-        method: ApplyMethod::Workflow,
-        soak: None,
-        ledger: None,
-        retry: None,
-    };
-    order.entities.insert(run("work-7"), assignment);
-    assert!(runs_held(&order, &failed).is_some_and(|reason| reason.contains("run work-7 failed")));
-    order.failed_runs = failed.clone();
-    order.not_runnable = Some("not runnable by kim".into());
-    assert_eq!(runs_held(&order, &failed).as_deref(), Some("not runnable by kim"));
-    order.not_runnable = None;
-    assert_eq!(runs_held(&order, &failed), None, "a person let it go on");
 }
 
 #[test]
