@@ -71,8 +71,8 @@ pub struct ClusterRoles {
     /// How long its host goes on without an answer of a server, at most: as the host was told when it became one. It may not have heard
     /// of a change since then, so that a shorter one is for the next host.
     pub lease: Span,
-    /// When its lease is over at the latest, by the server's clock, once it was decommissioned: it is told nothing any more, and until
-    /// then no other node hosts the manager. `None` while the host is a node.
+    /// When its lease is over at the latest, by the server's clock, once it was decommissioned: no server answers it any more, and
+    /// until then no other node hosts the manager. `None` while the host is a node.
     pub host_until: Option<Timestamp>,
 }
 

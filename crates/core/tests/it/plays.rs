@@ -31,6 +31,7 @@ plays! {
     a_failure_after_success_counts_until_the_version_is_good
     a_failure_in_the_soak_that_nobody_saw_counts
     a_failure_in_the_soak_that_nobody_saw_without_fail_fast
+    a_failure_that_is_mended_ends_no_pause_of_a_person
     a_failure_that_is_over_is_not_shown_after_the_end
     a_freeze_by_label_holds_those_on_a_replaced_version_too
     a_freeze_by_label_skips_its_targets
@@ -53,6 +54,7 @@ plays! {
     a_new_version_replaces_the_one_under_way
     a_new_version_waits_when_the_policy_says_finish
     a_pause_does_not_eat_the_deadline
+    a_pause_ends_when_what_failed_is_tried_again_and_succeeds
     a_person_ends_a_rollout_without_evidence
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass

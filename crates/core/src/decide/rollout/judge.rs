@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use super::draft::RolloutDraft;
 use super::monitor::{self, MonitorObjection};
 use super::pass::Pass;
+use super::reopen;
 use super::stage;
 use crate::records::policy::OnFailure;
 use crate::records::rollout::{
@@ -36,6 +37,12 @@ pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
             ),
             Direction::Forward,
         ) => judge_forward(pass, &mut draft, &rollout),
+        (
+            RolloutState::Paused(
+                RolloutPause::TooManyFailed { .. } | RolloutPause::NothingToRollBackTo { .. },
+            ),
+            Direction::Forward,
+        ) => mended(&mut draft, &pass.board),
         (RolloutState::RollingBack, _) => judge_back(&mut draft, &pass.board),
         (
             RolloutState::InProgress
@@ -52,6 +59,18 @@ pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
         ) => {}
     }
     pass.take(draft)
+}
+
+/// Ends the pause that failures caused, once no more of them are left than are tolerated, since what failed was tried again and succeeded.
+/// Without that it is a person's to end.
+fn mended(draft: &mut RolloutDraft, board: &Board) {
+    let (failed, tolerated) = (board.counts().failed, board.thresholds().tolerated);
+    if failed > tolerated || !reopen::has_mended(board) {
+        return;
+    }
+    draft.change_rollout(|rollout| rollout.judgement = VersionJudgement::Open);
+    let cause = format!("what failed was tried again and succeeded: {failed} failed, {tolerated} tolerated");
+    draft.turn_to(RolloutState::InProgress, cause);
 }
 
 /// Assessment of a rollout from its counts, monitor and progress.

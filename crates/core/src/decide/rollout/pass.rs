@@ -129,6 +129,19 @@ impl<'a> Pass<'a> {
             Some(older) => *older = failure,
             None => failures.push(failure),
         }
+        self.keep_rollout(rollout);
+    }
+
+    /// Forgets the evidence of a failure that is tried again.
+    pub(super) fn forget_failure(&mut self, target: &TargetName) {
+        let Some(mut rollout) = self.board.shared_rollout() else { return };
+        if rollout.failures.iter().any(|failure| failure.target == *target) {
+            Arc::make_mut(&mut rollout).failures.retain(|failure| failure.target != *target);
+            self.keep_rollout(rollout);
+        }
+    }
+
+    fn keep_rollout(&mut self, rollout: Arc<Rollout>) {
         self.rollouts.insert(rollout.number, rollout.clone());
         self.board.fold_progress(self.board.shared_progress(), Some(rollout));
     }

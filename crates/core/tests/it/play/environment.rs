@@ -7,6 +7,7 @@ use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::rollout::hook_answer::{HookAnswer, TargetJudgement};
 use bellwether_core::rollout::hook_question::HookQuestion;
+use bellwether_core::rollout::operations;
 use bellwether_core::rollout::why::targets::why_targets;
 use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
@@ -42,11 +43,19 @@ pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
             world.environment.services.insert(name.parse().unwrap(), count.parse().unwrap());
             Ok(())
         }
+        ["the", "failure", "of", name, "is", "tried", "again"] => try_again(world, name),
         [asked @ ("selection" | "approval" | "monitoring" | "removal" | "monitor"), ref verb @ ..] => {
             answer(world, asked, &verb.join(" "), text)
         }
         _ => return None,
     })
+}
+
+/// A person has the last assignment of a target, which failed, tried again, as of the run of a workflow.
+fn try_again(world: &mut World, name: &str) -> Step {
+    let target: TargetName = name.parse().map_err(|error| format!("{error}"))?;
+    let asked = operations::retry_target(&world.entity, &world.progress, &target, world.assignment(&target));
+    world.operate(asked).map_or(Ok(()), |refusal| Err(refusal.to_string()))
 }
 
 fn begin(world: &mut World, kind: &str, name: &str, scope: &[&str], reason: &str) -> Step {
