@@ -49,7 +49,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
-pub(crate) use job::{JobVerb, TasksVerb};
+pub(crate) use job::{JobVerb, TasksOf, TasksVerb};
 pub(crate) use list::ListFlags;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};

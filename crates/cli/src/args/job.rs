@@ -30,16 +30,8 @@ pub(crate) enum JobVerb {
     /// Show the tasks of the run on a node, or change those that it has not begun
     ///
     /// Tasks that the node executes, or has executed, stay as they are. A change that says what the list is already changes nothing.
-    Tasks {
-        /// Node name
-        #[arg(value_name = "NODE")]
-        node: String,
-        /// Run; needed if several have not ended on the node
-        #[arg(long, value_name = "RUN", global = true)]
-        run: Option<String>,
-        #[command(subcommand)]
-        change: Option<TasksVerb>,
-    },
+    #[command(subcommand)]
+    Tasks(TasksVerb),
     /// Print what a job wrote, from its node
     ///
     /// The log stays on the node. Lines are printed whole, without the values of secrets.
@@ -63,11 +55,29 @@ pub(crate) enum JobVerb {
     },
 }
 
-/// How the tasks of a run on a node are changed.
+/// The run on a node whose tasks are shown or changed.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct TasksOf {
+    /// Node name
+    #[arg(value_name = "NODE")]
+    pub(crate) node: String,
+    /// Run; needed if several have not ended on the node
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+/// How the tasks of a run on a node are shown or changed.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum TasksVerb {
+    /// List the tasks of the run on a node, with their states
+    List {
+        #[command(flatten)]
+        of: TasksOf,
+    },
     /// Add tasks, one after the other
     Add {
+        #[command(flatten)]
+        of: TasksOf,
         /// Task to add, as TASK or STAGE/TASK; without a stage, it is of the stage of the task before it
         #[arg(value_name = "TASK", required = true)]
         tasks: Vec<String>,
@@ -80,6 +90,8 @@ pub(crate) enum TasksVerb {
     },
     /// Remove tasks, in the order in which they are in the list
     Remove {
+        #[command(flatten)]
+        of: TasksOf,
         /// Task to remove, as TASK or STAGE/TASK; one is removed each time that it is named
         #[arg(value_name = "TASK", required = true)]
         tasks: Vec<String>,

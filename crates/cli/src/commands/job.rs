@@ -31,7 +31,7 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
                 .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
             Ok(Exit::Yes)
         }
-        JobVerb::Tasks { node, run, change } => tasks::run(context, &node, run, change).await,
+        JobVerb::Tasks(verb) => tasks::run(context, verb).await,
         JobVerb::Logs { of, follow, offset } => {
             let job = find(context, &of.name).await?;
             let reader = LogReader { job, follow, offset };

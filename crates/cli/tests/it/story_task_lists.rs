@@ -9,7 +9,8 @@ use crate::story_workflows::{apply, installed, lines, start, state};
 
 /// The tasks of the run on a node, each with its state.
 fn tasks(place: &Setup, node: &str) -> Vec<String> {
-    let list: Value = serde_json::from_str(&done(place, &["job", "tasks", node, "-o", "json"])).unwrap();
+    let list: Value =
+        serde_json::from_str(&done(place, &["job", "tasks", "list", node, "-o", "json"])).unwrap();
     let word =
         |task: &Value, field: &str| task.get(field).and_then(Value::as_str).unwrap_or("pending").to_owned();
     let listed = list.get("tasks").and_then(Value::as_array).unwrap();
@@ -47,21 +48,21 @@ async fn the_tasks_that_a_node_has_not_begun_can_be_changed_and_those_that_it_ha
     })
     .await;
 
-    let begun = place.run(&["job", "tasks", "web-1", "remove", "one"]);
+    let begun = place.run(&["job", "tasks", "remove", "web-1", "one"]);
     assert_eq!(code(&begun), 7);
     assert!(text(&begun.stderr).contains("one was begun already"), "{}", text(&begun.stderr));
-    let behind = place.run(&["job", "tasks", "web-1", "add", "--at", "3", "extra"]);
+    let behind = place.run(&["job", "tasks", "add", "web-1", "--at", "3", "extra"]);
     assert!(text(&behind.stderr).contains("position 3 is behind the end"), "{}", text(&behind.stderr));
-    let unknown = place.run(&["job", "tasks", "web-1", "add", "extar"]);
+    let unknown = place.run(&["job", "tasks", "add", "web-1", "extar"]);
     assert!(text(&unknown.stderr).contains("did you mean extra?"), "{}", text(&unknown.stderr));
-    let nowhere = place.run(&["job", "tasks", "web-2"]);
+    let nowhere = place.run(&["job", "tasks", "list", "web-2"]);
     assert!(text(&nowhere.stderr).contains("no run is in progress there"), "{}", text(&nowhere.stderr));
 
     for _ in 0..2 {
-        done(&place, &["job", "tasks", "web-1", "add", "--at", "0", "extra", "--reason", "first"]);
+        done(&place, &["job", "tasks", "add", "web-1", "--at", "0", "extra", "--reason", "first"]);
     }
     for _ in 0..2 {
-        done(&place, &["job", "tasks", "web-1", "remove", "two"]);
+        done(&place, &["job", "tasks", "remove", "web-1", "two"]);
     }
     assert_eq!(tasks(&place, "web-1"), ["one running", "extra pending", "three pending"]);
     let events = done(&place, &["events", "--about", &format!("entity/{run}")]);
@@ -75,7 +76,7 @@ async fn the_tasks_that_a_node_has_not_begun_can_be_changed_and_those_that_it_ha
     assert_eq!(lines(&out), ["one", "extra", "three"]);
     let job = done(&place, &["job", "get", &format!("{run}/web-1/1"), "--script"]);
     assert!(job.contains("echo extra"), "{job}");
-    let over = place.run(&["job", "tasks", "web-1", "add", "extra", "--run", run]);
+    let over = place.run(&["job", "tasks", "add", "web-1", "extra", "--run", run]);
     assert!(text(&over.stderr).contains("every task is complete there"), "{}", text(&over.stderr));
 }
 
@@ -89,7 +90,7 @@ async fn a_task_that_is_added_while_the_last_one_runs_is_run() {
     apply(&place, &[("more", "", &more), ("last", claims, &script)]);
     let run = start(&place, &["--from", "all/last"]);
     wait_for("the last task runs", async || states(&place, &run) == ["web-1/0 running"]).await;
-    done(&place, &["job", "tasks", "web-1", "add", "more", "all/more"]);
+    done(&place, &["job", "tasks", "add", "web-1", "more", "all/more"]);
     std::fs::write(&go, "").unwrap();
     wait_for("the run ends", async || state(&place, &run) == "succeeded").await;
     assert_eq!(lines(&out), ["last", "more", "more"]);

@@ -61,7 +61,7 @@ pub async fn edit(
             let begun = begun(fleet, (name, node));
             let mut drafted = Draft::new(fleet, (run, node))?;
             let edit = drafted.read(request, list, begun)?;
-            let see = || format!("see: bellwether job tasks {node} --run {name}");
+            let see = || format!("see: bellwether job tasks list {node} --run {name}");
             let tasks = edited(list, begun, &edit).map_err(|reason| refused(reason.to_string(), see()))?;
             let Some(tasks) = tasks else { return Ok((None, shape(fleet, (run, node), list))) };
             let shape = shape(fleet, (run, node), &tasks);

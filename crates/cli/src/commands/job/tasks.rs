@@ -3,35 +3,31 @@
 use bellwether_api::v1::job::JobState;
 use bellwether_api::v1::task_list::{TaskList, TaskListEdit};
 
-use crate::args::TasksVerb;
+use crate::args::{TasksOf, TasksVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
 
 /// Shows the tasks of the run on a node, or changes them.
-pub(super) async fn run(
-    context: &Context,
-    node: &str,
-    run: Option<String>,
-    change: Option<TasksVerb>,
-) -> CommandResult {
-    let (client, namespace) = (&context.client, context.namespace.as_str());
+pub(super) async fn run(context: &Context, verb: TasksVerb) -> CommandResult {
+    let (TasksOf { node, run }, edit) = match verb {
+        TasksVerb::List { of } => (of, None),
+        TasksVerb::Add { of, tasks, at, reason } => {
+            (of, Some(TaskListEdit { add: tasks, at, reason, ..TaskListEdit::default() }))
+        }
+        TasksVerb::Remove { of, tasks, reason } => {
+            (of, Some(TaskListEdit { remove: tasks, reason, ..TaskListEdit::default() }))
+        }
+    };
+    let (client, namespace, node) = (&context.client, context.namespace.as_str(), node.as_str());
     let run = match run {
         Some(run) => run,
         None => present(context, node).await?,
     };
-    let edit = match change {
-        None => {
-            let list = client.task_list(namespace, (&run, node)).await?;
-            context.show.data(&list, || names(&list), |_| sheet(&list))?;
-            return Ok(Exit::Yes);
-        }
-        Some(TasksVerb::Add { tasks, at, reason }) => {
-            TaskListEdit { add: tasks, at, reason, ..TaskListEdit::default() }
-        }
-        Some(TasksVerb::Remove { tasks, reason }) => {
-            TaskListEdit { remove: tasks, reason, ..TaskListEdit::default() }
-        }
+    let Some(edit) = edit else {
+        let list = client.task_list(namespace, (&run, node)).await?;
+        context.show.data(&list, || names(&list), |_| sheet(&list))?;
+        return Ok(Exit::Yes);
     };
     let before = client.task_list(namespace, (&run, node)).await?;
     let after = client.edit_task_list(namespace, (&run, node), &edit).await?;
