@@ -247,6 +247,7 @@ fn query_parameter(name: &str) -> Parameter {
             text(),
         ),
         "fail_on_failure" => ("Whether to answer once the workflow of a member fails.", boolean()),
+        "node" => ("Only runs that this node is to carry out, or has carried out.", text()),
         "offset" => ("Byte of the log at which the answer begins.", number()),
         "generation" => ("Generation of the order that the node has.", number()),
         "catalogue" => ("Index up to which the node knows the catalogue.", number()),
