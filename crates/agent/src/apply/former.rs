@@ -13,8 +13,9 @@ use std::time::Duration;
 use bellwether_core::words::name::{EntityName, LedgerId};
 use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
-use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::process_stat::group_of;
 use crate::disk;
 
 /// The variable with the data directory of the agent that started a process.
@@ -62,8 +63,8 @@ impl ProcessOwner {
             let name = entry?.file_name();
             let pid = name.to_str().and_then(|name| name.parse::<i32>().ok()).and_then(Pid::from_raw);
             // A process that ended meanwhile, or of another user, is not one of them.
-            let found = pid.and_then(|pid| Some((self.entity_of(pid)?, getpgid(Some(pid)).ok()?)));
-            if let Some((entity, group)) = found.filter(|(_, group)| *group != getpgrp()) {
+            let found = pid.and_then(|pid| Some((self.entity_of(pid)?, group_of(pid)?)));
+            if let Some((entity, group)) = found {
                 groups.entry(entity).or_default().insert(group.as_raw_nonzero().get());
             }
         }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
-use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::detached::is_marked;
 use super::guarded::KILLED;
+use super::process_stat::group_of;
 use super::{GUARD, PARAMS, RUN};
 use crate::guard::message::GRACE;
 
@@ -98,7 +99,7 @@ fn carrying(is_of: impl Fn(&[u8]) -> bool) -> std::io::Result<Vec<Pid>> {
 fn kill_those(is_of: impl Fn(&[u8]) -> bool, is_killed: impl Fn(Pid, Pid) -> bool) -> std::io::Result<usize> {
     let mut killed = 0;
     for pid in carrying(is_of)? {
-        let Some(group) = getpgid(Some(pid)).ok().filter(|group| *group != getpgrp()) else { continue };
+        let Some(group) = group_of(pid) else { continue };
         if is_killed(pid, group) {
             match kill_process_group(group, Signal::KILL) {
                 Ok(()) => killed += 1,

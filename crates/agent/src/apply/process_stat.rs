@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 
+use rustix::process::{Pid, getpid};
+
 /// What the kernel says of a process, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
@@ -10,6 +12,10 @@ pub(crate) struct ProcessStat {
     pub(crate) state: char,
     /// The number of its parent: field 4.
     pub(crate) parent: i32,
+    /// The number of its process group: field 5. 0 for one outside this PID namespace.
+    pub(crate) group: i32,
+    /// The number of its session: field 6. 0 for one outside this PID namespace, as when a container's manager started it there.
+    pub(crate) session: i32,
     /// Start time in clock ticks since boot: field 22.
     pub(crate) started_ticks: u64,
 }
@@ -21,6 +27,13 @@ impl ProcessStat {
     }
 }
 
+/// The process group of a program that this agent or one before it started; `None` for a process that has ended, for one of this
+/// process's own group, and for one of a group outside this PID namespace: what an agent starts is in a group of its own.
+pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
+    let of = |pid: Pid| stat(pid.as_raw_nonzero().get()).ok().map(|stat| stat.group);
+    of(pid).filter(|group| Some(*group) != of(getpid())).and_then(Pid::from_raw)
+}
+
 /// What the kernel says of this process.
 pub(crate) fn stat(pid: i32) -> io::Result<ProcessStat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
@@ -29,7 +42,8 @@ pub(crate) fn stat(pid: i32) -> io::Result<ProcessStat> {
     let (_, rest) = text.rsplit_once(')').ok_or_else(broken)?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next().and_then(|state| state.chars().next()).ok_or_else(broken)?;
-    let parent = fields.next().and_then(|parent| parent.parse().ok()).ok_or_else(broken)?;
-    let started_ticks = fields.nth(17).and_then(|ticks| ticks.parse().ok()).ok_or_else(broken)?;
-    Ok(ProcessStat { state, parent, started_ticks })
+    let mut number = || fields.next().and_then(|number| number.parse().ok()).ok_or_else(broken);
+    let (parent, group, session) = (number()?, number()?, number()?);
+    let started_ticks = fields.nth(15).and_then(|ticks| ticks.parse().ok()).ok_or_else(broken)?;
+    Ok(ProcessStat { state, parent, group, session, started_ticks })
 }

@@ -294,9 +294,10 @@ impl EntityTask {
         format!("{node}/{name}/{now}-{}-{}", std::process::id(), self.runs)
     }
 
-    /// The name that all checks of this entity share.
+    /// The name that all checks of this entity share. Another agent of a node of this name, in a container of this machine, has a
+    /// ledger of its own.
     pub(super) fn check_run(&self) -> String {
-        format!("{}/{}/check", self.context.node, self.name)
+        format!("{}/{}/check-{}", self.context.node, self.name, self.context.ledger.id())
     }
 
     pub(super) fn service_log(&self) -> PathBuf {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, getsid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
 use crate::apply::detached;
 use crate::apply::process_stat::{ProcessStat, stat};
@@ -24,13 +24,10 @@ pub(super) enum Spared {
 /// The descendants that are there now. One that begins meanwhile is found by the next call.
 pub(super) fn descendants(spared: Spared) -> io::Result<Descendants> {
     let own = getpid().as_raw_nonzero().get();
-    let is_spared = |pid: i32| spared == Spared::Detached && is_detached(pid);
-    Ok(below(own, &processes()?, is_spared))
-}
-
-fn is_detached(pid: i32) -> bool {
-    let sessions = (getsid(None), getsid(Pid::from_raw(pid)));
-    matches!(sessions, (Ok(own), Ok(its)) if own != its) && detached::is_marked(pid)
+    let processes = processes()?;
+    let session = |pid: i32| processes.get(&pid).map(|stat| stat.session);
+    let is_detached = |pid: i32| session(pid) != session(own) && detached::is_marked(pid);
+    Ok(below(own, &processes, |pid| spared == Spared::Detached && is_detached(pid)))
 }
 
 /// Sends a signal to these descendants.
@@ -76,7 +73,8 @@ mod tests {
 
     #[test]
     fn descendants_are_found_however_deep_and_nothing_else() {
-        let of = |parent, state, started_ticks| ProcessStat { state, parent, started_ticks };
+        let of =
+            |parent, state, started_ticks| ProcessStat { state, parent, group: 1, session: 1, started_ticks };
         let processes = [
             (1, of(0, 'S', 1)),
             (10, of(1, 'S', 2)),

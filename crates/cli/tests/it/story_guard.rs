@@ -10,7 +10,7 @@ use crate::place::{Setup, done, wait_for};
 use crate::story_clusters::{clustered, host, run_on_manager};
 use crate::story_jobs::{not_runnable, states};
 use crate::story_locks::lives;
-use crate::story_workflows::{apply, installed, lines, start, state, why};
+use crate::story_workflows::{ALLOWED, apply, installed, lines, reports, start, state, why};
 
 /// A script that writes its number and that of a child, which hides in a session of its own, without a name of the run, and
 /// ignores SIGTERM.
@@ -155,6 +155,24 @@ async fn what_a_job_detached_goes_on_with_all_it_starts_and_nothing_else_does() 
     for pid in stay {
         kill_process(pid, Signal::KILL).unwrap();
     }
+}
+
+/// As in a container: its session is not of its own namespace of processes, and has no number there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_started_ends_with_it_where_an_agent_has_no_session() {
+    let mut place = Setup::new().await;
+    let inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"].map(str::to_owned);
+    place.start_agent_on(&inside, "web-1", ALLOWED);
+    wait_for("the agent reports", async || reports(&place, "web-1")).await;
+    let (pids, seen) = (place.path("pids"), place.path("seen"));
+    let loops = "sh -c 'while true; do sleep 0.1; done' >/dev/null 2>&1 & echo $!";
+    let leave = format!("(BELLWETHER_DETACHED=true setsid {loops}; setsid {loops}; {loops}) >> {pids}");
+    let look =
+        format!("for pid in $(cat {pids}); do kill -0 $pid && echo lives || echo ended; done >> {seen}");
+    apply(&place, &[("leave", "", &leave), ("look", "", &look)]);
+    let run = start(&place, &[]);
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    assert_eq!(lines(&seen), ["lives", "ended", "ended"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -99,6 +99,15 @@ impl EntityKind {
             Self::Workflow(_) => Feature::Workflows,
         }
     }
+
+    /// Whether it is a run of a workflow.
+    #[must_use]
+    pub const fn is_run(&self) -> bool {
+        match self {
+            Self::Workflow(_) => true,
+            Self::Version | Self::Profile(_) | Self::Action(_) => false,
+        }
+    }
 }
 
 /// A request for a version, made by a person.

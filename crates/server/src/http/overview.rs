@@ -4,7 +4,6 @@ use axum::extract::State;
 use bellwether_api::v1::overview::{EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::access::ObjectKind;
-use bellwether_core::records::entity::EntityKind;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -68,7 +67,7 @@ pub(crate) async fn get(
 /// Whether it is a run of a workflow that has ended: `run list` has those.
 fn is_past_run(board: &Board) -> bool {
     let (entity, progress) = (board.entity(), board.progress());
-    let is_run = matches!(entity.kind, EntityKind::Workflow(_));
+    let is_run = entity.kind.is_run();
     is_run && progress.active().is_none() && entity.last_request() <= progress.handled
 }
 

@@ -234,6 +234,24 @@ fn an_order_says_why_no_run_begins_and_which_runs_are_known_to_have_failed() {
 }
 
 #[test]
+fn a_node_that_allows_no_tasks_at_the_moment_keeps_the_runs_that_it_has() {
+    let (mut world, mut at) = (World::default(), 0);
+    step(&mut world, Ok(node("web-1", false, false)), &mut at);
+    let allowing = [Feature::Workflows, Feature::Jobs].into_iter().collect::<Features>();
+    step(&mut world, Ok(report("first", allowing)), &mut at);
+    let name = EntityName::parse("work-7").unwrap();
+    let kind = EntityKind::Workflow("work".parse().unwrap());
+    let entity = Entity { kind, ..Entity::new(name.clone(), Selector::all(), Policy::DEFAULT) };
+    step(&mut world, Ok(Record::Entity(entity)), &mut at);
+    step(&mut world, Ok(assigned("work-7", "web-1", "work@7", 1)), &mut at);
+    let is_told = |world: &World| order(world, "web-1").unwrap().content.entities.contains_key(&name);
+    for (features, expected) in [(&[Feature::Jobs][..], true), (&[], false)] {
+        step(&mut world, Ok(report("first", features.iter().copied().collect())), &mut at);
+        assert_eq!(is_told(&world), expected, "{features:?}");
+    }
+}
+
+#[test]
 fn a_decommissioned_node_gets_no_order() {
     let (mut world, mut at) = (World::default(), 0);
     step(&mut world, Ok(node("web-1", false, true)), &mut at);

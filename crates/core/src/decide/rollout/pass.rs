@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 use super::draft::RolloutDraft;
 use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::decide::rollout::verdict::{OrderedEvent, RolloutVerdict, TargetChange};
-use crate::records::entity::EntityKind;
 use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
 use crate::records::not_runnable::NotRunnable;
@@ -149,11 +148,9 @@ impl<'a> Pass<'a> {
     /// Has the node on which a run failed begin no other, until a person has seen to it.
     pub(super) fn stop_node(&mut self, target: &TargetName, evidence: &Evidence) {
         let entity = self.board.entity();
-        let is_run = match entity.kind {
-            EntityKind::Workflow(_) => true,
-            EntityKind::Version | EntityKind::Profile(_) | EntityKind::Action(_) => false,
+        let Some(node) = NodeName::parse(target.as_str()).ok().filter(|_| entity.kind.is_run()) else {
+            return;
         };
-        let Some(node) = NodeName::parse(target.as_str()).ok().filter(|_| is_run) else { return };
         let (run, reason) = (Some(entity.name.clone()), evidence.summary.clone());
         self.stopped.insert(target.clone(), NotRunnable { node, run, by: None, reason, at: self.now });
     }

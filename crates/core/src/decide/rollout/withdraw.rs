@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use super::pass::Pass;
-use crate::records::entity::EntityKind;
 use crate::records::progress::RolloutActivity;
 use crate::rollout::board::phase::{PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
@@ -15,12 +14,8 @@ const AT_ONCE: u64 = 1_024;
 /// Removes the assignments without an outcome of an aborted run; returns whether there were any.
 pub(super) fn withdraw(pass: &mut Pass<'_>) -> bool {
     let entity = pass.board.entity();
-    let is_run = match entity.kind {
-        EntityKind::Workflow(_) => true,
-        EntityKind::Version | EntityKind::Profile(_) | EntityKind::Action(_) => false,
-    };
     let is_aborted = entity.abort.is_some() && pass.board.progress().activity == RolloutActivity::Abandoned;
-    if !is_run || !is_aborted {
+    if !entity.kind.is_run() || !is_aborted {
         return false;
     }
     let open = WalkFilter::all(PhaseSet::of(&[TargetPhase::Settling]));

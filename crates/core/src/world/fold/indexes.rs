@@ -247,19 +247,23 @@ impl Fleet {
             return;
         }
         let Ok(node) = NodeName::parse(target.as_str()) else { return };
-        // What is left of a removed entity is assigned to nobody, and nobody is assigned what its agent does not know.
-        let known = known.filter(|entity| self.features(&node).has(entity.kind.feature()));
+        // What is left of a removed entity is assigned to nobody, and nobody is assigned what its agent does not know. One that
+        // allows no tasks at the moment keeps the runs that it has: taken away, they would count as given up.
+        let features = self.features(&node);
+        let known = known.filter(|entity| {
+            features.has(entity.kind.feature()) || entity.kind.is_run() && features.has(Feature::Jobs)
+        });
         let told = known.zip(state).map(|(entity, state)| Assignment {
             version: state.version.clone(),
             number: state.assignment,
             method: ApplyMethod::of(&entity.kind, state),
-            soak: self.features(&node).has(Feature::Soak).then_some(state.soak),
+            soak: features.has(Feature::Soak).then_some(state.soak),
             ledger: None,
             retry: entity
                 .retries
                 .get(target)
                 .copied()
-                .filter(|failed| *failed < state.assignment && self.features(&node).has(Feature::Jobs)),
+                .filter(|failed| *failed < state.assignment && features.has(Feature::Jobs)),
         });
         let has_failed = state.is_some_and(|state| match state.outcome {
             // One that was given up may fail later: what follows from that is decided already.

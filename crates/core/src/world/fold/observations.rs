@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::super::fleet::Fleet;
-use crate::records::entity::{EntityKind, TargetSource};
+use crate::records::entity::TargetSource;
 use crate::records::external::ExternalTarget;
 use crate::records::external::due;
 use crate::records::hook_answers::MonitorReport;
@@ -190,10 +190,7 @@ impl Fleet {
     /// Why a run that has not begun on a node does not begin there; `None` if it may, and for every other entity.
     fn not_runnable(&self, entity: &EntityName, name: &NodeName) -> Option<String> {
         let mark = &self.not_runnable.get(name)?.value;
-        let is_run = match self.entities.get(entity)?.value.kind {
-            EntityKind::Workflow(_) => true,
-            EntityKind::Version | EntityKind::Profile(_) | EntityKind::Action(_) => false,
-        };
+        let is_run = self.entities.get(entity)?.value.kind.is_run();
         let has_begun = self.targets.contains_key(&(entity.clone(), TargetName::from(name)));
         (is_run && !has_begun).then(|| mark.line())
     }

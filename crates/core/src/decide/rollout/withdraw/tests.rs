@@ -5,7 +5,7 @@ use alloc::vec;
 use super::*;
 use crate::decide::rollout::decide;
 use crate::records::annotation::Annotation;
-use crate::records::entity::{Abort, Entity, TargetSource};
+use crate::records::entity::{Abort, Entity, EntityKind, TargetSource};
 use crate::records::key::Record;
 use crate::records::node::Node;
 use crate::records::policy::Policy;
