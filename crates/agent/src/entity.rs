@@ -45,10 +45,9 @@ impl EntityTask {
     /// Carries out the run of a workflow, which needs no recipe. Anything else does.
     async fn without_recipe(&mut self) -> NextStep {
         match self.entry.memory.wanted.as_ref().map(|wanted| wanted.method) {
-            Some(ApplyMethod::Workflow) => return self.work().await,
-            // It is done, here or before this node's time.
-            Some(ApplyMethod::Acknowledge) if self.is_run() => return self.work().await,
-            Some(ApplyMethod::Apply | ApplyMethod::Render | ApplyMethod::Run | ApplyMethod::Acknowledge) => {
+            // What is acknowledged is done, here or before this node's time, also if this ledger does not know of it.
+            Some(ApplyMethod::Workflow | ApplyMethod::Acknowledge) => return self.work().await,
+            Some(ApplyMethod::Apply | ApplyMethod::Render | ApplyMethod::Run) => {
                 self.report_missing_recipe();
             }
             // Without leave for tasks the control plane assigns no run, and a run that is forgotten would run again later.

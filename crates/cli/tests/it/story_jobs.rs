@@ -118,6 +118,30 @@ async fn a_job_whose_end_nobody_saw_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_ended_stays_ended_on_a_node_whose_ledger_is_gone() {
+    let mut place = installed(&["web-1"]).await;
+    let begun = place.path("begun");
+    apply(&place, &[("one", "", &format!("echo begun >> {begun}"))]);
+    let run = start(&place, &[]);
+    wait_for("it ends", async || state(&place, &run) == "succeeded").await;
+    place.stop_agent("web-1");
+    std::fs::remove_dir_all(place.path("web-1/data/ledger")).unwrap();
+    place.resume_agent("web-1");
+    let status = place.path("web-1/data/status.json");
+    wait_for("the agent knows of it", async || {
+        std::fs::read_to_string(&status).is_ok_and(|status| status.contains(&run))
+    })
+    .await;
+    let next = start(&place, &[]);
+    wait_for("the next one ends", async || state(&place, &next) == "succeeded").await;
+    assert_eq!(state(&place, &run), "succeeded");
+    assert_eq!(states(&place, &run), ["web-1/0 finished"]);
+    assert_eq!(lines(&begun).len(), 2, "nothing ran twice");
+    let shown = done(&place, &["why", &format!("target/{run}/web-1")]);
+    assert!(!shown.contains("no recipe") && !shown.contains("not configured"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_queued_begins_after_the_whole_run_before_it() {
     let mut place = installed(&["web-1"]).await;
     let out = place.path("out");

@@ -134,4 +134,16 @@ async fn a_run_takes_the_place_of_another_one_when_that_is_forced() {
     wait_for("the run that lost all its nodes is aborted", async || state(&place, &third) == "aborted").await;
     wait_for("the last one ends", async || state(&place, &last) == "succeeded").await;
     assert_eq!(states(&place, &third), ["web-1/0 cancelled", "web-2/0 cancelled"]);
+
+    let running = start(&place, &["--batch", "100%"]);
+    wait_for("it runs on both", async || states(&place, &running) == ["web-1/0 running", "web-2/0 running"])
+        .await;
+    let queued = start(&place, &["--batch", "100%", "--queue"]);
+    let last = start(&place, &["--batch", "100%", "--from", "all/two", "--force"]);
+    for given_up in [&running, &queued] {
+        wait_for("it is aborted", async || state(&place, given_up) == "aborted").await;
+        let events = done(&place, &["events", "--about", &format!("entity/{given_up}")]);
+        assert!(events.contains("web-1, web-2"), "{events}");
+    }
+    wait_for("nothing is before it", async || state(&place, &last) == "succeeded").await;
 }

@@ -35,6 +35,12 @@ impl Fleet {
         newest.map_or(WorkflowState::Complete, |(_, state)| state)
     }
 
+    /// The runs that are in progress on a node, also those that wait there for others.
+    pub fn runs_in_progress(&self, node: &NodeName) -> impl Iterator<Item = &EntityName> {
+        let known = self.entities_of_node.get(node).filter(|name| self.runs.get(name).is_some());
+        known.filter(|name| matches!(self.state_in(name, node), WorkflowState::InProgress(_)))
+    }
+
     /// Whether nothing of a run is to happen any more on a node, unless a person starts another run there.
     #[must_use]
     pub fn is_over_on(&self, run: &EntityName, node: &NodeName) -> bool {

@@ -13,14 +13,15 @@ use bellwether_core::records::run::Run;
 use bellwether_core::rollout::operations;
 use bellwether_core::verdict::Write;
 use bellwether_core::words::name::{EntityName, NodeName};
-use bellwether_core::words::plural::plural;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::workflow_state::WorkflowState;
 
 use crate::ops::{OpError, event};
 
 /// Most runs that one switch takes nodes from: each is a record of the same transaction.
 const MAX_RUNS: usize = 32;
+
+/// Most nodes that an event names.
+const NAMED: usize = 16;
 
 /// What is written to take the nodes of a new run from the runs that are in progress on them.
 #[derive(Default)]
@@ -41,7 +42,7 @@ pub(super) fn switched(
 ) -> Result<Switch, OpError> {
     let mut busy: BTreeMap<&EntityName, BTreeSet<&NodeName>> = BTreeMap::new();
     for node in nodes {
-        if let WorkflowState::InProgress(run) = fleet.workflow_state(node) {
+        for run in fleet.runs_in_progress(node) {
             busy.entry(run).or_default().insert(node);
         }
     }
@@ -54,11 +55,11 @@ pub(super) fn switched(
         Some(BusyNodes::Queue) => return Ok(Switch::default()),
         Some(BusyNodes::Switch) => {}
         None => {
-            let all: usize = busy.values().map(BTreeSet::len).sum();
+            let all: BTreeSet<&&NodeName> = busy.values().flatten().collect();
             let node = on.first().map(ToString::to_string).unwrap_or_default();
-            let reason = match all {
+            let reason = match all.len() {
                 1 => format!("run {run} is in progress on node {node}"),
-                _ => format!("runs are in progress on {all} of its nodes, such as {run} on node {node}"),
+                all => format!("runs are in progress on {all} of its nodes, such as {run} on node {node}"),
             };
             let hint = "run it after those runs: --queue; or in their place, which ends their jobs: --force";
             return Err(refused(reason, hint.to_owned()));
@@ -75,10 +76,19 @@ pub(super) fn switched(
         switch.writes.push(Write::put(Record::Entity(without(fleet, entity, &leaving, annotation)?)));
         let cause = format!("switched to run {}", new.name);
         let mut left = event("run.nodes_left", format!("entity/{run}"), cause);
-        left.after = Some(plural(leaving.len(), "node").to_string());
+        left.after = Some(named(&leaving));
         switch.events.push(left);
     }
     Ok(switch)
+}
+
+/// The names of these nodes, or of the first of them and how many others there are.
+fn named(nodes: &BTreeSet<&NodeName>) -> String {
+    let mut names: Vec<String> = nodes.iter().take(NAMED).map(ToString::to_string).collect();
+    if let Some(others) = nodes.len().checked_sub(NAMED).filter(|others| *others > 0) {
+        names.push(format!("and {others} more"));
+    }
+    names.join(", ")
 }
 
 /// The entity of a run without these nodes; aborted if it has no other one.
