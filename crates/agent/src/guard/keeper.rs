@@ -118,6 +118,8 @@ impl Keeper {
             // Without /proc nothing is found; what is left keeps this process, and its agent sees that.
             let left = descendants(spared);
             if left.as_ref().is_ok_and(|left| left.is_empty()) {
+                // What ended meanwhile would be left to whoever is the first process here, which may be the agent.
+                self.reap();
                 return;
             }
             let left = left.unwrap_or_default();
