@@ -50,7 +50,7 @@ impl EntityTask {
             }
             ActionStep::Run(version) => self.carry_out(&version).await,
             ActionStep::Lose(version) => {
-                tracing::warn!(run = %self.name, "the ledger was lost: it may have run before");
+                tracing::warn!(run = %self.name, "it may have begun before, on a former host or with a ledger that is gone");
                 let (now, seed) = (self.now(), self.seed());
                 self.entry.memory.loses(&version, false, now, seed);
                 NextStep::Observe
@@ -211,7 +211,9 @@ impl EntityTask {
         }
         let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
         let found = found.filter(|stored| stored.memory.version == *version);
-        let mut stored = found.unwrap_or_else(|| StoredWork { memory: WorkMemory::new(version.clone()) });
+        let complete = self.entry.memory.wanted.as_ref().map_or(0, |wanted| wanted.binding.complete);
+        let mut stored =
+            found.unwrap_or_else(|| StoredWork { memory: WorkMemory::after(version.clone(), complete) });
         stored.memory.started(boot);
         self.keep_work(stored.clone()).await?;
         Ok(stored)

@@ -23,7 +23,7 @@ fn entry() -> EntityEntry {
             version: version.clone(),
             number: AssignmentNumber::new(7),
             method: ApplyMethod::Apply,
-            ledger: None,
+            binding: Default::default(),
         }),
         running: Some(Version::parse("v1").unwrap()),
         touched: Some(version),

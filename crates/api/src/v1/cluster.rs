@@ -12,7 +12,7 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read, read_some, reason};
+use crate::shape::{ShapeError, is_zero, read, read_some, reason};
 
 /// Request to create a cluster, or to change one. Absent fields have their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -152,10 +152,6 @@ pub struct ClusterMember {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl ClusterSpec {
     /// What a cluster of this name is to be.
     ///

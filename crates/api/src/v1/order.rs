@@ -126,9 +126,15 @@ pub struct Assignment {
     /// measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_ms: Option<u64>,
-    /// With an action: the ledger of the agent that alone may begin the run; absent until the node has reported one.
+    /// With an action or the run of a workflow: the ledger of the agent that alone may begin it; absent until the node has reported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
+    /// With the run of a workflow: number of its tasks that are complete, as another ledger had it; it goes on after them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub complete: u64,
+    /// With the run of a workflow: the ledger that the node has instead, and that may not go on with the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_for: Option<String>,
     /// With the run of a workflow: number of the failed assignment that is to be tried again; absent if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<u64>,
@@ -224,7 +230,9 @@ impl From<&core::Assignment> for Assignment {
             number: from.number.get(),
             method: from.method.into(),
             soak_ms: from.soak.map(Span::as_millis),
-            ledger: from.ledger.as_ref().map(ToString::to_string),
+            ledger: from.binding.ledger.as_ref().map(ToString::to_string),
+            complete: from.binding.complete.into(),
+            lost_for: from.binding.lost_for.as_ref().map(ToString::to_string),
             retry: from.retry.map(AssignmentNumber::get),
         }
     }
@@ -239,7 +247,11 @@ impl TryFrom<Assignment> for core::Assignment {
             number,
             method: from.method.try_into()?,
             soak: from.soak_ms.map(Span::from_millis),
-            ledger: read_some("ledger", from.ledger.as_deref())?,
+            binding: core::LedgerBinding {
+                ledger: read_some("ledger", from.ledger.as_deref())?,
+                complete: u32::try_from(from.complete).map_err(|error| ShapeError::at("complete", error))?,
+                lost_for: read_some("lost_for", from.lost_for.as_deref())?,
+            },
             retry: from.retry.map(AssignmentNumber::new),
         })
     }

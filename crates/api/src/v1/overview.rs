@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::node::PresenceState;
+use crate::shape::is_zero;
 
 /// Summary of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -55,10 +56,6 @@ pub struct Overview {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// An entity in the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EntityOverview {

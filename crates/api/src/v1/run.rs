@@ -91,6 +91,9 @@ pub struct RunTask {
     /// Profiles of the stage, the one that takes precedence first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<String>,
+    /// Whether it may run again when nobody knows how far it came.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idempotent: bool,
 }
 
 /// What a node needs to run one task of a run.
@@ -142,6 +145,7 @@ impl From<&core::RunTask> for RunTask {
             task: from.task.to_string(),
             digest: from.digest.clone(),
             profiles: from.profiles.iter().map(ToString::to_string).collect(),
+            idempotent: from.idempotent,
         }
     }
 }
@@ -154,6 +158,7 @@ impl TryFrom<RunTask> for core::RunTask {
             task: read("task", &from.task)?,
             digest: from.digest,
             profiles: from.profiles.iter().map(|name| read("profiles", name)).collect::<Result<_, _>>()?,
+            idempotent: from.idempotent,
         })
     }
 }

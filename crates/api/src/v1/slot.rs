@@ -9,7 +9,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::labels::{labels_in, labels_out};
-use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
+use crate::shape::{ShapeError, is_zero, map_from, read, read_some, try_map_from};
 
 /// Longest duration for which a slot can be held without renewal.
 const LONGEST: Span = Span::from_secs(30 * 24 * 60 * 60);
@@ -198,10 +198,6 @@ pub fn lease(text: Option<&str>) -> Result<Option<Span>, ShapeError> {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl From<&Decided> for SlotGrant {
     fn from(from: &Decided) -> Self {
         Self { fence: from.fence.get(), since_ms: from.since.as_millis(), ends_ms: from.ends.as_millis() }

@@ -4,7 +4,7 @@ use bellwether_core::records::status as core;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, is_zero, read};
 use crate::word::words;
 
 words! {
@@ -74,10 +74,6 @@ pub struct LogRef {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// Reads a lifetime in milliseconds.
 ///
 /// # Errors

@@ -114,6 +114,34 @@ pub fn dispatched(
 }
 
 impl Fleet {
+    /// How many tasks of a run are complete on a node, if an agent with another ledger may go on with it after them; `None` if it may
+    /// not.
+    ///
+    /// Each task is recorded here before its agent has the inputs for it, so what is not recorded has not begun. A task that may have begun
+    /// is begun again only if it is idempotent, and on a logical node, whose former host is known to have ended it.
+    #[must_use]
+    pub fn goes_on_after(&self, run: &EntityName, node: &NodeName) -> Option<u32> {
+        let Some(known) = self.jobs.get(&(run.clone(), node.clone())).map(|kept| &*kept.value) else {
+            return Some(0);
+        };
+        let (run, machine) = (self.runs.get(run)?, self.nodes.get(node)?);
+        machine.value.logical.as_ref()?;
+        let tasks = self.tasks_of(&run.value, node);
+        if known.closed {
+            return u32::try_from(tasks.len()).ok();
+        }
+        // A task is taken once those before it are complete.
+        let Some(last) = known.jobs.iter().max_by_key(|job| job.index) else { return Some(0) };
+        match last.state {
+            JobState::Finished => last.index.checked_add(1),
+            JobState::Created | JobState::Running | JobState::Incomplete | JobState::Lost => {
+                let task = usize::try_from(last.index).ok().and_then(|index| tasks.get(index));
+                task.filter(|task| task.idempotent).map(|_| last.index)
+            }
+            JobState::Failed | JobState::Cancelled => None,
+        }
+    }
+
     /// The jobs of a run, by node.
     pub fn jobs_of<'a>(&'a self, run: &'a EntityName) -> impl Iterator<Item = &'a Versioned<NodeJobs>> {
         let from = self.jobs.range((run.clone(), NodeName::first())..);

@@ -16,7 +16,8 @@ pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
     let changesets = fleet.stale_orders.iter().map(|name| {
         let last = fleet.orders.get(name).map(|kept| &*kept.value);
         let content = fleet.contents.get(name).cloned().unwrap_or_default();
-        let content = content.bound(last.map(|last| &last.content), fleet.ledger(name));
+        let content = content
+            .bound(last.map(|last| &last.content), fleet.ledger(name), |run| fleet.goes_on_after(run, name));
         let generation = last.map_or(Generation::ZERO, |last| last.generation).next();
         let order = Order { generation, term, content };
         Changeset { writes: vec![Write::put(Record::Order(name.clone(), order))], events: vec![] }

@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use super::memory::{ActionRun, ApplyProgress, EntityMemory, LOST, RunOutcome, StepOutcome};
 use super::plan::IdleReason;
 use crate::records::evidence::Evidence;
-use crate::records::order::ApplyMethod;
+use crate::records::order::{ApplyMethod, LedgerBinding};
 use crate::words::name::LedgerId;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -47,7 +47,15 @@ pub fn next(memory: &EntityMemory, ledger: &LedgerId, paused: bool) -> ActionSte
     match wanted.method {
         ApplyMethod::Run | ApplyMethod::Workflow if ran.is_none_or(|ran| may_run(&version, ran)) => {
             let known = ran.is_some_and(|ran| ran.version == version);
-            match &wanted.ledger {
+            let LedgerBinding { ledger: bound, lost_for, .. } = &wanted.binding;
+            match bound {
+                Some(bound) if bound != ledger && wanted.method == ApplyMethod::Workflow => {
+                    match lost_for.as_ref() == Some(ledger) {
+                        true => ActionStep::Lose(version),
+                        // The control plane has yet to see this ledger.
+                        false => ActionStep::Rest(IdleReason::LedgerNotRecorded),
+                    }
+                }
                 Some(bound) if !known && bound != ledger => ActionStep::Lose(version),
                 None if !known => ActionStep::Rest(IdleReason::LedgerNotRecorded),
                 Some(_) | None if paused => ActionStep::Rest(IdleReason::Paused),

@@ -13,7 +13,7 @@ use crate::words::version::Version;
 pub const STEADY: Span = Span::from_secs(60);
 
 /// Evidence of a run that may have begun under a ledger that was lost.
-pub const LOST: &str = "lost: the agent lost its ledger, so that nobody knows whether it ran; not run again";
+pub const LOST: &str = "lost: it may have begun before, on a former host or with a ledger that is gone, and nobody knows how far it came; not run again";
 
 /// What an agent remembers about one entity. It is on disk before the step it describes starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

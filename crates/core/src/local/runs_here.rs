@@ -103,7 +103,7 @@ mod tests {
                 number: AssignmentNumber::new(1),
                 method: ApplyMethod::Workflow,
                 soak: None,
-                ledger: None,
+                binding: Default::default(),
                 retry: None,
             };
             order.entities.insert(run(name), assignment);

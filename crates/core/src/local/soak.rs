@@ -112,7 +112,7 @@ mod tests {
             number: AssignmentNumber::new(number),
             method: Default::default(),
             soak: soak.map(Span::from_secs),
-            ledger: None,
+            binding: Default::default(),
         }
     }
 

@@ -155,6 +155,12 @@ impl WorkMemory {
         Self { version, complete: 0, job: None, boots: 0, jobs: Vec::new() }
     }
 
+    /// The memory of a run of which this many tasks are complete elsewhere.
+    #[must_use]
+    pub fn after(version: Version, complete: u32) -> Self {
+        Self { complete, ..Self::new(version) }
+    }
+
     /// The next step of a run, in this boot of the machine.
     #[must_use]
     pub fn next(&self, boot: &str, now: Timestamp) -> WorkStep {

@@ -67,11 +67,22 @@ pub struct Assignment {
     pub method: ApplyMethod,
     /// How long the version must be healthy before the agent confirms it; `None` for an agent that does not measure it.
     pub soak: Option<Span>,
-    /// With an action: the ledger that alone may begin the run; `None` until the node has reported one. Set when the
-    /// order is written, and kept as long as the version is assigned: another ledger means that the first one was lost.
-    pub ledger: Option<LedgerId>,
+    /// With an action or the run of a workflow: which ledger may begin it. Set when the order is written.
+    pub binding: LedgerBinding,
     /// With the run of a workflow: the failed assignment that is to be tried again; `None` if none is.
     pub retry: Option<AssignmentNumber>,
+}
+
+/// The ledger of a node to which an action, or the run of a workflow, is bound as long as its version is assigned: what another one
+/// may have begun is not begun again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LedgerBinding {
+    /// The ledger that alone may begin it; `None` until the node has reported one.
+    pub ledger: Option<LedgerId>,
+    /// With the run of a workflow: number of its tasks that are complete, as another ledger had it; it goes on after them.
+    pub complete: u32,
+    /// With the run of a workflow: the ledger that the node has instead, and that may not go on with the run.
+    pub lost_for: Option<LedgerId>,
 }
 
 impl OrderContent {
@@ -87,19 +98,30 @@ impl OrderContent {
         Some(format!("this node may not register service {service}; it may register: {allowed}"))
     }
 
-    /// The content to write after `last` for a node that reports this ledger.
+    /// The content to write after `last` for a node that reports this ledger. `goes_on` tells how many tasks of a run are complete that
+    /// another ledger may go on with.
     #[must_use]
-    pub fn bound(mut self, last: Option<&Self>, ledger: Option<&LedgerId>) -> Self {
+    pub fn bound(
+        mut self,
+        last: Option<&Self>,
+        ledger: Option<&LedgerId>,
+        goes_on: impl Fn(&EntityName) -> Option<u32>,
+    ) -> Self {
         for (name, assignment) in &mut self.entities {
             let before = last.and_then(|last| last.entities.get(name));
-            assignment.ledger = assignment.ledger_after(before, ledger).cloned();
+            assignment.binding = assignment.binding_after(before, ledger, || goes_on(name));
         }
         self
     }
 
     /// Whether this content, as written, still holds for what is wanted of a node that reports this ledger.
     #[must_use]
-    pub fn is_current(&self, wanted: &Self, ledger: Option<&LedgerId>) -> bool {
+    pub fn is_current(
+        &self,
+        wanted: &Self,
+        ledger: Option<&LedgerId>,
+        goes_on: impl Fn(&EntityName) -> Option<u32>,
+    ) -> bool {
         let same = |(name, written): (&EntityName, &Assignment),
                     (other, assigned): (&EntityName, &Assignment)| {
             name == other
@@ -108,7 +130,7 @@ impl OrderContent {
                 && written.method == assigned.method
                 && written.soak == assigned.soak
                 && written.retry == assigned.retry
-                && written.ledger.as_ref() == assigned.ledger_after(Some(written), ledger)
+                && written.binding == assigned.binding_after(Some(written), ledger, || goes_on(name))
         };
         self.paused == wanted.paused
             && self.rescan == wanted.rescan
@@ -122,17 +144,35 @@ impl OrderContent {
 }
 
 impl Assignment {
-    /// The ledger that alone may begin the run, after the assignment last written.
-    fn ledger_after<'a>(
+    /// The ledger that may begin the run, after the assignment last written.
+    fn binding_after(
         &self,
-        last: Option<&'a Self>,
-        reported: Option<&'a LedgerId>,
-    ) -> Option<&'a LedgerId> {
-        let kept = last.filter(|last| last.version == self.version).and_then(|last| last.ledger.as_ref());
-        match self.method {
-            ApplyMethod::Apply | ApplyMethod::Render => None,
-            ApplyMethod::Run | ApplyMethod::Workflow => kept.or(reported),
-            ApplyMethod::Acknowledge => kept,
+        last: Option<&Self>,
+        reported: Option<&LedgerId>,
+        goes_on: impl FnOnce() -> Option<u32>,
+    ) -> LedgerBinding {
+        let kept = last.filter(|last| last.version == self.version).map(|last| last.binding.clone());
+        let kept = kept.unwrap_or_default();
+        let to =
+            |ledger: Option<&LedgerId>| LedgerBinding { ledger: ledger.cloned(), ..LedgerBinding::default() };
+        match (self.method, &kept.ledger, reported) {
+            (ApplyMethod::Apply | ApplyMethod::Render, _, _) => LedgerBinding::default(),
+            (ApplyMethod::Acknowledge, _, _) => to(kept.ledger.as_ref()),
+            (ApplyMethod::Run | ApplyMethod::Workflow, None, reported) => to(reported),
+            (ApplyMethod::Workflow, Some(bound), Some(reported)) if bound != reported => {
+                // What the node was told once about this ledger holds.
+                if kept.lost_for.as_ref() == Some(reported) {
+                    return kept;
+                }
+                match goes_on() {
+                    Some(complete) => LedgerBinding { complete, ..to(Some(reported)) },
+                    None => LedgerBinding { lost_for: Some(reported.clone()), ..kept },
+                }
+            }
+            (ApplyMethod::Workflow, Some(bound), Some(reported)) if bound == reported => {
+                LedgerBinding { lost_for: None, ..kept }
+            }
+            (ApplyMethod::Run | ApplyMethod::Workflow, Some(_), _) => kept,
         }
     }
 }

@@ -64,4 +64,6 @@ pub struct RunTask {
     pub digest: String,
     /// Profiles of the stage, the one that takes precedence first.
     pub profiles: Vec<ProfileName>,
+    /// Whether it may run again when nobody knows how far it came.
+    pub idempotent: bool,
 }

@@ -153,7 +153,7 @@ fn failed(
         return Err(refused("its agent is of a build that begins no task again", hint));
     }
     let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
-    let bound = order.and_then(|assigned| assigned.ledger.as_ref());
+    let bound = order.and_then(|assigned| assigned.binding.ledger.as_ref());
     if bound.is_some() && bound != report.and_then(|report| report.ledger.as_ref()) {
         return Err(refused(
             "the node lost its ledger, so that nobody knows what ran",

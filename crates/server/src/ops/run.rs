@@ -221,8 +221,15 @@ fn frozen(
             let content: Value = content_of(fleet, &id)?.ok_or_else(|| lacks(workflow, &id))?;
             let digest = fleet.definitions.get(&id).map(|kept| kept.value.digest.clone()).unwrap_or_default();
             guards.push(Key::Definition(id).into());
+            let idempotent = is_idempotent(&content);
             contents.insert(digest.clone(), content);
-            tasks.push(RunTask { stage: stage.clone(), task, digest, profiles: profiles.clone() });
+            tasks.push(RunTask {
+                stage: stage.clone(),
+                task,
+                digest,
+                profiles: profiles.clone(),
+                idempotent,
+            });
         }
     }
     let contents = serde_json::to_string(&contents).map_err(|error| ShapeError::at("workflow", error))?;
@@ -241,6 +248,11 @@ fn frozen(
     let number = fleet.last_event().next().get();
     let name = read("workflow", &format!("{workflow}-{number}"))?;
     Ok((Run { name, workflow: workflow.clone(), digest, tasks, contents, annotation }, guards))
+}
+
+/// Whether a task, by its content, may run again when nobody knows how far it came.
+pub(super) fn is_idempotent(content: &Value) -> bool {
+    content.get("idempotent").and_then(Value::as_bool).unwrap_or_default()
 }
 
 /// The run without the tasks before this one.

@@ -222,8 +222,9 @@ impl<'a> Draft<'a> {
         let digest =
             self.fleet.definitions.get(&id).map(|kept| kept.value.digest.clone()).unwrap_or_default();
         self.guards.push(Key::Definition(id).into());
+        let idempotent = super::run::is_idempotent(&content);
         self.contents.insert(digest.clone(), content);
-        Ok(RunTask { stage, task, digest, profiles })
+        Ok(RunTask { stage, task, digest, profiles, idempotent })
     }
 
     /// The record of the list with these tasks.

@@ -17,6 +17,8 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         number: generation,
         method: v1::order::ApplyMethod::Apply,
         ledger: None,
+        complete: 0,
+        lost_for: None,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
     v1::order::Order {

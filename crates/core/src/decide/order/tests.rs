@@ -188,7 +188,7 @@ fn a_run_is_bound_to_the_first_ledger_that_is_reported_and_never_to_another() {
     let entity = Entity { kind, ..Entity::new(name.clone(), Selector::all(), Policy::DEFAULT) };
     step(&mut world, Ok(Record::Entity(entity)), &mut at);
     let report = |ledger: &str| report(ledger, Features::default());
-    let bound = |world: &World| order(world, "web-1").unwrap().content.entities[&name].ledger.clone();
+    let bound = |world: &World| order(world, "web-1").unwrap().content.entities[&name].binding.ledger.clone();
     step(&mut world, Ok(assigned("web", "web-1", "restart@7", 1)), &mut at);
     assert_eq!(bound(&world), None);
     assert_eq!(step(&mut world, Ok(report("first")), &mut at), 1);

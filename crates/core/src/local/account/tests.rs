@@ -20,7 +20,7 @@ fn assigned(text: &str) -> EntityMemory {
         version: version(text),
         number: AssignmentNumber::new(4),
         method: ApplyMethod::Apply,
-        ledger: None,
+        binding: Default::default(),
     });
     memory
 }

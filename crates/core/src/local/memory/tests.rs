@@ -15,7 +15,7 @@ fn validated(text: &str) -> EntityMemory {
         version: version(text),
         number: AssignmentNumber::new(1),
         method: ApplyMethod::Apply,
-        ledger: None,
+        binding: Default::default(),
     });
     memory.begins(&version(text));
     memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 7);
@@ -66,7 +66,7 @@ fn an_unhealthy_version_assigned_again_is_retried_at_once() {
         version: version("v1"),
         number: AssignmentNumber::new(2),
         method: ApplyMethod::Apply,
-        ledger: None,
+        binding: Default::default(),
     });
     assert_eq!(memory.failed_attempts, 0);
     assert_eq!(plan::next(&memory, UNHEALTHY, Timestamp::EPOCH), ApplyStep::Static(version("v1")));
@@ -100,7 +100,7 @@ fn a_failed_dynamic_part_is_repeated_alone_unless_the_parts_belong_together() {
         version: version("v1"),
         number: AssignmentNumber::new(1),
         method: ApplyMethod::Apply,
-        ledger: None,
+        binding: Default::default(),
     });
     memory.begins(&version("v1"));
     memory.ended(ApplyProgress::Static, StepOutcome::Done, Timestamp::EPOCH, 7);

@@ -20,7 +20,7 @@ fn assign(memory: &mut EntityMemory, text: &str, number: u64) {
         version: version(text),
         number: AssignmentNumber::new(number),
         method: ApplyMethod::Apply,
-        ledger: None,
+        binding: Default::default(),
     });
 }
 

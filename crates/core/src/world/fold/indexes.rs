@@ -9,7 +9,7 @@ use super::super::version_uses::VersionUser;
 use super::observations::of_entity;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::node::{Node, Presence, PresenceState};
-use crate::records::order::{ApplyMethod, Assignment, OrderContent};
+use crate::records::order::{ApplyMethod, Assignment, LedgerBinding, OrderContent};
 use crate::records::pause::NodePause;
 use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::records::versioned::Versioned;
@@ -179,7 +179,10 @@ impl Fleet {
         let written = self.orders.get(name).map(|kept| &kept.value.content);
         let wanted = self.contents.get(name);
         let stale = match (written, wanted) {
-            (Some(written), Some(wanted)) => !written.is_current(wanted, self.ledger(name)),
+            (Some(written), Some(wanted)) => {
+                let goes_on = |run: &EntityName| self.goes_on_after(run, name);
+                !written.is_current(wanted, self.ledger(name), goes_on)
+            }
             (None, Some(wanted)) => *wanted != OrderContent::default(),
             (Some(written), None) => *written != OrderContent::default(),
             (None, None) => false,
@@ -258,7 +261,7 @@ impl Fleet {
             number: state.assignment,
             method: ApplyMethod::of(&entity.kind, state),
             soak: features.has(Feature::Soak).then_some(state.soak),
-            ledger: None,
+            binding: LedgerBinding::default(),
             retry: entity
                 .retries
                 .get(target)

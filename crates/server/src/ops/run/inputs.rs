@@ -38,7 +38,7 @@ pub async fn take(
         .change(namespace, actor, |_, fleet, _| {
             let run = assigned(fleet, node, name)?;
             let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
-            let ledger = order.and_then(|assigned| assigned.ledger.as_ref());
+            let ledger = order.and_then(|assigned| assigned.binding.ledger.as_ref());
             let tasks = fleet.tasks_of(run, node);
             let job = match usize::try_from(index).is_ok_and(|index| index == tasks.len()) {
                 true => None,

@@ -4,7 +4,7 @@ use bellwether_core::records::rollout as core;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, is_zero, read};
 use crate::v1::hook::HookPurpose;
 
 /// What a rollout waits for. It continues by itself once the reason is gone.
@@ -183,10 +183,6 @@ pub enum RolloutPause {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl From<&core::RolloutWait> for RolloutWait {
     fn from(from: &core::RolloutWait) -> Self {
         match from {

@@ -11,6 +11,7 @@ fn task(name: &str) -> RunTask {
         task: task.parse().unwrap(),
         digest: name.into(),
         profiles: vec![],
+        idempotent: false,
     }
 }
 
