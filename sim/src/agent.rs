@@ -1,27 +1,48 @@
 //! A simulated agent: its disk, its long poll, its reports, and what it does about each entity by the decisions of the real
 //! agent. Applying takes time, fails now and then, and always fails for bad versions.
 
+mod hosting;
 mod link;
 mod node;
+mod runs;
 mod work;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bellwether_core::words::name::EntityName;
+use bellwether_core::words::name::{EntityName, NodeName};
 use bellwether_core::words::random::RandomStream;
+use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
+use crate::executions::Executions;
 use crate::network::Network;
+use crate::rules::DisabledRule;
 use crate::trace::Trace;
 use link::{AgentConnection, report, sync};
 pub use node::bearer;
-use node::{AgentNode, AgentReport};
+use node::{AgentDisk, AgentNode, AgentReport};
+pub use runs::IDEMPOTENT;
 use work::OrderWorker;
+
+/// What all agents of a history share.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentSite<'a> {
+    /// Number of servers.
+    pub servers: usize,
+    /// The network to them.
+    pub network: &'a Network,
+    /// The trace it writes to.
+    pub trace: &'a Trace,
+    /// What runs on the machines.
+    pub executions: &'a Executions,
+}
 
 /// A machine with an agent on it.
 #[derive(Debug)]
@@ -37,13 +58,24 @@ pub struct Agent {
 impl Agent {
     /// An agent that does not run yet.
     #[must_use]
-    pub fn new(name: &str, servers: usize, network: &Network, trace: &Trace, seed: u64) -> Self {
+    pub fn new(name: &str, site: AgentSite<'_>, seed: u64) -> Self {
+        let AgentSite { servers, network, trace, executions } = site;
+        let host: NodeName = name.parse().expect("the names of nodes are labels");
         let node = AgentNode {
-            name: name.parse().expect("the names of nodes are labels"),
+            name: host.clone(),
+            host,
+            lease: None,
+            lease_length: Span::ZERO,
+            fence: None,
             network: network.clone(),
             servers,
             trace: trace.clone(),
             disk: Arc::default(),
+            losses: Arc::default(),
+            begun: Arc::default(),
+            executions: executions.clone(),
+            hosts_logical: false,
+            without: None,
             seed,
             is_steady: false,
         };
@@ -54,6 +86,20 @@ impl Agent {
     #[must_use]
     pub fn steady(mut self, is_steady: bool) -> Self {
         self.node.is_steady = is_steady;
+        self
+    }
+
+    /// Lets it offer to host logical nodes.
+    #[must_use]
+    pub fn hosting(mut self, hosts_logical: bool) -> Self {
+        self.node.hosts_logical = hosts_logical;
+        self
+    }
+
+    /// Lets it ignore a rule.
+    #[must_use]
+    pub fn without(mut self, rule: Option<DisabledRule>) -> Self {
+        self.node.without = rule;
         self
     }
 
@@ -72,23 +118,7 @@ impl Agent {
         let gate = TestGate::default();
         let tasks = Tasks::new().behind(&gate);
         self.lives += 1;
-        let (board, orders) = (watch::Sender::new(AgentReport::default()), watch::Sender::new(0_u64));
-        let asked = watch::Sender::new(0_u64);
-        let turn = Arc::new(Mutex::new(usize::try_from(self.node.seed >> 40).unwrap_or_default()));
-        let line = AgentConnection { node: self.node.clone(), turn };
-        let seed = self.node.seed ^ self.lives;
-        tasks.spawn("sync", sync(line.clone(), orders.clone(), asked.clone(), seed));
-        tasks.spawn("report", report(line, board.clone(), asked, clock.clone(), seed));
-        let work = OrderWorker {
-            node: self.node.clone(),
-            clock: clock.clone(),
-            board,
-            orders,
-            wellness: BTreeMap::new(),
-            soaks: BTreeMap::new(),
-            chance: RandomStream::for_one(seed, &self.name, self.lives),
-        };
-        tasks.spawn("work", work.run());
+        life(&self.node, clock, &tasks, self.lives);
         self.gate = Some(gate);
     }
 
@@ -98,7 +128,16 @@ impl Agent {
             self.node.trace.say(&format!("{} is killed", self.name));
             gate.broken();
             self.still = false;
+            self.node.executions.host_dies(&self.node.host);
         }
+    }
+
+    /// Kills the agent, and removes what it kept.
+    pub fn wipe(&mut self) {
+        self.kill();
+        self.node.trace.say(&format!("{} loses its disk", self.name));
+        self.node.losses.fetch_add(1, Ordering::Relaxed);
+        *self.node.disk() = AgentDisk::default();
     }
 
     /// Pauses the agent.
@@ -125,7 +164,39 @@ impl Agent {
         let disk = self.node.disk();
         let running = disk.memories.iter();
         let running = running.filter_map(|(name, memory)| Some((name.clone(), memory.running.clone()?)));
-        let twice = disk.begun.iter().filter(|(_, count)| **count > 1);
+        let begun = self.node.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let twice = begun.iter().filter(|(_, count)| **count > 1);
         (running.collect(), twice.map(|(version, _)| version.clone()).collect())
     }
+}
+
+/// Starts the tasks of one life of a node's agent.
+fn life(node: &AgentNode, clock: &Clock, tasks: &Tasks, number: u64) -> Vec<AbortHandle> {
+    let (board, orders) = (watch::Sender::new(AgentReport::default()), watch::Sender::new(0_u64));
+    let asked = watch::Sender::new(0_u64);
+    let turn = Arc::new(Mutex::new(usize::try_from(node.seed >> 40).unwrap_or_default()));
+    let line = AgentConnection { node: node.clone(), turn };
+    let seed = node.seed ^ number;
+    let work = OrderWorker {
+        node: node.clone(),
+        clock: clock.clone(),
+        board: board.clone(),
+        orders: orders.clone(),
+        wellness: BTreeMap::new(),
+        soaks: BTreeMap::new(),
+        chance: RandomStream::for_one(seed, node.name.as_str(), number),
+        line: line.clone(),
+        runs_here: OrderWorker::no_runs(),
+        recalled: BTreeSet::new(),
+    };
+    let mut handles = vec![
+        tasks.spawn("sync", sync(line.clone(), orders.clone(), asked.clone(), seed)).abort_handle(),
+        tasks.spawn("report", report(line, board, asked, clock.clone(), seed)).abort_handle(),
+        tasks.spawn("work", work.run()).abort_handle(),
+    ];
+    if node.hosts_logical {
+        let hosts = hosting::host(node.clone(), orders, (clock.clone(), tasks.clone()), life);
+        handles.push(tasks.spawn("hosting", hosts).abort_handle());
+    }
+    handles
 }

@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use crate::agent::Agent;
 use crate::chaos::Disruption;
+use crate::executions::Executions;
 use crate::law::{LawSummary, Reachability};
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::run_law;
 use crate::trace::Trace;
 
 /// The moving parts of a history.
@@ -22,6 +24,8 @@ pub(crate) struct Stage {
     pub(crate) trace: Trace,
     pub(crate) machines: Vec<Machine>,
     pub(crate) agents: Vec<Agent>,
+    /// What really runs on them.
+    pub(crate) executions: Executions,
     pub(crate) able: Reachability,
     pub(crate) clock: Clock,
     /// Pending repairs, by time.
@@ -75,9 +79,15 @@ impl Stage {
                 let rollout = fleet.rollouts.get(&(entity.clone(), number));
                 rollout.is_some_and(|kept| matches!(kept.value.state, RolloutState::Paused(_)))
             };
-            if kept.value.active().is_some_and(|number| !waits(number)) {
+            // Somebody aborts the runs that wait.
+            let is_run = fleet.runs.contains_key(entity);
+            if kept.value.active().is_some_and(|number| is_run || !waits(number)) {
                 return format!("{entity} is still under way: {:?}", kept.value.activity);
             }
+        }
+        let unrecorded = run_law::restless(fleet);
+        if !unrecorded.is_empty() {
+            return unrecorded;
         }
         for agent in &self.agents {
             let (Ok(node), (running, _)) = (agent.name.parse(), agent.runs()) else { continue };

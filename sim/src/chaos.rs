@@ -3,6 +3,9 @@
 use bellwether_core::words::random::RandomStream;
 use bellwether_store::testing::faulty::FaultInjection;
 
+/// Number of agents that offer to host logical nodes: the first ones.
+pub const HOSTS: usize = 3;
+
 /// One fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disruption {
@@ -22,6 +25,8 @@ pub enum Disruption {
     KillAgent(usize),
     /// An agent is paused.
     StandAgent(usize),
+    /// An agent is killed, and loses everything that it kept.
+    WipeAgent(usize),
     /// All servers are killed.
     KillAll,
     /// The store compacts its history.
@@ -39,6 +44,10 @@ pub enum FaultMix {
     Standing,
     /// Watches that miss changes.
     Forgetful,
+    /// Faults of agents above all, which run workflows and host the manager of a cluster; some lose their ledger.
+    Work,
+    /// Hosts of logical nodes that are cut off, or stand still, for longer than another one waits.
+    Hosts,
     /// Outages of up to ten minutes of servers, agents and the network between them. Runs on nodes fail for bad versions
     /// only, so that no good one may be found bad.
     Outages,
@@ -71,6 +80,16 @@ pub fn next(
             let longest = if chance.below(4) == 0 { 600_000 } else { 90_000 };
             return (10_000 + chance.below(60_000), outage(server, agent, of), 2_000 + chance.below(longest));
         }
+        (FaultMix::Hosts, of) => {
+            let host = pick(chance, HOSTS);
+            let blow = if of < 10 { Disruption::Alone(host) } else { Disruption::StandAgent(host) };
+            return (5_000 + chance.below(20_000), blow, 40_000 + chance.below(80_000));
+        }
+        (FaultMix::Work, of) => {
+            let longest = if chance.below(3) == 0 { 150_000 } else { 6_000 };
+            let blow = work(chance, server, agent, of);
+            return (pause, blow, 200 + chance.below(longest));
+        }
         (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
             any(chance, mix, server, agent, of)
         }
@@ -89,6 +108,22 @@ const fn outage(server: usize, agent: usize, of: u64) -> Disruption {
         12..=14 => Disruption::Alone(agent),
         15..=17 => Disruption::KillAgent(agent),
         _ => Disruption::StandAgent(agent),
+    }
+}
+
+/// A fault of a host of runs, or of what tells it what to run.
+fn work(chance: &mut RandomStream, server: usize, agent: usize, of: u64) -> Disruption {
+    match of {
+        0..=1 => Disruption::Kill(server),
+        2 => Disruption::Stand(server),
+        3 => Disruption::Cut(server),
+        4 => Disruption::StoreFaults(server, trouble(chance, FaultMix::Work)),
+        5..=8 => Disruption::Alone(agent),
+        9..=12 => Disruption::KillAgent(agent),
+        13..=15 => Disruption::StandAgent(agent),
+        16..=17 => Disruption::WipeAgent(agent),
+        18 => Disruption::KillAll,
+        _ => Disruption::Compact,
     }
 }
 

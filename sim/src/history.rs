@@ -19,16 +19,21 @@ use bellwether_store::testing::faulty::FaultInjection;
 use tokio::runtime::{Builder, RngSeed};
 use tokio::time::Instant;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, AgentSite};
+use crate::caller::Caller;
 use crate::cast::Stage;
-use crate::chaos::{self, Disruption, FaultMix};
+use crate::chaos::{self, Disruption, FaultMix, HOSTS};
+use crate::executions::Executions;
 use crate::law::{LawSummary, Laws, linearisable};
 use crate::locker::one_at_a_time;
 use crate::machine::{Machine, ServerContext};
 use crate::network::Network;
 use crate::people::People;
+use crate::rules::DisabledRule;
+use crate::run_law;
 use crate::site::{self, BEGIN};
 use crate::trace::Trace;
+use crate::works::WorkPeople;
 
 /// Number of servers.
 const SERVERS: usize = 3;
@@ -51,19 +56,8 @@ pub struct Options {
     pub peace: Duration,
     /// Which faults may occur.
     pub mix: FaultMix,
-    /// A rule that servers ignore, to show that it is needed.
+    /// A rule that servers or agents ignore, to show that it is needed.
     pub without: Option<DisabledRule>,
-}
-
-/// A rule that servers can be told to ignore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum DisabledRule {
-    /// Comparing the world with the store from time to time.
-    Relisting,
-    /// Dropping events that a watch delivers twice.
-    DroppingRepeats,
-    /// Comparing the leadership key in a decider's commit.
-    Fencing,
 }
 
 impl Default for Options {
@@ -160,6 +154,7 @@ impl History {
         let people = People::new(&stage.network, &trace, SERVERS, self.seed);
         let away = TestGate::default();
         people.start(&tasks.behind(&away));
+        self.start_works(&stage, &seen, (&tasks, &tasks.behind(&away)));
 
         let end = Instant::now() + self.options.trouble;
         let mut next = chaos::next(&mut self.chance, SERVERS, AGENTS, self.options.mix);
@@ -182,6 +177,9 @@ impl History {
         let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         linearisable(&trace, &people.writes(), &seen.profile_revisions);
         one_at_a_time(&trace, &people.holdings());
+        for fleet in seen.world.fleets.values().filter(|_| !trace.is_broken()) {
+            run_law::accounted(&trace, fleet, &stage.executions);
+        }
         for agent in &stage.agents {
             for run in agent.runs().1 {
                 trace.breaks(&format!("{} began {run} more than once", agent.name));
@@ -194,6 +192,29 @@ impl History {
             broken: trace.broken(),
             lines: trace.lines(),
         })
+    }
+
+    /// Starts those who run workflows; who looks after what failed does so to the end.
+    fn start_works(
+        &self,
+        stage: &Stage,
+        seen: &Arc<Mutex<LawSummary>>,
+        (tasks, until_peace): (&Tasks, &Tasks),
+    ) {
+        if matches!(
+            self.options.mix,
+            FaultMix::Everything | FaultMix::Honest | FaultMix::Work | FaultMix::Hosts
+        ) {
+            let without = self.options.without == Some(DisabledRule::KeptFences);
+            let work = WorkPeople {
+                caller: Caller::new(&stage.network, SERVERS),
+                trace: stage.trace.clone(),
+                seed: self.seed,
+                forgetful: without.then(|| stage.store.clone()),
+            };
+            until_peace.spawn("works", work.clone().work());
+            tasks.spawn("tends", work.tend(seen.clone()));
+        }
     }
 
     /// Waits until everything has converged.
@@ -225,16 +246,18 @@ impl History {
             RandomStream::for_one(self.seed, name, u64::try_from(number).unwrap_or_default()).draw()
         };
         let machines = (0..SERVERS).map(|number| Machine::new(number, draw("line", number)));
-        let agents = names
-            .iter()
-            .enumerate()
-            .map(|(number, name)| Agent::new(name, SERVERS, &network, trace, draw("agent", number)))
-            .map(|agent| agent.steady(self.options.mix == FaultMix::Outages));
+        let executions = Executions::new(trace);
+        let site = AgentSite { servers: SERVERS, network: &network, trace, executions: &executions };
+        let agents = names.iter().enumerate().map(|(number, name)| {
+            let agent = Agent::new(name, site, draw("agent", number)).hosting(number < HOSTS);
+            agent.steady(self.options.mix == FaultMix::Outages).without(self.options.without)
+        });
         Ok(Stage {
             machines: machines.collect(),
             agents: agents.collect(),
+            executions: executions.clone(),
             store,
-            network,
+            network: network.clone(),
             trace: trace.clone(),
             able: Arc::new(Mutex::new(BTreeMap::new())),
             clock,
@@ -276,6 +299,7 @@ impl History {
                 agent.for_each(|agent| (0..SERVERS).for_each(|server| network.cut(&agent.name, server)));
             }
             Disruption::KillAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::kill),
+            Disruption::WipeAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::wipe),
             Disruption::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
             Disruption::Compact => {
                 let now = store.list(bellwether_store::Range::prefix("/"), None, 1).await;
@@ -328,7 +352,7 @@ impl History {
                     (0..SERVERS).for_each(|server| stage.network.mend(&agent.name, server))
                 });
             }
-            Disruption::KillAgent(agent) => {
+            Disruption::KillAgent(agent) | Disruption::WipeAgent(agent) => {
                 let clock = stage.clock.clone();
                 stage.agents.get_mut(*agent).into_iter().for_each(|agent| agent.start(&clock));
             }

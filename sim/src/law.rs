@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bellwether_core::records::cluster::ClusterRoles;
 use bellwether_core::records::key::{Key, LocatedRecord, Record};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::order::Order;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{EntityName, NodeName, TargetName};
+use bellwether_core::words::name::{ClusterName, EntityName, NodeName, TargetName};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_server::records::key_text::KeyLocation;
@@ -46,6 +47,8 @@ pub struct Laws {
     profile_revisions: BTreeMap<u64, String>,
     contacts: BTreeMap<NodeName, PresenceState>,
     nodes_are_steady: bool,
+    /// Who has had which fencing number of a cluster, as a role and a node.
+    fences: BTreeMap<ClusterName, BTreeMap<u64, (String, NodeName)>>,
 }
 
 /// What the laws have seen, for the checks at the end.
@@ -73,6 +76,7 @@ impl Laws {
             profile_revisions: BTreeMap::new(),
             contacts: BTreeMap::new(),
             nodes_are_steady: false,
+            fences: BTreeMap::new(),
         }
     }
 
@@ -151,6 +155,7 @@ impl Laws {
                 }
             }
             Record::Progress(entity, progress) => self.judged(entity, progress),
+            Record::ClusterRoles(roles) => self.roles(roles),
             Record::Presence(node, presence) if presence.contact == PresenceState::Unreachable => {
                 self.given_up(node)
             }
@@ -180,6 +185,24 @@ impl Laws {
         }
     }
 
+    /// Every role of a cluster is given with a larger fencing number than all before.
+    fn roles(&mut self, roles: &ClusterRoles) {
+        let given = self.fences.entry(roles.cluster.clone()).or_default();
+        let most = given.keys().next_back().copied().unwrap_or_default();
+        let leaders = roles.leaders.iter().map(|(slot, holder)| (format!("leader {slot}"), holder));
+        for (role, holder) in leaders.chain(roles.host.iter().map(|host| ("host".to_owned(), host))) {
+            let (fence, new) = (holder.fence.get(), (role, holder.node.clone()));
+            match given.get(&fence) {
+                Some(before) if *before == new => {}
+                None if fence > most && fence <= roles.fence.get() => drop(given.insert(fence, new)),
+                before => self.trace.breaks(&format!(
+                    "{} of cluster {} has fencing number {fence} after {most}, which was that of {before:?}",
+                    new.1, roles.cluster
+                )),
+            }
+        }
+    }
+
     fn gone(&mut self, change: &Change, revision: Revision) {
         let location = match key_text::read(&change.key) {
             None | Some(KeyLocation::Aside) => return,
@@ -190,13 +213,24 @@ impl Laws {
         }
         match location {
             KeyLocation::Namespaced(namespace, key) => {
-                if let Key::Target(entity, target) = &key {
-                    self.in_flight.remove(&(entity.to_string(), target.clone()));
-                }
+                self.forget(&key);
                 self.world.delete(&namespace, &key, revision);
             }
             KeyLocation::Global(key) => self.world.delete_global(&key, revision),
             KeyLocation::Aside => {}
+        }
+    }
+
+    /// What is deleted begins anew when it is made again, as the manager of a cluster does.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is remembered of other records")]
+    fn forget(&mut self, key: &Key) {
+        match key {
+            Key::Target(entity, target) => {
+                self.in_flight.remove(&(entity.to_string(), target.clone()));
+            }
+            Key::Order(node) => drop(self.orders.remove(node)),
+            Key::Presence(node) => drop(self.contacts.remove(node)),
+            _ => {}
         }
     }
 

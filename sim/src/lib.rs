@@ -1,5 +1,6 @@
 //! Histories of a whole installation under a simulated clock, network and store: several real servers with their deciders
-//! and HTTP handlers, agents with the real agent's decisions, people who roll out, write profiles and take locks.
+//! and HTTP handlers, agents with the real agent's decisions, people who roll out, write profiles, take locks and run workflows
+//! on nodes and clusters.
 //!
 //! One history is one thread, one runtime with paused time, and one seed: the same seed gives the same history, byte for
 //! byte. Servers are killed, paused and partitioned from the store or from agents, and their connections to the store
@@ -9,6 +10,7 @@ pub mod agent;
 mod caller;
 mod cast;
 pub mod chaos;
+pub mod executions;
 pub mod history;
 pub mod law;
 pub mod locker;
@@ -16,5 +18,8 @@ pub mod machine;
 pub mod network;
 pub mod people;
 mod requests;
+pub mod rules;
+pub mod run_law;
 pub mod site;
 pub mod trace;
+mod works;

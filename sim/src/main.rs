@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bellwether_sim::chaos::FaultMix;
-use bellwether_sim::history::{DisabledRule, Options, Outcome, authority, play};
+use bellwether_sim::history::{Options, Outcome, authority, play};
+use bellwether_sim::rules::DisabledRule;
 use clap::Parser;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
@@ -36,7 +37,7 @@ struct Args {
     /// Which faults may occur
     #[arg(long, value_enum, default_value_t = FaultMix::Everything)]
     mix: FaultMix,
-    /// Let servers ignore one of their rules, to show that it is needed
+    /// Let servers or agents ignore one of their rules, to show that it is needed
     #[arg(long, value_name = "RULE")]
     without: Option<DisabledRule>,
 }

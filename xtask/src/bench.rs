@@ -29,6 +29,10 @@ pub(crate) enum Bench {
     Data,
     /// A control plane under ten thousand agents: at rest, told something, restarted, its leader gone
     Fleet,
+    /// The run of a workflow on ten thousand machines: what is written and computed for each job
+    Jobs,
+    /// Waiting for the workflows of a cluster of up to ten thousand members: what a change costs, and beginning a wait
+    Wait,
 }
 
 pub(crate) fn run(root: &Path, bench: Bench, arguments: &[String]) -> Result<()> {
@@ -42,13 +46,15 @@ pub(crate) fn run(root: &Path, bench: Bench, arguments: &[String]) -> Result<()>
         Bench::Agent => ("bellwether", "bench_agent"),
         Bench::Order => ("bellwether-server", "bench_order"),
         Bench::Data => ("bellwether-server", "bench_data"),
-        Bench::Fleet => ("bellwether", "bench_fleet"),
+        Bench::Fleet | Bench::Jobs => ("bellwether", "bench_fleet"),
+        Bench::Wait => ("bellwether-server", "bench_wait"),
     };
-    if matches!(bench, Bench::Agent | Bench::Data | Bench::Fleet) {
+    if matches!(bench, Bench::Agent | Bench::Data | Bench::Fleet | Bench::Jobs) {
         // It measures the program itself, as a user would build it.
         shell::run(root, "cargo", &["build", "--release", "--package", "bellwether", "--quiet", "--locked"])?;
     }
     let cargo = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", example, "--"];
-    let arguments = arguments.iter().map(String::as_str);
+    let jobs = matches!(bench, Bench::Jobs).then_some("--jobs");
+    let arguments = jobs.into_iter().chain(arguments.iter().map(String::as_str));
     shell::run(root, "cargo", &cargo.into_iter().chain(arguments).collect::<Vec<&str>>())
 }

@@ -12,10 +12,10 @@ use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
 use bellwether_store::Store;
-use prometheus_client::metrics::counter::Counter;
 
 use crate::config::Config;
 use crate::installation::Installation;
+use crate::metrics::Metrics;
 use crate::pki::{self, Pki};
 use crate::records::commit::{Committer, Fence};
 use crate::run::error::RunError;
@@ -108,14 +108,13 @@ async fn first_token(
     let (publisher, published) = WorldPublisher::new(Arc::new(world.clone()));
     let (_, asked) = RelistHandle::new();
     let sessions = Sessions::new(clock.clone());
-    let lists = Counter::default();
     let follower = WorldFollower {
         store: store.clone(),
         publisher,
         sessions,
         asked,
         rules: StoreRules::of(false),
-        lists,
+        metrics: Metrics::default(),
     };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);

@@ -24,6 +24,8 @@ pub struct Metrics {
     pub reports: Counter,
     /// Times that the whole world was read again from the store.
     pub lists: Counter,
+    /// Records that were written or deleted, as the watch of the store told.
+    pub changes: Counter,
     /// Reconcile passes.
     pub passes: Counter,
     /// Requests refused because too many of their class were in flight.
@@ -76,6 +78,12 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
         "world_relists",
         "Times that all records were read again from the store after the start",
         lists,
+    );
+    let changes = metrics.changes.clone();
+    registry.register(
+        "store_changes",
+        "Records written or deleted by any server, as this one was told",
+        changes,
     );
     registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
     let refused = metrics.refused.clone();

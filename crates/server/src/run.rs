@@ -260,7 +260,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         sessions: sessions.clone(),
         asked: requests,
         rules: config.rules,
-        lists: metrics.lists.clone(),
+        metrics: metrics.clone(),
     };
     inner_tasks.spawn("world", follower.run(first, inner_tasks.token()));
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };

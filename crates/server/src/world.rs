@@ -12,10 +12,10 @@ use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use bellwether_store::{Batch, Change, Range, Store, Watch, WatchError};
 use futures_util::FutureExt;
-use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::Metrics;
 use crate::records::key_text::{self, KeyLocation};
 use crate::sessions::Sessions;
 use crate::sleep::sleep_or_never;
@@ -82,8 +82,8 @@ pub struct WorldFollower {
     pub asked: RelistRequests,
     /// Guards against defects of a shared store.
     pub rules: StoreRules,
-    /// Counts the lists after the start.
-    pub lists: Counter,
+    /// Counts the lists after the start, and the changes.
+    pub metrics: Metrics,
 }
 
 /// The published world, and the sessions that its changes wake.
@@ -91,6 +91,7 @@ struct WorldUpdater {
     publisher: WorldPublisher,
     sessions: Sessions,
     rules: StoreRules,
+    metrics: Metrics,
 }
 
 impl WorldFollower {
@@ -104,8 +105,8 @@ impl WorldFollower {
     }
 
     async fn follow(self, mut world: World) {
-        let Self { store, publisher, sessions, mut asked, rules, lists } = self;
-        let updater = WorldUpdater { publisher, sessions, rules };
+        let Self { store, publisher, sessions, mut asked, rules, metrics } = self;
+        let updater = WorldUpdater { publisher, sessions, rules, metrics };
         let mut watch = open(&store, &world).await;
         loop {
             let mut waiting = Vec::new();
@@ -128,7 +129,7 @@ impl WorldFollower {
             if watch.is_none() {
                 tokio::time::sleep(RETRY).await;
             }
-            lists.inc();
+            updater.metrics.lists.inc();
             let watched = WatchedWorld { world: &mut world, watch };
             watch = updater.list(&store, &mut asked, watched, waiting).await;
         }
@@ -296,13 +297,12 @@ impl WorldUpdater {
                 next = watch.next().now_or_never();
             }
         }
+        self.metrics.changes.inc_by(u64::try_from(folded).unwrap_or(u64::MAX));
         self.publisher.publish(world.clone());
         for (namespace, _) in catalogues(world).into_iter().filter(|now| !before.contains(now)) {
             self.sessions.wake_catalogue(&namespace);
         }
-        for (namespace, node) in ordered {
-            self.sessions.wake(&namespace, &node);
-        }
+        ordered.iter().for_each(|(namespace, node)| self.sessions.wake(namespace, node));
         ended
     }
 }

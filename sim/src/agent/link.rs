@@ -14,13 +14,16 @@ use bellwether_core::words::feature::Feature;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::http::to_peer;
-use http::Request;
+use bytes::Bytes;
+use http::{HeaderValue, Request};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::node::{AgentNode, AgentReport, bearer};
 use crate::network::{CallEnds, CallLoss};
 use crate::requests::{bare, json};
+use crate::rules::DisabledRule;
 
 /// Duration of a long poll.
 const WAIT: Duration = Duration::from_secs(55);
@@ -32,7 +35,15 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const PINGED: Duration = Duration::from_secs(15);
 
 /// What a simulated agent does: it has no facts.
-const FEATURES: [Feature; 4] = [Feature::Versions, Feature::Files, Feature::Actions, Feature::Soak];
+const FEATURES: [Feature; 7] = [
+    Feature::Versions,
+    Feature::Files,
+    Feature::Actions,
+    Feature::Soak,
+    Feature::Workflows,
+    Feature::Jobs,
+    Feature::TaskLists,
+];
 
 /// The server in use. Shared by the tasks of one life.
 #[derive(Debug, Clone)]
@@ -51,16 +62,29 @@ impl AgentConnection {
         *turn = turn.wrapping_add(1);
     }
 
+    /// Sends a request of the node, and waits for its answer.
+    pub(super) async fn ask(
+        &self,
+        mut request: Request<Body>,
+        deadline: Duration,
+    ) -> Result<(u16, Bytes), CallLoss> {
+        let caller = self.node.host.to_string();
+        let bearer = bearer(&self.node.host);
+        if self.node.lease.is_some() {
+            let name = HeaderValue::try_from(self.node.name.as_str()).map_err(|_| CallLoss::Refused)?;
+            request.headers_mut().insert(paths::LOGICAL_NODE, name);
+        }
+        let as_node = |router: Router| to_peer(router, Some(bearer));
+        let ends = CallEnds { caller: &caller, server: self.server() };
+        self.node.network.call(ends, as_node, request, deadline).await
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         request: Request<Body>,
         deadline: Duration,
     ) -> Result<Option<T>, CallLoss> {
-        let caller = self.node.name.to_string();
-        let bearer = bearer(&self.node.name);
-        let as_node = |router: Router| to_peer(router, Some(bearer));
-        let ends = CallEnds { caller: &caller, server: self.server() };
-        let (status, body) = self.node.network.call(ends, as_node, request, deadline).await?;
+        let (status, body) = self.ask(request, deadline).await?;
         match status {
             204 => Ok(None),
             200..300 => Ok(serde_json::from_slice(&body).ok()),
@@ -83,12 +107,21 @@ pub(super) async fn sync(
         let wait = if first {
             Duration::from_millis(1)
         } else {
-            delay::spread(Span::from_secs(50), seed, round).to_duration()
+            let longest = match &line.node.lease {
+                Some(_) => Span::from_millis(line.node.lease_length.as_millis() / 6),
+                None => Span::from_secs(50),
+            };
+            delay::spread(longest, seed, round).to_duration()
         };
         let path = fill(paths::NODE_ORDER, &["default", line.node.name.as_str()]);
-        let query = format!("{path}?generation={known}&wait={}ms", wait.as_millis());
+        let mut query = format!("{path}?generation={known}&wait={}ms", wait.as_millis());
+        if line.node.lease.is_some() {
+            // A server that does not know yet that another host has the node must not renew its lease.
+            query.push_str("&consistency=linearizable");
+        }
+        let sent = Instant::now();
         // A partition is noticed by pings, whatever was asked for.
-        let deadline = if line.node.network.is_cut(line.node.name.as_str(), line.server()) {
+        let deadline = if line.node.network.is_cut(line.node.host.as_str(), line.server()) {
             PINGED
         } else {
             WAIT + DEADLINE
@@ -101,6 +134,9 @@ pub(super) async fn sync(
                     asked.send_modify(|asked| *asked += 1);
                 }
                 failed = 0;
+                if let Some(lease) = &line.node.lease {
+                    lease.extend(sent + line.node.lease_length.to_duration() * 3 / 4);
+                }
                 if let Some(answer) = answer {
                     take(&line.node, answer, &orders, &asked);
                 }
@@ -172,9 +208,15 @@ pub(super) async fn report(
 
 fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Report {
     let now = clock.now();
+    let tells_jobs = node.without != Some(DisabledRule::JobReports);
+    let hosting = node.hosts_logical.then_some(Feature::LogicalNodes);
     let entities = board.entities.iter().map(|(name, account)| {
         let shape = v1::report::EntityReport {
-            jobs: None,
+            jobs: account
+                .jobs
+                .as_ref()
+                .filter(|_| tells_jobs)
+                .map(|jobs| jobs.iter().map(Into::into).collect()),
             running: account.running.as_ref().map(ToString::to_string),
             answering: account.answering.get(),
             activity: (&account.activity).into(),
@@ -194,7 +236,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         ledger: Some(node.ledger().to_string()),
         entities: entities.collect(),
         statuses: BTreeMap::new(),
-        features: Some(FEATURES.iter().map(ToString::to_string).collect()),
+        features: Some(FEATURES.iter().chain(&hosting).map(ToString::to_string).collect()),
         deleted: BTreeMap::new(),
         received_at_ms: 0,
     }

@@ -1,6 +1,6 @@
 //! What a simulated agent does about its orders, one entity after the other, by the real agent's plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bellwether_core::local::account::{AgentActivity, EntityAccount};
@@ -8,6 +8,7 @@ use bellwether_core::local::action;
 use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, RunOutcome, StepOutcome};
 use bellwether_core::local::plan::{self, ApplyStep, LocalObservation};
+use bellwether_core::local::runs_here::RunsHere;
 use bellwether_core::local::soak::SoakMeter;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::ApplyMethod;
@@ -18,6 +19,7 @@ use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
+use super::link::AgentConnection;
 use super::node::{AgentNode, AgentReport};
 
 /// The task that works on orders.
@@ -30,11 +32,17 @@ pub(super) struct OrderWorker {
     /// What is known of the soak of each entity, and when that was.
     pub(super) soaks: BTreeMap<EntityName, (SoakMeter, Timestamp)>,
     pub(super) chance: RandomStream,
+    pub(super) line: AgentConnection,
+    /// The runs that keep others from beginning on the node.
+    pub(super) runs_here: RunsHere,
+    /// The runs whose memory this life of the agent has read.
+    pub(super) recalled: BTreeSet<EntityName>,
 }
 
 impl OrderWorker {
     pub(super) async fn run(mut self) {
         self.wake();
+        self.recall_runs();
         let mut orders = self.orders.subscribe();
         loop {
             orders.borrow_and_update();
@@ -71,8 +79,12 @@ impl OrderWorker {
     fn wake(&mut self) {
         let (now, seed) = (self.clock.now(), self.chance.draw());
         let mut disk = self.node.disk();
-        for memory in disk.memories.values_mut() {
+        let disk = &mut *disk;
+        for (name, memory) in &mut disk.memories {
             memory.restarted(now);
+            if disk.works.contains_key(name) {
+                continue;
+            }
             let begun = memory.ran.as_ref().is_some_and(|ran| ran.outcome == RunOutcome::Begun);
             if begun {
                 memory.cut_short(false, now, seed);
@@ -88,6 +100,7 @@ impl OrderWorker {
             disk.memories.entry(name.clone()).or_default().assign(assigned.clone());
         }
         drop(disk);
+        self.forget_runs();
         for name in self.names() {
             self.say(&name, &AgentActivity::Idle);
         }
@@ -102,11 +115,11 @@ impl OrderWorker {
         self.node.disk().memories.keys().cloned().collect()
     }
 
-    fn memory(&self, name: &EntityName) -> EntityMemory {
+    pub(super) fn memory(&self, name: &EntityName) -> EntityMemory {
         self.node.disk().memories.get(name).cloned().unwrap_or_default()
     }
 
-    fn change(&self, name: &EntityName, change: impl FnOnce(&mut EntityMemory)) {
+    pub(super) fn change(&self, name: &EntityName, change: impl FnOnce(&mut EntityMemory)) {
         change(self.node.disk().memories.entry(name.clone()).or_default());
     }
 
@@ -117,8 +130,8 @@ impl OrderWorker {
             Some(ApplyMethod::Run | ApplyMethod::Acknowledge) => {
                 return self.act(name, &memory, paused).await;
             }
-            // Nobody here runs workflows.
-            Some(ApplyMethod::Apply | ApplyMethod::Render | ApplyMethod::Workflow) | None => {}
+            Some(ApplyMethod::Workflow) => return self.carry_out(name, &memory, paused).await,
+            Some(ApplyMethod::Apply | ApplyMethod::Render) | None => {}
         }
         let seen = LocalObservation { paused, unhealthy: false, validate_at: None, follow_at: None };
         match plan::next(&memory, seen, self.clock.now()) {
@@ -156,7 +169,7 @@ impl OrderWorker {
         match action::next(memory, &self.node.ledger(), paused) {
             action::ActionStep::Run(version) => {
                 self.change(name, |memory| memory.runs(&version));
-                *self.node.disk().begun.entry(version.clone()).or_insert(0) += 1;
+                self.node.begins(&version);
                 self.node.trace.say(&format!("{} runs {version}", self.node.name));
                 self.say(name, &AgentActivity::Step(ApplyProgress::Dynamic));
                 tokio::time::sleep(Duration::from_millis(50 + self.chance.below(1_000))).await;
@@ -198,12 +211,14 @@ impl OrderWorker {
     }
 
     /// Reports the state of an entity.
-    fn say(&mut self, name: &EntityName, busy: &AgentActivity) {
+    pub(super) fn say(&mut self, name: &EntityName, busy: &AgentActivity) {
         let memory = self.memory(name);
         let wellness = self.wellness.entry(name.clone()).or_default();
         wellness.observe(memory.settled(), &CheckSummary::NoChecks, self.clock.now());
         let account = EntityAccount::of(&memory, busy, &CheckSummary::NoChecks, wellness.since());
         let account = account.having_soaked(self.soak(name, &memory), None);
+        let jobs = self.node.disk().works.get(name).map(|stored| stored.memory.jobs.clone());
+        let account = account.with_jobs(jobs);
         self.board.send_if_modified(|board| {
             let same = board.entities.get(name) == Some(&account);
             if !same {
@@ -215,7 +230,7 @@ impl OrderWorker {
 }
 
 /// The outcome of one look at an entity.
-enum WorkTurn {
+pub(super) enum WorkTurn {
     Worked,
     Rests(Option<Timestamp>),
 }

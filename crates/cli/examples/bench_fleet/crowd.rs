@@ -9,12 +9,14 @@ use anyhow::{Context, Result};
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, CallError, Client, Identity};
 use bellwether_api::v1::access::{Join, NewJoinToken};
-use bellwether_api::v1::order::Order;
+use bellwether_api::v1::order::{ApplyMethod, Assignment, Order};
 use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_core::local::delay;
+use bellwether_core::words::feature::Feature;
 use bellwether_core::words::time::Span;
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::agent_run::{AgentRun, JobTimes};
 use super::place::NAMESPACE;
 
 /// How many join at the same time.
@@ -25,6 +27,9 @@ const WAIT: Span = Span::from_secs(44);
 
 /// The wait of the first request, and of the first after a failure, likewise.
 const FIRST_WAIT: Span = Span::from_millis(1);
+
+/// What an agent of the crowd does.
+const FEATURES: [Feature; 4] = [Feature::Versions, Feature::Workflows, Feature::Jobs, Feature::TaskLists];
 
 /// A joined machine.
 #[derive(Debug, Clone)]
@@ -60,6 +65,7 @@ impl DispatchTimes {
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
     pub(crate) dispatched: Arc<DispatchTimes>,
+    pub(crate) jobs: Arc<JobTimes>,
     calling: JoinSet<()>,
 }
 
@@ -106,7 +112,7 @@ async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
 impl Crowd {
     /// One more agent calls these servers from now on, until it is stopped.
     pub(crate) fn add(&mut self, agent: Agent, servers: Vec<String>) -> AbortHandle {
-        self.calling.spawn(agent.live(servers, self.dispatched.clone()))
+        self.calling.spawn(agent.live(servers, (self.dispatched.clone(), self.jobs.clone())))
     }
 }
 
@@ -116,11 +122,12 @@ impl Agent {
         Access { server: server.to_owned(), ca: Some(self.ca.clone()), identity }
     }
 
-    fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    async fn live(self, servers: Vec<String>, dispatched: Arc<DispatchTimes>) {
+    async fn live(self, servers: Vec<String>, (dispatched, jobs): (Arc<DispatchTimes>, Arc<JobTimes>)) {
+        let mut runs = JoinSet::new();
         let mut turns =
             servers.iter().cycle().skip(usize::try_from(self.number).unwrap_or_default() % servers.len());
         let (mut failed, mut round) = (0_u32, 0_u32);
@@ -136,7 +143,11 @@ impl Agent {
             };
             let answer = match called {
                 Ok(called) => {
+                    let before = known.as_ref().map_or(0, |order| order.generation);
                     let answer = self.call(&called, (&mut known, &dispatched), (round, failed)).await;
+                    for run in self.new_runs(&called, (before, known.as_ref()), &jobs) {
+                        runs.spawn(run.carry_out());
+                    }
                     client = if answer.is_ok() || servers.len() == 1 {
                         Some(called)
                     } else {
@@ -178,15 +189,37 @@ impl Agent {
             *known = Some(order);
         }
         // After a break it may be another server, or have forgotten.
-        if news || answer.report_requested || failed > 0 {
+        let has_run = known.as_ref().is_some_and(|order| order.entities.values().any(is_run));
+        if (news && !has_run) || answer.report_requested || failed > 0 {
             client.report(NAMESPACE, &self.report(known.as_ref())).await?;
         }
         Ok(())
     }
 
-    /// Everything it was told is done, and well.
-    fn report(&self, order: Option<&Order>) -> Report {
+    /// The runs of workflows in an order that is newer than this generation.
+    fn new_runs(
+        &self,
+        client: &Client,
+        (before, order): (u64, Option<&Order>),
+        times: &Arc<JobTimes>,
+    ) -> Vec<AgentRun> {
+        let Some(order) = order.filter(|order| order.generation > before) else { return Vec::new() };
+        let runs = order.entities.iter().filter(|(_, assignment)| is_run(assignment));
+        let run = runs.map(|(name, assignment)| AgentRun {
+            agent: self.clone(),
+            client: client.clone(),
+            name: name.clone(),
+            assignment: assignment.clone(),
+            generation: order.generation,
+            times: times.clone(),
+        });
+        run.collect()
+    }
+
+    /// Everything it was told is done, and well; runs of workflows tell of themselves.
+    pub(crate) fn report(&self, order: Option<&Order>) -> Report {
         let entities = order.into_iter().flat_map(|order| &order.entities);
+        let entities = entities.filter(|(_, assignment)| !is_run(assignment));
         let done = entities.map(|(name, assignment)| {
             let report = EntityReport {
                 running: Some(assignment.version.clone()),
@@ -201,14 +234,18 @@ impl Agent {
             node: self.name.clone(),
             agent_version: "bench".to_owned(),
             generation: order.map_or(0, |order| order.generation),
-            ledger: None,
+            ledger: Some(self.name.clone()),
             entities: done.collect(),
             statuses: BTreeMap::new(),
-            features: None,
+            features: Some(FEATURES.iter().map(ToString::to_string).collect()),
             deleted: BTreeMap::new(),
             received_at_ms: 0,
         }
     }
+}
+
+fn is_run(assignment: &Assignment) -> bool {
+    assignment.method == ApplyMethod::Workflow
 }
 
 fn no_server() -> CallError {

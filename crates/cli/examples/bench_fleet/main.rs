@@ -2,11 +2,14 @@
 //! one is found, and what a restart under all of them, or the end of the leader, is like. The servers are processes of the
 //! program as it is built; the agents speak the real protocol, each with a certificate and connections of its own.
 //!
-//! `cargo xtask bench fleet [--agents 10000] [--servers 2 --etcd] [--rest 60]`
+//! `cargo xtask bench fleet [--agents 10000] [--servers 2 --etcd] [--rest 60]`; with `--jobs`, which `cargo xtask bench jobs` gives, what
+//! the run of a workflow on all of them costs instead.
 
 #![expect(clippy::print_stdout, reason = "figures are what a bench is for")]
 
+mod agent_run;
 mod crowd;
+mod jobs;
 mod measure;
 mod people;
 mod place;
@@ -32,6 +35,9 @@ struct Args {
     /// Keep everything in an etcd of one member, started for this
     #[arg(long)]
     etcd: bool,
+    /// Run a workflow on all agents, and nothing else
+    #[arg(long)]
+    jobs: bool,
     /// How many seconds nothing is done while what that costs is measured
     #[arg(long, default_value_t = 60)]
     rest: u64,
@@ -66,6 +72,11 @@ async fn measure(args: &Args) -> Result<()> {
     let place = Setup::make(&program, args.servers, args.etcd).await?;
     println!("joining {} agents", args.agents);
     let mut fleet = Fleet::gather(place, args.agents).await?;
+    if args.jobs {
+        println!("all connected; running a workflow on all of them");
+        println!("{}", fleet.run_workflow().await?.figures().join("\n"));
+        return Ok(());
+    }
     println!("all connected; doing nothing for {} s", args.rest);
     let rest = fleet.rest(Duration::from_secs(args.rest)).await?;
     println!("rest: {rest:?}");

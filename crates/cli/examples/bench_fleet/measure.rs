@@ -18,7 +18,7 @@ use super::people::{Look, People};
 use super::place::{NAMESPACE, Setup, cost};
 
 /// How long anything may take that is waited for: far longer than it does.
-const BOUND: Duration = Duration::from_secs(180);
+pub(crate) const BOUND: Duration = Duration::from_secs(180);
 
 /// The one entity, of which every node is a target.
 const ENTITY: &str = "app";
@@ -26,8 +26,8 @@ const ENTITY: &str = "app";
 /// A fleet that is measured.
 pub(crate) struct Fleet {
     pub(crate) place: Setup,
-    crowd: Crowd,
-    agents: usize,
+    pub(crate) crowd: Crowd,
+    pub(crate) agents: usize,
     /// The agent whose cable can be cut.
     one: (String, Cable, AbortHandle),
     /// Memory of all servers before any agent called.
@@ -110,7 +110,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    fn person(&self) -> Result<Client> {
+    pub(crate) fn person(&self) -> Result<Client> {
         self.place.client(0)
     }
 
@@ -134,7 +134,7 @@ impl Fleet {
     }
 
     /// Waits until nothing is written for a whole second.
-    async fn quiet(&self) -> Result<()> {
+    pub(crate) async fn quiet(&self) -> Result<()> {
         let person = self.person()?;
         let mut last = None;
         for _ in 0..BOUND.as_secs() {
@@ -147,11 +147,15 @@ impl Fleet {
         anyhow::bail!("the fleet does not come to rest")
     }
 
+    /// The processes of all servers.
+    pub(crate) fn pids(&self) -> Result<Vec<u32>> {
+        (0..self.place.servers.len()).map(|index| self.place.pid(index)).collect()
+    }
+
     /// Does nothing for so long.
     pub(crate) async fn rest(&self, time: Duration) -> Result<Rest> {
         let person = self.person()?;
-        let pids = (0..self.place.servers.len()).map(|index| self.place.pid(index));
-        let pids = pids.collect::<Result<Vec<u32>>>()?;
+        let pids = self.pids()?;
         let costs = || pids.iter().map(|pid| cost(*pid)).collect::<Result<Vec<_>>>();
         let (before, first, begun) = (person.control_plane().await?.revision, costs()?, now());
         tokio::time::sleep(time).await;

@@ -211,6 +211,8 @@ impl Setup {
 pub(crate) struct Cost {
     pub(crate) processor: Duration,
     pub(crate) resident_kib: u64,
+    /// The most memory it had.
+    pub(crate) peak_kib: u64,
 }
 
 /// What a process has cost so far.
@@ -219,11 +221,14 @@ pub(crate) fn cost(pid: u32) -> Result<Cost> {
     let after = stat.rsplit(") ").next().context("the kernel says how a process is")?;
     let ticks = after.split(' ').skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let resident = resident.context("a process that runs has memory")?;
+    let memory = |key: &str| {
+        let value = status.lines().find_map(|line| line.strip_prefix(key));
+        let value = value.context("a process that runs has memory")?;
+        anyhow::Ok(value.trim().trim_end_matches(" kB").parse()?)
+    };
     // A tick is 10 ms wherever Linux runs.
     let processor = Duration::from_millis(ticks * 10);
-    Ok(Cost { processor, resident_kib: resident.trim().trim_end_matches(" kB").parse()? })
+    Ok(Cost { processor, resident_kib: memory("VmRSS:")?, peak_kib: memory("VmHWM:")? })
 }
 
 pub(crate) fn free_port() -> Result<u16> {

@@ -1,7 +1,11 @@
 //! The measuring of a whole fleet, small: every agent is served and none is declared unreachable, however long it takes.
 
+#[path = "../../examples/bench_fleet/agent_run.rs"]
+mod agent_run;
 #[path = "../../examples/bench_fleet/crowd.rs"]
 mod crowd;
+#[path = "../../examples/bench_fleet/jobs.rs"]
+mod jobs;
 #[path = "../../examples/bench_fleet/measure.rs"]
 mod measure;
 #[path = "../../examples/bench_fleet/people.rs"]
@@ -55,4 +59,12 @@ async fn agents_of_a_leader_that_ends_are_served_by_the_other_server() {
     fleet.fan_out("1").await.unwrap();
     fleet.takeover(false, "2").await.unwrap();
     fleet.takeover(true, "3").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_runs_on_every_agent_of_a_measured_fleet() {
+    let place = Setup::make(Path::new(PROGRAM), 1, false).await.unwrap();
+    let fleet = Fleet::gather(place, AGENTS / 4).await.unwrap();
+    let figures = fleet.run_workflow().await.unwrap().figures();
+    assert!(figures.contains(&format!("jobs {} jobs", AGENTS / 4 * 5)), "{figures:?}");
 }

@@ -1,6 +1,6 @@
 //! Absorbs what a node reports of the jobs of its runs.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::records::job::{Job, JobState, NodeJobs};
@@ -12,15 +12,17 @@ use crate::verdict::Write;
 use crate::words::name::{EntityName, LedgerId, NodeName};
 use crate::world::fleet::Fleet;
 
-/// The records of jobs to write for a report: of the runs that the node is a target of, those that differ from what is stored.
+/// The records of jobs to write for a report: of the runs that the node is a target of, or was when a job began that is still open, those
+/// that differ from what is stored.
 ///
 /// `told` has the jobs of the runs that the report tells about; of the others nothing has changed. A job that was open is lost
 /// when the node's ledger is another one, and cancelled once the node has accepted an order without its run and reports it no
 /// longer. Silence changes nothing.
 #[must_use]
 pub fn absorb(fleet: &Fleet, report: &Report, told: &BTreeMap<EntityName, Vec<Job>>) -> Vec<Write> {
-    let runs = fleet.entities_of_node.get(&report.node);
-    let runs = runs.filter_map(|name| fleet.runs.get(name)).map(|kept| &*kept.value);
+    let (targeted, open) = (fleet.entities_of_node.get(&report.node), fleet.open_jobs.get(&report.node));
+    let runs: BTreeSet<&EntityName> = targeted.chain(open).collect();
+    let runs = runs.into_iter().filter_map(|name| fleet.runs.get(name)).map(|kept| &*kept.value);
     runs.filter_map(|run| {
         let before = fleet.jobs.get(&(run.name.clone(), report.node.clone())).map(|kept| &*kept.value);
         let after = next(fleet, (run, report), before, told.get(&run.name))?;

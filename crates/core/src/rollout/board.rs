@@ -15,10 +15,11 @@ use alloc::vec::Vec;
 
 use frame::{BoardFrame, BoardMode};
 use member::BoardMember;
-use phase::TargetPhase;
+use phase::{MAY_HAVE_FAILED, TargetPhase};
 use rank::Rank;
 use rpds::RedBlackTreeMapSync;
 use tree::TargetTree;
+use tree::walk::WalkFilter;
 
 use crate::records::entity::Entity;
 use crate::records::progress::{Progress, RolloutActivity};
@@ -196,6 +197,20 @@ impl Board {
             Box::new(self.ranks.keys().filter_map(|name| self.member(name)))
         };
         names.map(BoardTarget::from)
+    }
+
+    /// The targets that may have failed, or were given up as unreachable: of a rollout that rolls forward no others but some that are
+    /// held, else all.
+    pub(crate) fn failed_targets(&self) -> Vec<&TargetName> {
+        if !matches!(self.frame.stage, BoardMode::Judging | BoardMode::Finishing) {
+            return self.tree.iter().map(|member| &member.name).collect();
+        }
+        let mut names = Vec::new();
+        self.tree.walk(&WalkFilter::all(MAY_HAVE_FAILED), &mut |member| {
+            names.push(&member.name);
+            true
+        });
+        names
     }
 
     /// How many of its targets are functional: they run a version, report, have no failure, are not drained, and are not

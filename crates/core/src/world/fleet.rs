@@ -150,6 +150,8 @@ pub struct Fleet {
     pub touched: TouchIndex,
     /// By node: the entities of which it is a target.
     pub entities_of_node: MultiMap<NodeName, EntityName>,
+    /// By node: the runs that have a job there with which something is still to happen.
+    pub open_jobs: MultiMap<NodeName, EntityName>,
     /// By profile: its entities.
     pub entities_of_profile: MultiMap<ProfileName, EntityName>,
     /// By profile: the nodes that have it in their list.

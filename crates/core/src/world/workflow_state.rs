@@ -1,5 +1,7 @@
 //! How far the workflows of a node are: by its runs, and what those say of it.
 
+use alloc::vec::Vec;
+
 use super::fleet::Fleet;
 use crate::records::target::AssignmentOutcome;
 use crate::words::counter::RolloutNumber;
@@ -50,6 +52,22 @@ impl Fleet {
             // A task that failed may be retried while the run has not ended.
             WorkflowState::Failed(_) => self.has_ended(run),
         }
+    }
+
+    /// The nodes that a run failed on, or that it ended without. Costs time in proportion to those while it is in progress, and to all
+    /// of its targets once it has ended without success on each.
+    #[must_use]
+    pub fn failed_nodes(&self, run: &EntityName) -> Vec<NodeName> {
+        let Some(board) = self.boards.get(run) else { return Vec::new() };
+        let rollout = self.rollouts.get(&(run.clone(), RolloutNumber::new(1)));
+        let ended = rollout.filter(|kept| kept.value.ended.is_some()).map(|kept| kept.value.counts);
+        let targets: Vec<&TargetName> = match ended {
+            None => board.failed_targets(),
+            Some(counts) if counts.succeeded == counts.targets => Vec::new(),
+            Some(_) => board.targets().map(|target| target.name).collect(),
+        };
+        let nodes = targets.into_iter().filter_map(|target| NodeName::parse(target.as_str()).ok());
+        nodes.filter(|node| matches!(self.state_in(run, node), WorkflowState::Failed(_))).collect()
     }
 
     fn has_ended(&self, run: &EntityName) -> bool {

@@ -1,7 +1,5 @@
 //! Waiting for the workflows of a cluster's members: one blocking read, whose cost per change does not depend on the number of members.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
@@ -9,7 +7,7 @@ use bellwether_api::v1::cluster::work::{ClusterWait, ClusterWaitState};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::filter::Filter;
 use bellwether_core::words::filter::nodes::NODES;
-use bellwether_core::words::name::{ClusterName, NodeName};
+use bellwether_core::words::name::{ClusterName, EntityName, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -82,11 +80,14 @@ impl WaitProgress {
             let state = ClusterWaitState::Interrupted;
             return ClusterWait { state, reason: format!("its manager {} is not runnable", mark.value.node) };
         }
-        let is_first = self.since == Revision::ZERO;
         let since = std::mem::replace(&mut self.since, world.revision);
         if self.fail_on_failure {
-            let failed =
-                if is_first { self.any_failure(fleet, now) } else { self.new_failure(fleet, since, now) };
+            let failed = if since == Revision::ZERO {
+                self.failure(fleet, fleet.runs.keys(), now)
+            } else {
+                let touched = fleet.touched.after(since);
+                self.failure(fleet, touched.filter(|entity| fleet.runs.contains_key(entity)), now)
+            };
             if let Some(failed) = failed {
                 return failed;
             }
@@ -142,29 +143,19 @@ impl WaitProgress {
         kept.is_some_and(|kept| self.on.matches(&NodeRow { fleet, node: &kept.value, now }))
     }
 
-    /// The first member whose workflow failed.
-    fn any_failure(&self, fleet: &Fleet, now: Timestamp) -> Option<ClusterWait> {
-        fleet.membership.members(&self.cluster).find_map(|node| match fleet.workflow_state(node) {
-            WorkflowState::Failed(run) => self.covers(fleet, node, now).then(|| failed(node, run)),
-            WorkflowState::InProgress(_) | WorkflowState::Complete => None,
+    /// A member whose workflow failed in one of these runs. Costs time in proportion to the failures, not to the members.
+    fn failure<'a>(
+        &self,
+        fleet: &Fleet,
+        mut runs: impl Iterator<Item = &'a EntityName>,
+        now: Timestamp,
+    ) -> Option<ClusterWait> {
+        runs.find_map(|run| {
+            let is_newest = |node: &NodeName| fleet.workflow_state(node) == WorkflowState::Failed(run);
+            let mut nodes = fleet.failed_nodes(run).into_iter();
+            let node = nodes.find(|node| is_newest(node) && self.covers(fleet, node, now))?;
+            Some(failed(&node, run))
         })
-    }
-
-    /// A member whose workflow failed in a run that changed since then.
-    fn new_failure(&self, fleet: &Fleet, since: Revision, now: Timestamp) -> Option<ClusterWait> {
-        let runs = fleet.touched.after(since).filter(|entity| fleet.runs.contains_key(entity));
-        let boards = runs.filter_map(|run| Some((run, fleet.boards.get(run)?)));
-        let boards: BTreeMap<_, _> = boards.filter(|(_, board)| board.counts().failed > 0).collect();
-        for (run, board) in boards {
-            let nodes = board.targets().filter_map(|target| NodeName::parse(target.name.as_str()).ok());
-            for node in nodes {
-                let has_failed = fleet.workflow_state(&node) == WorkflowState::Failed(run);
-                if has_failed && self.covers(fleet, &node, now) {
-                    return Some(failed(&node, run));
-                }
-            }
-        }
-        None
     }
 }
 
@@ -172,6 +163,6 @@ fn waiting(reason: String) -> ClusterWait {
     ClusterWait { state: ClusterWaitState::Waiting, reason }
 }
 
-fn failed(node: &NodeName, run: &bellwether_core::words::name::EntityName) -> ClusterWait {
+fn failed(node: &NodeName, run: &EntityName) -> ClusterWait {
     ClusterWait { state: ClusterWaitState::Failed, reason: format!("{node}: run {run} failed") }
 }

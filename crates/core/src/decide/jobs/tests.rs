@@ -386,4 +386,21 @@ fn a_run_goes_on_with_another_ledger_where_nothing_can_run_twice() {
     assert_eq!(taken(&[false, false], true, &[done, runs]), None);
     assert_eq!(taken(&[true, true], true, &[done, JobState::Failed]), None, "it failed");
     assert_eq!(taken(&[true, true], false, &[done]), None, "nobody knows whether a machine's agent goes on");
+
+#[test]
+fn a_job_of_a_run_that_its_node_was_taken_from_is_cancelled_once_the_node_has_left_it() {
+    let mut world = world();
+    absorbed(&mut world, &report("first"), Some(vec![job(0, "one", JobState::Running)]));
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    let entity = Entity::clone(&fleet.entities.get(&run_name()).unwrap().value);
+    let other = Entity { source: TargetSource::Listed(Arc::default()), ..entity };
+    world.put(&namespace(), Record::Entity(other), Revision::new(3));
+    let content = OrderContent::default();
+    let order = Order { generation: Generation::ZERO.next(), term: Term::default(), content };
+    world.put(&namespace(), Record::Order("web-1".parse().unwrap(), order), Revision::new(4));
+    absorbed(&mut world, &report("first"), None);
+    assert_eq!(states(&world), [(0, JobState::Running)], "it has not accepted its order");
+    let accepted = Report { generation: Generation::ZERO.next(), ..report("first") };
+    absorbed(&mut world, &accepted, None);
+    assert_eq!(states(&world), [(0, JobState::Cancelled)]);
 }

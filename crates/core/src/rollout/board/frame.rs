@@ -69,7 +69,7 @@ impl BoardFrame {
             stage,
             rollout: progress.last,
             rolling: rollout.map(|rollout| rollout.version.clone()),
-            base: base(progress).cloned(),
+            base: base(entity, progress).cloned(),
             soak: entity.policy.soak,
             fail_fast: entity.policy.fail_fast,
             retries: entity.policy.retries,
@@ -226,10 +226,12 @@ impl BoardFrame {
     }
 }
 
-/// The version that targets without a turn belong on.
-fn base(progress: &Progress) -> Option<&Version> {
+/// The version that targets without a turn belong on. `None` for a run that was aborted: it is withdrawn from those that have not
+/// succeeded, though it may have been known good before.
+fn base<'a>(entity: &Entity, progress: &'a Progress) -> Option<&'a Version> {
     let good = progress.last_known_good.as_ref();
     match progress.activity {
+        RolloutActivity::Abandoned if entity.kind.is_run() => None,
         RolloutActivity::Continued => progress.target.as_ref().or(good),
         RolloutActivity::Settled
         | RolloutActivity::Abandoned

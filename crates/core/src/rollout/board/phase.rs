@@ -98,6 +98,16 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::Returning,
 ]);
 
+/// Failed in this rollout, or were given up in it; one of those may be held since it is heard of again.
+pub(crate) const MAY_HAVE_FAILED: PhaseSet = PhaseSet::of(&[
+    TargetPhase::Failed,
+    TargetPhase::FailedAsBefore,
+    TargetPhase::Departed,
+    TargetPhase::Lost,
+    TargetPhase::Returning,
+    TargetPhase::Held,
+]);
+
 /// Proceed without any change around them.
 pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
     TargetPhase::Adopting,

@@ -46,6 +46,11 @@ impl Fleet {
 
     pub(super) fn put_jobs(&mut self, jobs: NodeJobs, revision: Revision) {
         let run = jobs.run.clone();
+        if jobs.jobs.iter().any(|job| job.state.is_open()) {
+            self.open_jobs.insert(jobs.node.clone(), &run);
+        } else {
+            self.open_jobs.remove(&jobs.node, &run);
+        }
         self.jobs.insert_mut((run.clone(), jobs.node.clone()), kept(jobs, revision));
         if !self.loading {
             self.note_orphans(&run);
@@ -54,6 +59,7 @@ impl Fleet {
 
     pub(super) fn delete_jobs(&mut self, run: &EntityName, node: &NodeName) {
         self.jobs.remove_mut(&(run.clone(), node.clone()));
+        self.open_jobs.remove(node, run);
         if !self.loading {
             self.note_orphans(run);
         }

@@ -177,6 +177,15 @@ impl Play {
         self.settle(name);
     }
 
+    fn abort(&mut self, name: &str) {
+        let fleet = self.fleet();
+        let (entity, progress) = (fleet.entities.get(&run(name)), fleet.progresses.get(&run(name)));
+        let (entity, progress) = (&entity.unwrap().value, &progress.unwrap().value);
+        let asked = operations::abort(entity, progress, annotation()).unwrap();
+        self.put(Record::Entity(asked));
+        self.settle(name);
+    }
+
     /// The failed assignment that the order of web-1 names to be tried again.
     fn told(&self, name: &str) -> Option<u64> {
         let content = self.fleet().contents.get(&"web-1".parse::<NodeName>().ok()?)?;
@@ -231,4 +240,18 @@ fn a_failed_target_is_assigned_again_once_for_each_time_that_a_person_asks() {
     assert_eq!(play.told("work-1"), Some(2));
     play.retry("work-1", 2);
     assert_eq!(play.assigned("work-1", "web-1"), Some((3, AssignmentOutcome::InFlight)), "asked twice");
+}
+
+#[test]
+fn the_nodes_that_a_run_failed_on_are_found_while_it_goes_on_and_when_it_has_ended() {
+    let mut play = Play::new();
+    play.start("work-1", "work@1");
+    let failed = |play: &Play| play.fleet().failed_nodes(&run("work-1"));
+    assert!(failed(&play).is_empty());
+    play.fails("work-1");
+    assert_eq!(failed(&play), [NodeName::parse("web-1").unwrap()]);
+    play.retry("work-1", 1);
+    assert!(failed(&play).is_empty());
+    play.abort("work-1");
+    assert_eq!(failed(&play), NODES.map(|node| NodeName::parse(node).unwrap()), "it ended without them");
 }

@@ -7,7 +7,7 @@ use crate::decide::rollout::decide;
 use crate::records::annotation::Annotation;
 use crate::records::entity::{Abort, Entity, EntityKind, TargetSource};
 use crate::records::key::Record;
-use crate::records::node::Node;
+use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::policy::Policy;
 use crate::records::progress::Progress;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
@@ -65,15 +65,32 @@ fn state(outcome: AssignmentOutcome) -> TargetState {
 
 /// The board of an aborted rollout with a target in flight and one that failed.
 fn aborted(kind: EntityKind) -> Board {
-    let nodes = ["web-1", "web-2"].map(|name| NodeName::parse(name).unwrap());
-    let progress =
-        Progress { activity: RolloutActivity::Abandoned, last: RolloutNumber::new(1), ..Progress::default() };
     let failed = AssignmentOutcome::Failed { at: Timestamp::EPOCH, evidence: Arc::default() };
-    let states = [state(AssignmentOutcome::InFlight), state(failed)];
-    let targets = nodes.iter().map(TargetName::from).zip(states);
+    aborted_with([AssignmentOutcome::InFlight, failed].map(Some), kind, None)
+}
+
+/// The board of an aborted rollout over as many nodes, whose version is known good already or not.
+fn aborted_with(
+    outcomes: [Option<AssignmentOutcome>; 2],
+    kind: EntityKind,
+    last_known_good: Option<Version>,
+) -> Board {
+    let nodes = ["web-1", "web-2"].map(|name| NodeName::parse(name).unwrap());
+    let progress = Progress {
+        activity: RolloutActivity::Abandoned,
+        last: RolloutNumber::new(1),
+        last_known_good,
+        ..Progress::default()
+    };
+    let targets = nodes.iter().map(TargetName::from).zip(outcomes);
+    let targets = targets.filter_map(|(target, outcome)| Some((target, state(outcome?))));
+    let up = |node: &NodeName| {
+        let contact = PresenceState::Up;
+        Record::Presence(node.clone(), Presence { contact, since: Timestamp::EPOCH, server: None })
+    };
     let records = nodes
         .iter()
-        .map(|node| Record::Node(joined(node.clone())))
+        .flat_map(|node| [Record::Node(joined(node.clone())), up(node)])
         .chain([Record::Entity(entity(kind, &nodes)), Record::Progress(name(), progress)])
         .chain(targets.map(|(target, state)| Record::Target(name(), target, state)));
     let (mut world, namespace) = (World::default(), Namespace::parse("default").unwrap());
@@ -91,5 +108,19 @@ fn an_aborted_run_withdraws_what_is_in_flight_and_nothing_else() {
         let gone = verdict.targets.iter().filter(|change| change.state.is_none());
         let names: Vec<&str> = gone.map(|change| change.target.as_str()).collect();
         assert_eq!(names, withdrawn);
+    }
+}
+
+#[test]
+fn an_aborted_run_assigns_its_version_to_nobody_though_it_is_known_good() {
+    let (run, version) =
+        (EntityKind::Workflow("install".parse().unwrap()), state(AssignmentOutcome::InFlight).version);
+    let succeeded = AssignmentOutcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
+    for (first, withdrawn) in [(None, 0), (Some(AssignmentOutcome::InFlight), 1)] {
+        let board = aborted_with([first, Some(succeeded.clone())], run.clone(), Some(version.clone()));
+        let verdict = decide(&board, &RolloutEnvironment::default(), Timestamp::EPOCH);
+        let gone = verdict.targets.iter().filter(|change| change.state.is_none()).count();
+        assert_eq!((gone, verdict.targets.len()), (withdrawn, withdrawn));
+        assert_eq!(verdict.wake, None, "it is decided again at once");
     }
 }
