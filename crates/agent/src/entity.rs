@@ -10,6 +10,7 @@ mod files;
 mod follow;
 mod job;
 mod job_environment;
+mod job_outputs;
 mod log;
 mod need;
 mod observe;

@@ -20,7 +20,8 @@ use minijinja::value::Serde;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::job_environment::JobEnvironment;
+use super::job_environment::{JobEnvironment, OUTPUTS};
+use super::job_outputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::apply::exec::CommandExit;
@@ -72,7 +73,7 @@ impl EntityTask {
             Ok(run_name) => run_name,
             Err(reason) => return self.hold(reason).await,
         };
-        let ended = self.steps(&inputs, &run_name).await;
+        let ended = self.steps(&inputs, &run_name, &mut stored).await;
         let (exit, evidence) = match ended {
             JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
             JobEnd::Cancelled => (None, Evidence::default()),
@@ -152,7 +153,7 @@ impl EntityTask {
 
     /// Does the steps of the task in a directory of its own, and ends what they left running: it is part of the task, and on a logical
     /// node nothing may go on after this.
-    async fn steps(&mut self, inputs: &JobInputs, run_name: &str) -> JobEnd {
+    async fn steps(&mut self, inputs: &JobInputs, run_name: &str, stored: &mut StoredWork) -> JobEnd {
         let dir = self.context.work.join(self.name.as_str());
         let environment = match self.prepare(&dir, inputs).await {
             Ok(environment) => environment,
@@ -166,7 +167,7 @@ impl EntityTask {
                 guard.end(self.job_log()).await;
                 // Its guard may have been killed.
                 self.end_job(run_name.to_owned()).await;
-                end
+                self.with_outputs(end, inputs, (&dir, stored)).await
             }
             Err(error) => failed(format!("cannot start the guard of the job: {error}")),
         };
@@ -175,6 +176,34 @@ impl EntityTask {
             tracing::warn!(run = %self.name, %error, "cannot remove the working directory of a job");
         }
         end
+    }
+
+    /// How a job ended, after its outputs were read: one that is complete but for them has failed.
+    async fn with_outputs(
+        &self,
+        end: JobEnd,
+        inputs: &JobInputs,
+        (dir, stored): (&Path, &mut StoredWork),
+    ) -> JobEnd {
+        if !matches!(&end, JobEnd::Exit(exit, _) if exit.is_complete()) {
+            return end;
+        }
+        let path = dir.join(OUTPUTS);
+        let read = self.context.tasks.spawn_blocking(move || job_outputs::read(&path)).await;
+        let read = read.unwrap_or_else(|error| Err(format!("cannot read its outputs: {error}")));
+        let kept = read.and_then(|outputs| match outputs {
+            Some(outputs) => stored.memory.writes(outputs.into()).map_err(|error| error.to_string()),
+            None => Ok(()),
+        });
+        match kept {
+            Ok(()) => end,
+            Err(reason) => failed(format!(
+                "task {} ({} of {}): {reason}",
+                inputs.task.task,
+                inputs.index.saturating_add(1),
+                inputs.tasks
+            )),
+        }
     }
 
     /// Does the steps of the task in order, until one says something else than that it is complete.
@@ -307,6 +336,7 @@ impl EntityTask {
         let (node, namespace) = (self.context.node.as_str(), self.context.namespace.as_str());
         minijinja::context! {
             params => Value::from(Serde(&inputs.params)),
+            outputs => self.stored_work.as_ref().map(|stored| job_outputs::variable(&stored.memory)),
             node => minijinja::context! { name => node, namespace => namespace },
             run => &*inputs.run,
             workflow => &*inputs.workflow,
@@ -336,8 +366,7 @@ fn may_begin_again(inputs: &JobInputs, stored: &StoredWork) -> bool {
 }
 
 /// The reason given for an undefined variable.
-const UNDEFINED: &str =
-    "no level of params has it; see bellwether param explain NODE, and name it in the task's `params`";
+const UNDEFINED: &str = "no level of params has it, and no task before this one wrote it; see bellwether param explain NODE, and job get RUN/NODE/INDEX";
 
 fn failed(summary: String) -> JobEnd {
     JobEnd::Exit(ScriptExit::Failed(-1), Evidence { summary, ..Evidence::default() })

@@ -131,8 +131,20 @@ fn sheet(job: &Job) -> String {
         format!("started   {}", time(job.started_ms)),
         format!("ended     {}", time(job.ended_ms)),
         format!("steps     {}", steps.collect::<Vec<_>>().join(", ")),
+        format!("outputs   {}", outputs(job)),
     ]
     .join("\n")
+}
+
+/// What it wrote, each output as JSON on a line.
+fn outputs(job: &Job) -> String {
+    let lines: Vec<String> = job
+        .outputs
+        .iter()
+        .flatten()
+        .map(|(name, value)| format!("{} = {value}", name.escape_debug()))
+        .collect();
+    if lines.is_empty() { "-".to_owned() } else { lines.join("\n          ") }
 }
 
 /// The texts of its steps, each under its name.

@@ -43,6 +43,7 @@ mod story_live_params;
 mod story_locks;
 mod story_nginx;
 mod story_outage;
+mod story_outputs;
 mod story_profile;
 mod story_puppet;
 mod story_race;

@@ -26,6 +26,8 @@ pub enum Feature {
     JobLogs,
     /// Task lists: it asks for each next task, also behind the last one it knew of.
     TaskLists,
+    /// Outputs of tasks: it keeps what a task writes, and later tasks of the run read it.
+    Outputs,
 }
 
 /// The features of an agent.
@@ -34,7 +36,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -45,6 +47,7 @@ impl Feature {
         Self::Jobs,
         Self::JobLogs,
         Self::TaskLists,
+        Self::Outputs,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -64,6 +67,7 @@ impl Feature {
             Self::Jobs => "jobs",
             Self::JobLogs => "job_logs",
             Self::TaskLists => "task_lists",
+            Self::Outputs => "outputs",
         }
     }
 

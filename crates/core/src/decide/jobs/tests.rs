@@ -46,6 +46,7 @@ fn world() -> World {
         digest: "".into(),
         tasks: vec![task("one"), task("two")],
         contents: "{}".into(),
+        features: Default::default(),
         annotation: by(),
     };
     let joined = Node {
