@@ -9,6 +9,7 @@ mod describe;
 mod files;
 mod follow;
 mod job;
+mod job_condition;
 mod job_environment;
 mod job_outputs;
 mod log;

@@ -63,7 +63,8 @@ fn within_limits(name: &str, source: &str) -> Result<(), String> {
     }
 }
 
-fn environment() -> Result<Environment<'static>, minijinja::Error> {
+/// The language, with its bounds.
+pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     // A line with only a tag on it leaves no empty line, and the last line keeps its end, as configuration files need it.
     let mut syntax = SyntaxConfig::builder();
     let syntax = syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
@@ -146,7 +147,8 @@ fn print(
     }
 }
 
-fn plain(error: &minijinja::Error) -> String {
+/// The kind of an error, with what it says.
+pub(crate) fn plain(error: &minijinja::Error) -> String {
     let kind = error.kind().to_string();
     error.detail().map_or(kind.clone(), |detail| format!("{kind}: {detail}"))
 }

@@ -127,7 +127,7 @@ fn a_definition_a_run_and_its_jobs_survive_their_domain_types() {
             v1::run::StoredRun::try_from(&domain).expect("what is kept is JSON")
         });
     }
-    for name in ["jobs", "jobs_with_outputs"] {
+    for name in ["jobs", "jobs_with_outputs", "jobs_with_skipped"] {
         holds::<v1::job::StoredJobs>(name, |shape| {
             let domain =
                 bellwether_core::records::job::NodeJobs::try_from(shape).expect("the sample is valid");

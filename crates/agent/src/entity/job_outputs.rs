@@ -8,7 +8,6 @@ use std::path::Path;
 use bellwether_api::number::{inexact, kept_as_text};
 use bellwether_core::local::work::WorkMemory;
 use bellwether_core::records::job::{MAX_OUTPUT_BYTES, OutputsTooLarge};
-use minijinja::value::Serde;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Map, Value};
@@ -38,9 +37,9 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// What templates of a task have as `outputs`: an object for each task before it that is complete, which is empty if that wrote none.
+/// What templates of a task have as `outputs`: an object for each task before it that is complete or was skipped, which is empty if that wrote none.
 /// Of a task that is in the list twice, it is what it wrote last.
-pub(super) fn variable(memory: &WorkMemory) -> minijinja::Value {
+pub(super) fn variable(memory: &WorkMemory) -> BTreeMap<String, Map<String, Value>> {
     let mut all: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for job in memory.complete_jobs() {
         let kept = all.entry(job.task.to_string()).or_default();
@@ -48,7 +47,7 @@ pub(super) fn variable(memory: &WorkMemory) -> minijinja::Value {
             *kept = outputs;
         }
     }
-    minijinja::Value::from(Serde(&all))
+    all
 }
 
 /// The text of a file, at most as much as outputs may have. What a job leaves in its place, such as a link or a pipe, is not followed.

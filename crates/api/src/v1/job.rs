@@ -110,6 +110,8 @@ pub enum JobState {
     Running,
     /// The task is complete.
     Finished,
+    /// The condition of the task did not hold: it was not begun, and the run goes on.
+    Skipped,
     /// The task failed.
     Failed,
     /// It ended and is to begin again.
@@ -144,6 +146,7 @@ impl JobState {
             Self::Created => "created",
             Self::Running => "running",
             Self::Finished => "finished",
+            Self::Skipped => "skipped",
             Self::Failed => "failed",
             Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
@@ -156,7 +159,7 @@ impl JobState {
     pub const fn is_open(self) -> bool {
         match self {
             Self::Created | Self::Running | Self::Incomplete => true,
-            Self::Finished | Self::Failed | Self::Cancelled | Self::Lost => false,
+            Self::Finished | Self::Skipped | Self::Failed | Self::Cancelled | Self::Lost => false,
         }
     }
 }
@@ -191,7 +194,7 @@ macro_rules! same {
     };
 }
 
-same!(JobState: Created, Running, Finished, Failed, Incomplete, Cancelled, Lost);
+same!(JobState: Created, Running, Finished, Skipped, Failed, Incomplete, Cancelled, Lost);
 same!(JobExit: Complete, Reboot, PowerOff, Stop, Failed);
 
 impl From<&core::Job> for ReportedJob {

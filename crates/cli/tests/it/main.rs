@@ -31,6 +31,7 @@ mod standstill;
 mod story_boots;
 mod story_clocks;
 mod story_clusters;
+mod story_conditions;
 mod story_cut_off;
 mod story_facts;
 mod story_files;

@@ -73,7 +73,7 @@ fn is_withdrawn(fleet: &Fleet, run: &EntityName, report: &Report) -> bool {
         })
 }
 
-/// The node reported that it finished the task, which does not run again.
+/// The node reported that it finished or skipped the task, which does not run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinishedAlready;
 
@@ -103,7 +103,7 @@ pub fn dispatched(
     let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
     match (task, after.jobs.iter_mut().find(|job| job.index == index)) {
         (None, _) => after.closed = true,
-        (Some(_), Some(job)) if job.state == JobState::Finished => return Err(FinishedAlready),
+        (Some(_), Some(job)) if job.state.is_complete() => return Err(FinishedAlready),
         // A task that failed begins again.
         (Some(task), Some(job)) => {
             *job = Job { attempts: job.attempts, ..Job::created(index, task.task.clone()) };

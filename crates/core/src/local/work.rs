@@ -295,6 +295,14 @@ impl WorkMemory {
         self.advances();
     }
 
+    /// Called when the condition of the task that is next does not hold: it is not begun, and the next one follows.
+    pub fn skips(&mut self, now: Timestamp) {
+        if let Some(job) = self.present() {
+            (job.state, job.ended) = (job::JobState::Skipped, Some(now));
+        }
+        self.advances();
+    }
+
     /// Called when the task that is next failed; `code` is its exit code, if it has one.
     pub fn fails(&mut self, code: Option<i32>, now: Timestamp) {
         self.ends((job::JobState::Failed, JobExit::Failed), code, now);

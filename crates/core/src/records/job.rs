@@ -87,6 +87,8 @@ pub enum JobState {
     Running,
     /// The task is complete.
     Finished,
+    /// The condition of the task did not hold: it was not begun, and the run goes on.
+    Skipped,
     /// The task failed.
     Failed,
     /// It ended and is to begin again.
@@ -120,10 +122,25 @@ impl JobState {
             Self::Created => "created",
             Self::Running => "running",
             Self::Finished => "finished",
+            Self::Skipped => "skipped",
             Self::Failed => "failed",
             Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
             Self::Lost => "lost",
+        }
+    }
+
+    /// Whether the task is done with, so that the next one follows and it never begins again.
+    #[must_use]
+    pub const fn is_complete(self) -> bool {
+        match self {
+            Self::Finished | Self::Skipped => true,
+            Self::Created
+            | Self::Running
+            | Self::Incomplete
+            | Self::Failed
+            | Self::Cancelled
+            | Self::Lost => false,
         }
     }
 
@@ -132,7 +149,7 @@ impl JobState {
     pub const fn is_open(self) -> bool {
         match self {
             Self::Created | Self::Running | Self::Incomplete => true,
-            Self::Finished | Self::Failed | Self::Cancelled | Self::Lost => false,
+            Self::Finished | Self::Skipped | Self::Failed | Self::Cancelled | Self::Lost => false,
         }
     }
 }

@@ -28,6 +28,8 @@ pub enum Feature {
     TaskLists,
     /// Outputs of tasks: it keeps what a task writes, and later tasks of the run read it.
     Outputs,
+    /// Conditions of tasks: it skips a task whose condition does not hold.
+    Conditions,
 }
 
 /// The features of an agent.
@@ -36,7 +38,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -48,6 +50,7 @@ impl Feature {
         Self::JobLogs,
         Self::TaskLists,
         Self::Outputs,
+        Self::Conditions,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -68,6 +71,7 @@ impl Feature {
             Self::JobLogs => "job_logs",
             Self::TaskLists => "task_lists",
             Self::Outputs => "outputs",
+            Self::Conditions => "conditions",
         }
     }
 

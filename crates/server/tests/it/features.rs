@@ -91,10 +91,10 @@ fn running(version: &str, number: u64) -> bellwether_api::v1::report::EntityRepo
     }
 }
 
-/// Applies a workflow of one task with this script, and starts a run of it; answers its name.
-async fn start_run(installation: &Installation, script: &str) -> String {
+/// Applies a workflow of one task with this script and condition, and starts a run of it; answers its name.
+async fn start_run(installation: &Installation, script: &str, condition: Option<&str>) -> String {
     let documents = json!({"documents": [
-        {"kind": "task", "name": "one", "steps": [{"name": "do", "script": {"text": script}}]},
+        {"kind": "task", "name": "one", "if": condition, "steps": [{"name": "do", "script": {"text": script}}]},
         {"kind": "stage", "name": "all", "tasks": ["one"]},
         {"kind": "workflow", "name": "work", "stages": ["all"]},
     ]});
@@ -120,16 +120,21 @@ async fn waits(installation: &Installation, node: &Node, (run, expected): (&str,
 }
 
 #[tokio::test]
-async fn a_run_whose_tasks_have_outputs_waits_for_an_agent_that_knows_them() {
+async fn a_run_whose_tasks_have_outputs_or_conditions_waits_for_an_agent_that_knows_them() {
     let installation = Installation::lenient().await;
     let (admin, node) = (installation.admin(), installation.node("web-1").await);
     let earlier = ["jobs", "soak", "task_lists", "workflows"];
     node.client.report("default", &report(&node, &earlier)).await.unwrap();
-    for script in ["echo {} > $BELLWETHER_OUTPUTS", "echo {{ outputs.probe.port }}"] {
-        let run = start_run(&installation, script).await;
-        let expected = "not able to apply it: its agent 0.0.9 does not know outputs; upgrade the agent";
-        waits(&installation, &node, (&run, expected)).await;
-        let knows = report(&node, &[&earlier[..], &["outputs"]].concat());
+    for (feature, script, condition) in [
+        ("outputs", "echo {} > $BELLWETHER_OUTPUTS", None),
+        ("outputs", "echo {{ outputs.probe.port }}", None),
+        ("conditions", "true", Some("node.name == 'web-2'")),
+    ] {
+        let run = start_run(&installation, script, condition).await;
+        let expected =
+            format!("not able to apply it: its agent 0.0.9 does not know {feature}; upgrade the agent");
+        waits(&installation, &node, (&run, &expected)).await;
+        let knows = report(&node, &[&earlier[..], &[feature]].concat());
         node.client.report("default", &knows).await.unwrap();
         order(&node, |order| order.entities.contains_key(&run)).await;
         assert!(node.client.next_job("default", ("web-1", &run), 0).await.is_ok());
@@ -139,7 +144,9 @@ async fn a_run_whose_tasks_have_outputs_waits_for_an_agent_that_knows_them() {
         let (code, detail) = problem(asked);
         assert_eq!(code, Code::NotFound, "the agent waits, and does not fail");
         assert!(
-            detail.contains("the feature outputs in agent 0.0.9 of node web-1, which task one needs"),
+            detail.contains(&format!(
+                "the feature {feature} in agent 0.0.9 of node web-1, which task one needs"
+            )),
             "{detail}"
         );
         admin.act_on_rollout("default", &run, "abort", &RolloutOperation::default()).await.unwrap();

@@ -207,3 +207,15 @@ fn a_finished_task_is_never_dispatched_again() {
     absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Finished)]));
     assert_eq!(dispatch(&mut world, "a", 0), Err(FinishedAlready));
 }
+
+#[test]
+fn a_skipped_task_is_never_dispatched_again() {
+    let mut world = world();
+    dispatch(&mut world, "a", 0).unwrap();
+    absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Skipped)]));
+    for ledger in ["a", "b"] {
+        assert_eq!(dispatch(&mut world, ledger, 0), Err(FinishedAlready));
+    }
+    assert!(dispatch(&mut world, "a", 1).unwrap().is_some());
+    assert_eq!(states(&world), [(0, JobState::Skipped), (1, JobState::Created)]);
+}

@@ -223,3 +223,16 @@ fn outputs_beyond_the_limit_of_a_task_or_a_run_are_refused() {
     assert_eq!(memory.writes(text(1)), Err(OutputsTooLarge::OfRun));
     assert_eq!(memory.jobs.last().unwrap().outputs, None);
 }
+
+#[test]
+fn a_task_whose_condition_does_not_hold_is_skipped_without_a_beginning_and_the_next_one_follows() {
+    let mut memory = memory();
+    memory.created("install-db".parse().unwrap(), false);
+    memory.skips(NOW);
+    assert_eq!(told(&memory), [(0, job::JobState::Skipped, None, None, 0)]);
+    assert_eq!(memory.jobs.first().unwrap().ended, Some(NOW));
+    memory.started("b");
+    assert_eq!(memory.next("b", NOW), WorkStep::Create(1));
+    memory.gives_up();
+    assert_eq!(told(&memory), [(0, job::JobState::Skipped, None, None, 0)]);
+}

@@ -186,7 +186,8 @@ impl Fleet {
             | Feature::Jobs
             | Feature::JobLogs
             | Feature::TaskLists
-            | Feature::Outputs => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Outputs
+            | Feature::Conditions => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

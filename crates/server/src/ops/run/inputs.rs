@@ -47,7 +47,7 @@ pub async fn take(
             };
             let written = jobs::dispatched(fleet, (run, node), ledger, index).map_err(|FinishedAlready| {
                 let reason = format!(
-                    "begin task {index} of run {name} on node {node}: the node reported that it has finished it, and its ledger does not know that"
+                    "begin task {index} of run {name} on node {node}: the node reported that it is done with it, and its ledger does not know that"
                 );
                 let hint = format!("see: bellwether job get {name}/{node}/{index}");
                 OpError::Refused { reason, hint: Some(hint) }

@@ -16,5 +16,7 @@ pub fn needs(spec: &TaskSpec) -> BTreeSet<Feature> {
     let files = spec.steps.iter().filter_map(|step| step.file.as_ref()).map(|file| &file.text);
     let mut texts = scripts.chain(files);
     let outputs = texts.any(|text| text.contains(OUTPUTS_FILE) || reads(text, "outputs"));
-    outputs.then_some(Feature::Outputs).into_iter().collect()
+    let conditions = spec.condition.is_some();
+    let needed = [outputs.then_some(Feature::Outputs), conditions.then_some(Feature::Conditions)];
+    needed.into_iter().flatten().collect()
 }
