@@ -16,7 +16,7 @@ use bellwether_rt::wait::changed_or_never;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use self::value::MachineFacts;
+pub(crate) use self::value::MachineFacts;
 use crate::service::LocalAddresses;
 
 /// Interval between two readings. Disks and memory change by hand, and whoever changes them can request a rescan; reading costs a

@@ -133,6 +133,7 @@ impl ServerLink {
             requested: requested.clone(),
             delivered,
             told: report::ToldJobs::new(),
+            parts: 0,
             clock: self.clock.clone(),
             gate: StartGate::closed(),
         };

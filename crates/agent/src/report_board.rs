@@ -7,7 +7,7 @@ use bellwether_core::local::account::{self, AgentActivity, EntityAccount, StateR
 use bellwether_core::local::health::CheckHistory;
 use bellwether_core::local::health_tracker::vital;
 use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
-use bellwether_core::records::job::Job;
+use bellwether_core::records::job::{Job, NodeJobs};
 use bellwether_core::records::order::Order;
 use bellwether_core::records::report::TargetActivity;
 use bellwether_core::records::status::{FILES, ORDERS, StatusState};
@@ -30,7 +30,16 @@ pub(crate) const VALIDATE: &str = "validate";
 /// Status category of whether the machine is set up.
 pub(crate) const PROVISION: &str = "provision";
 
-/// The jobs that the control plane knows, by run.
+/// About the size of a job in a report, without its outputs.
+const JOB_BYTES: usize = 256;
+
+/// About the most bytes of jobs in one report: a quarter of what a server takes.
+const REPORTED_JOB_BYTES: usize = 256 << 10;
+
+/// Most runs whose jobs are in one report: each is a record, and a transaction has at most 128.
+const REPORTED_RUNS: usize = 64;
+
+/// Jobs by run.
 pub(crate) type ToldJobs = BTreeMap<EntityName, Vec<Job>>;
 
 /// Everything the agent reports. Equal boards lead to equal reports.
@@ -93,8 +102,24 @@ impl ReportBoard {
         self
     }
 
-    /// The report, with ages as of `now` by the agent's clock. Jobs that are as in `told` are left out.
-    pub(crate) fn report(&self, node: &NodeName, now: Timestamp, told: &ToldJobs) -> v1::report::Report {
+    /// The jobs of the runs that differ from what was told, as many as one report may have; at least one run, if any differs.
+    pub(crate) fn untold(&self, told: &ToldJobs) -> ToldJobs {
+        let (mut untold, mut bytes) = (ToldJobs::new(), 0_usize);
+        for (name, account) in &self.entities {
+            let Some(jobs) = account.jobs.as_ref().filter(|jobs| told.get(name) != Some(*jobs)) else {
+                continue;
+            };
+            bytes += NodeJobs::output_bytes(jobs) + jobs.len() * JOB_BYTES;
+            if !untold.is_empty() && (bytes > REPORTED_JOB_BYTES || untold.len() >= REPORTED_RUNS) {
+                break;
+            }
+            untold.insert(name.clone(), jobs.clone());
+        }
+        untold
+    }
+
+    /// The report, with ages as of `now` by the agent's clock, and with these jobs.
+    pub(crate) fn report(&self, node: &NodeName, now: Timestamp, untold: &ToldJobs) -> v1::report::Report {
         let entities = self.entities.iter().map(|(name, account)| {
             let shape = v1::report::EntityReport {
                 answered_at_ms: 0,
@@ -115,11 +140,7 @@ impl ReportBoard {
                     since_ms: None,
                     limit_ms: step.limit.as_millis(),
                 }),
-                jobs: account
-                    .jobs
-                    .as_ref()
-                    .filter(|jobs| told.get(name) != Some(*jobs))
-                    .map(|jobs| shown(jobs)),
+                jobs: untold.get(name).map(|jobs| shown(jobs)),
             };
             (name.to_string(), shape)
         });
@@ -133,7 +154,9 @@ impl ReportBoard {
             | Feature::Soak
             | Feature::Jobs
             | Feature::JobLogs
-            | Feature::TaskLists => true,
+            | Feature::TaskLists
+            | Feature::Outputs
+            | Feature::Conditions => true,
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {
@@ -276,7 +299,38 @@ fn cut(reason: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::local::health_tracker::CheckSummary;
+    use bellwether_core::local::memory::EntityMemory;
+
     use super::*;
+
+    #[test]
+    fn the_jobs_of_many_runs_are_told_in_several_reports() {
+        let outputs = format!("{{\"text\":\"{}\"}}", "x".repeat(16_000));
+        let jobs: Vec<Job> = (0..4)
+            .map(|index| Job {
+                outputs: Some(outputs.as_str().into()),
+                ..Job::created(index, "probe".parse().unwrap())
+            })
+            .collect();
+        let mut board = ReportBoard::default();
+        for run in 0..40 {
+            let memory = EntityMemory::default();
+            let account = EntityAccount::of(&memory, &AgentActivity::Idle, &CheckSummary::NoChecks, None);
+            let account = account.with_jobs(Some(jobs.clone()));
+            board.entities.insert(format!("work-{run}").parse().unwrap(), account);
+        }
+        let (mut told, mut reports) = (ToldJobs::new(), 0);
+        while told != board.jobs() {
+            let untold = board.untold(&told);
+            let report = board.report(&"web-1".parse().unwrap(), Timestamp::EPOCH, &untold);
+            assert!(serde_json::to_string(&report).unwrap().len() < 512 << 10, "within what a server takes");
+            told.extend(untold);
+            reports += 1;
+        }
+        assert_eq!(reports, 10, "four runs in each");
+        assert!(board.untold(&told).is_empty());
+    }
 
     #[test]
     fn a_reason_is_cut_at_a_character() {

@@ -279,6 +279,13 @@ impl Agent {
         let live_params = watch::Sender::new(Arc::new(live_params));
         let (acknowledgements, acknowledged) = watch::channel(None);
         let unsent_logs = watch::Sender::new(log_store::newest(&logs));
+        let facts = FactReader {
+            root: "/".into(),
+            addresses: discovery.addresses.clone(),
+            orders: orders.subscribe(),
+            tasks: tasks.clone(),
+        };
+        let facts = facts.start();
         let context = EntityContext {
             node: identity.node.clone(),
             namespace: identity.namespace,
@@ -293,6 +300,7 @@ impl Agent {
             lane: Arc::new(Semaphore::new(1)),
             boot_reason: watch::Sender::default(),
             runs_here: watch::Sender::default(),
+            facts: Some(facts.clone()),
             jobs: JobSource::new(source.clone()),
             work: config.data_dir.join("work"),
             lease: None,
@@ -306,12 +314,6 @@ impl Agent {
             instances: EntityInstances { phases, published: discovery.services.clone(), acknowledged },
             unsent_logs: unsent_logs.clone(),
             seed,
-        };
-        let facts = FactReader {
-            root: "/".into(),
-            addresses: discovery.addresses.clone(),
-            orders: orders.subscribe(),
-            tasks: tasks.clone(),
         };
         let hosted = config.hosts_logical.then(|| HostContext {
             connection: source.connection(),
@@ -333,7 +335,7 @@ impl Agent {
             board,
             unsent_logs,
             owner: LinkOwner::Machine(MachineSources {
-                facts: facts.start(),
+                facts,
                 services: discovery.services,
                 acknowledgements,
                 known: discovery.registry.known.clone(),

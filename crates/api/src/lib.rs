@@ -4,6 +4,7 @@
 //! to its domain value or names the invalid field. The stored form of a record is its JSON shape.
 
 pub mod client;
+pub mod condition;
 pub mod consul;
 pub mod list;
 pub mod media;

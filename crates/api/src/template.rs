@@ -45,6 +45,14 @@ pub fn check(name: &str, source: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a template reads a variable of this name. One that is no template reads none.
+#[must_use]
+pub fn reads(source: &str, variable: &str) -> bool {
+    let Ok(environment) = environment() else { return false };
+    let template = environment.template_from_named_str("template", source);
+    template.is_ok_and(|template| template.undeclared_variables(false).contains(variable))
+}
+
 fn within_limits(name: &str, source: &str) -> Result<(), String> {
     if source.len() > MAX_TEMPLATE_BYTES {
         return Err(format!("{name}: longer than {MAX_TEMPLATE_BYTES} bytes"));
@@ -55,7 +63,8 @@ fn within_limits(name: &str, source: &str) -> Result<(), String> {
     }
 }
 
-fn environment() -> Result<Environment<'static>, minijinja::Error> {
+/// The language, with its bounds.
+pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     // A line with only a tag on it leaves no empty line, and the last line keeps its end, as configuration files need it.
     let mut syntax = SyntaxConfig::builder();
     let syntax = syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
@@ -138,7 +147,8 @@ fn print(
     }
 }
 
-fn plain(error: &minijinja::Error) -> String {
+/// The kind of an error, with what it says.
+pub(crate) fn plain(error: &minijinja::Error) -> String {
     let kind = error.kind().to_string();
     error.detail().map_or(kind.clone(), |detail| format!("{kind}: {detail}"))
 }
@@ -163,6 +173,14 @@ impl Write for CappedText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_template_reads_what_stands_in_its_tags_and_nothing_else() {
+        assert!(reads("{% if outputs['probe'].ok %}x{% endif %}", "outputs"));
+        assert!(!reads("outputs {{ params.outputs }} {# outputs #}", "outputs"));
+        assert!(!reads("{% for outputs in params.all %}{{ outputs }}{% endfor %}", "outputs"));
+        assert!(!reads("{{ outputs", "outputs"));
+    }
 
     #[test]
     fn a_quoted_value_is_one_word_of_a_shell() {

@@ -121,14 +121,19 @@ fn a_definition_a_run_and_its_jobs_survive_their_domain_types() {
             bellwether_core::records::definition::Definition::try_from(shape).expect("the sample is valid");
         v1::workflow::StoredDefinition::try_from(&domain).expect("what is kept is JSON")
     });
-    holds::<v1::run::StoredRun>("run", |shape| {
-        let domain = bellwether_core::records::run::Run::try_from(shape).expect("the sample is valid");
-        v1::run::StoredRun::try_from(&domain).expect("what is kept is JSON")
-    });
-    holds::<v1::job::StoredJobs>("jobs", |shape| {
-        let domain = bellwether_core::records::job::NodeJobs::try_from(shape).expect("the sample is valid");
-        v1::job::StoredJobs::from(&domain)
-    });
+    for name in ["run", "run_with_features"] {
+        holds::<v1::run::StoredRun>(name, |shape| {
+            let domain = bellwether_core::records::run::Run::try_from(shape).expect("the sample is valid");
+            v1::run::StoredRun::try_from(&domain).expect("what is kept is JSON")
+        });
+    }
+    for name in ["jobs", "jobs_with_outputs", "jobs_with_skipped"] {
+        holds::<v1::job::StoredJobs>(name, |shape| {
+            let domain =
+                bellwether_core::records::job::NodeJobs::try_from(shape).expect("the sample is valid");
+            v1::job::StoredJobs::from(&domain)
+        });
+    }
     holds::<v1::task_list::StoredTaskList>("task_list", |shape| {
         let domain =
             bellwether_core::records::task_list::TaskList::try_from(shape).expect("the sample is valid");

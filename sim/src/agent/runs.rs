@@ -72,7 +72,7 @@ impl OrderWorker {
             Some(RunOutcome::Begun | RunOutcome::Retry) => {}
             Some(RunOutcome::Done | RunOutcome::Lost) | None => drop(self.runs_here.ends(name)),
         }
-        let bound = memory.wanted.as_ref().and_then(|wanted| wanted.ledger.clone());
+        let bound = memory.wanted.as_ref().and_then(|wanted| wanted.binding.ledger.clone());
         let ignores_ledger = self.node.without == Some(DisabledRule::LedgerIdentity);
         let ledger = bound.filter(|_| ignores_ledger).unwrap_or_else(|| self.node.ledger());
         let (now, seed) = (self.clock.now(), self.chance.draw());
@@ -95,7 +95,9 @@ impl OrderWorker {
         if !is_begun(memory) {
             self.change(name, |memory| memory.runs(version));
         }
-        let none = || StoredWork { memory: WorkMemory::new(version.clone()), is_idempotent: false };
+        let complete = memory.wanted.as_ref().map_or(0, |wanted| wanted.binding.complete);
+        let none =
+            || StoredWork { memory: WorkMemory::after(version.clone(), complete), is_idempotent: false };
         let mut stored = self.node.disk().works.get(name).cloned().unwrap_or_else(none);
         if self.recalled.insert(name.clone()) {
             stored.memory.started(BOOT);

@@ -15,19 +15,19 @@ use bellwether_core::local::work::ScriptExit;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::time::Span;
-use minijinja::Value;
 use minijinja::value::Serde;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::job_environment::JobEnvironment;
+use super::job_environment::{JobEnvironment, OUTPUTS};
+use super::job_outputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::apply::exec::CommandExit;
 use crate::apply::guarded::{JobGuard, ScriptEnd};
 use crate::config::recipe::Command;
 use crate::disk;
-use crate::ledger::StoredWork;
+use crate::ledger::{FrozenInputs, StoredWork};
 
 /// Default timeout of a task.
 const DEFAULT_TIMEOUT: Span = Span::from_secs(60 * 60);
@@ -56,9 +56,9 @@ enum JobEnd {
 
 impl EntityTask {
     /// Runs the job of the task of this index, and remembers how it ended.
-    pub(super) async fn run_job(&mut self, mut stored: StoredWork, index: u32, boot: &str) -> NextStep {
-        let inputs = match self.context.ledger.runs().inputs(&self.name).await {
-            Ok(Some(inputs)) if inputs.index == index => inputs,
+    pub(super) async fn run_job(&mut self, stored: StoredWork, index: u32, boot: &str) -> NextStep {
+        let frozen = match self.context.ledger.runs().inputs(&self.name).await {
+            Ok(Some(frozen)) if frozen.inputs.index == index => frozen,
             // The inputs of a job are on disk before it is remembered.
             Ok(_) => return self.hold(format!("find the inputs of task {index} of this run")).await,
             Err(error) => return self.hold(error.to_string()).await,
@@ -67,18 +67,22 @@ impl EntityTask {
             Ok(turn) => turn,
             Err(next) => return next,
         };
+        let mut stored = match self.unless_skipped(&frozen, stored).await {
+            Ok(stored) => stored,
+            Err(next) => return next,
+        };
         let Some(_running) = self.context.steps.begin() else { return self.rest(None).await };
         let run_name = match self.begin_job(&mut stored).await {
             Ok(run_name) => run_name,
             Err(reason) => return self.hold(reason).await,
         };
-        let ended = self.steps(&inputs, &run_name).await;
-        let (exit, evidence) = match ended {
+        let (exit, evidence) = match self.steps(&frozen, &run_name, &mut stored).await {
             JobEnd::Exit(exit, evidence) => (Some(exit), evidence),
             JobEnd::Cancelled => (None, Evidence::default()),
             JobEnd::AgentStops => return NextStep::Stop,
         };
         (self.entry.run, self.running_step) = (None, None);
+        let inputs = frozen.inputs;
         let Some(exit) = exit else {
             tracing::info!(run = %self.name, task = inputs.task.task, "cancelled: the run was aborted");
             return NextStep::Observe;
@@ -152,7 +156,8 @@ impl EntityTask {
 
     /// Does the steps of the task in a directory of its own, and ends what they left running: it is part of the task, and on a logical
     /// node nothing may go on after this.
-    async fn steps(&mut self, inputs: &JobInputs, run_name: &str) -> JobEnd {
+    async fn steps(&mut self, frozen: &FrozenInputs, run_name: &str, stored: &mut StoredWork) -> JobEnd {
+        let inputs = &frozen.inputs;
         let dir = self.context.work.join(self.name.as_str());
         let environment = match self.prepare(&dir, inputs).await {
             Ok(environment) => environment,
@@ -162,11 +167,11 @@ impl EntityTask {
         let end = match JobGuard::start(&dir, lease, &self.context.tasks) {
             Ok(mut guard) => {
                 let end =
-                    self.steps_in_order(inputs, &mut guard, (&dir, &environment), run_name.to_owned()).await;
+                    self.steps_in_order(frozen, &mut guard, (&dir, &environment), run_name.to_owned()).await;
                 guard.end(self.job_log()).await;
                 // Its guard may have been killed.
                 self.end_job(run_name.to_owned()).await;
-                end
+                self.with_outputs(end, inputs, (&dir, stored)).await
             }
             Err(error) => failed(format!("cannot start the guard of the job: {error}")),
         };
@@ -177,14 +182,43 @@ impl EntityTask {
         end
     }
 
+    /// How a job ended, after its outputs were read: one that is complete but for them has failed.
+    async fn with_outputs(
+        &self,
+        end: JobEnd,
+        inputs: &JobInputs,
+        (dir, stored): (&Path, &mut StoredWork),
+    ) -> JobEnd {
+        if !matches!(&end, JobEnd::Exit(exit, _) if exit.is_complete()) {
+            return end;
+        }
+        let path = dir.join(OUTPUTS);
+        let read = self.context.tasks.spawn_blocking(move || job_outputs::read(&path)).await;
+        let read = read.unwrap_or_else(|error| Err(format!("cannot read its outputs: {error}")));
+        let kept = read.and_then(|outputs| match outputs {
+            Some(outputs) => stored.memory.writes(outputs.into()).map_err(|error| error.to_string()),
+            None => Ok(()),
+        });
+        match kept {
+            Ok(()) => end,
+            Err(reason) => failed(format!(
+                "task {} ({} of {}): {reason}",
+                inputs.task.task,
+                inputs.index.saturating_add(1),
+                inputs.tasks
+            )),
+        }
+    }
+
     /// Does the steps of the task in order, until one says something else than that it is complete.
     async fn steps_in_order(
         &mut self,
-        inputs: &JobInputs,
+        frozen: &FrozenInputs,
         guard: &mut JobGuard,
         (dir, environment): (&Path, &JobEnvironment),
         run_name: String,
     ) -> JobEnd {
+        let inputs = &frozen.inputs;
         let timeout = inputs.spec.timeout.as_deref().and_then(|text| text.parse().ok());
         let timeout: Span = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let ends = Instant::now() + timeout.to_duration();
@@ -198,7 +232,7 @@ impl EntityTask {
             );
             self.running_step = Some(RunningStep::new("job", &line, self.now(), timeout));
             self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
-            let written = self.write_step(inputs, step, (dir, &line)).await;
+            let written = self.write_step(frozen, step, (dir, &line)).await;
             let end = match written {
                 Ok(None) => continue,
                 Ok(Some(argv)) => {
@@ -232,15 +266,16 @@ impl EntityTask {
     /// Writes the file of a step, or its script; answers how that is run.
     async fn write_step(
         &self,
-        inputs: &JobInputs,
+        frozen: &FrozenInputs,
         step: &TaskStep,
         (dir, line): (&Path, &str),
     ) -> Result<Option<Vec<String>>, JobEnd> {
         let text =
             step.script.as_ref().map(|script| &script.text).or(step.file.as_ref().map(|file| &file.text));
         let text = text.ok_or_else(|| failed(format!("{line}: it has neither a script nor a file")))?;
-        let rendered = draw(&step.name, text, self.variables(inputs), UNDEFINED)
-            .map_err(|reason| failed(format!("task {}: {reason}", inputs.task.task)))?;
+        let rendered =
+            draw(&step.name, text, minijinja::Value::from(Serde(&self.variables(frozen))), UNDEFINED)
+                .map_err(|reason| failed(format!("task {}: {reason}", frozen.inputs.task.task)))?;
         let (path, mode) = match &step.file {
             Some(file) => {
                 let mode = file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok());
@@ -302,19 +337,6 @@ impl EntityTask {
         JobEnd::Exit(exit, evidence)
     }
 
-    /// The variables of the templates of a task.
-    fn variables(&self, inputs: &JobInputs) -> Value {
-        let (node, namespace) = (self.context.node.as_str(), self.context.namespace.as_str());
-        minijinja::context! {
-            params => Value::from(Serde(&inputs.params)),
-            node => minijinja::context! { name => node, namespace => namespace },
-            run => &*inputs.run,
-            workflow => &*inputs.workflow,
-            stage => &*inputs.task.stage,
-            task => &*inputs.task.task,
-        }
-    }
-
     /// Writes a file of a job, complete or not at all.
     async fn write(&self, path: PathBuf, text: String, mode: u32) -> io::Result<()> {
         let written = self.context.tasks.spawn_blocking(move || {
@@ -336,8 +358,7 @@ fn may_begin_again(inputs: &JobInputs, stored: &StoredWork) -> bool {
 }
 
 /// The reason given for an undefined variable.
-const UNDEFINED: &str =
-    "no level of params has it; see bellwether param explain NODE, and name it in the task's `params`";
+const UNDEFINED: &str = "no level of params has it, and no task before this one wrote it; see bellwether param explain NODE, and job get RUN/NODE/INDEX";
 
 fn failed(summary: String) -> JobEnd {
     JobEnd::Exit(ScriptExit::Failed(-1), Evidence { summary, ..Evidence::default() })

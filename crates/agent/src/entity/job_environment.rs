@@ -19,6 +19,9 @@ const PARAMS: &str = "params.json";
 /// File with the token of the job's API, in its working directory.
 const TOKEN: &str = "token";
 
+/// File that the job's scripts may write, with the outputs of the task.
+pub(super) const OUTPUTS: &str = "outputs.json";
+
 /// The environment of a job; its API ends with it.
 #[derive(Debug)]
 pub(super) struct JobEnvironment {
@@ -51,6 +54,7 @@ impl JobEnvironment {
             ("BELLWETHER_TASK", Some(text(&inputs.task.task))),
             ("BELLWETHER_WORKFLOW", Some(text(&inputs.workflow))),
             ("BELLWETHER_PARAMS", Some(path(&params))),
+            ("BELLWETHER_OUTPUTS", Some(path(&dir.join(OUTPUTS)))),
             ("BELLWETHER_SERVER", Some(text(api.address()))),
             ("BELLWETHER_TOKEN_FILE", Some(path(&token))),
             ("BELLWETHER_NAMESPACE", Some(context.namespace.to_string())),

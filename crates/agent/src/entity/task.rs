@@ -36,6 +36,7 @@ use crate::check::EntityChecks;
 use crate::check_store::CheckStore;
 use crate::config::recipe::{Recipe, RecipeKind};
 use crate::config::{BootCommands, OnExit};
+use crate::facts::KnownFacts;
 use crate::lease::Lease;
 use crate::ledger::{EntityEntry, Ledger, StoredWork};
 use crate::link::source::JobSource;
@@ -64,6 +65,8 @@ pub(crate) struct EntityContext {
     pub(crate) boot_reason: watch::Sender<Option<String>>,
     /// The runs that keep others from beginning on this node.
     pub(crate) runs_here: watch::Sender<RunsHere>,
+    /// The facts of this machine, once they were read; `None` on a logical node, which has none.
+    pub(crate) facts: Option<watch::Receiver<Option<KnownFacts>>>,
     /// The source of the inputs of jobs.
     pub(crate) jobs: JobSource,
     /// The directory of the working directories of jobs.

@@ -24,7 +24,7 @@ use crate::apply::exec::{CommandExit, run};
 use crate::apply::log_store;
 use crate::apply::process::boot_id;
 use crate::config::recipe::Command;
-use crate::ledger::StoredWork;
+use crate::ledger::{FrozenInputs, StoredWork};
 use crate::link::source::MissingInputs;
 
 /// How long to wait before the inputs of a job are asked for again: the control plane is away.
@@ -275,14 +275,17 @@ impl EntityTask {
                 return self.rest(Some(at)).await;
             }
         };
+        let Some(facts) = self.facts_of_machine().await else { return NextStep::Stop };
         let Ok(task) = inputs.task.task.parse() else {
             return self.hold(format!("use the name of task {:?}", inputs.task.task)).await;
         };
-        if let Err(error) = self.context.ledger.runs().keep_inputs(&self.name, &inputs).await {
+        let idempotent = inputs.spec.idempotent;
+        let frozen = FrozenInputs { inputs, facts };
+        if let Err(error) = self.context.ledger.runs().keep_inputs(&self.name, &frozen).await {
             return self.hold(error.to_string()).await;
         }
         fail::pass(FailPoint::InputsStored);
-        stored.memory.created(task, inputs.spec.idempotent);
+        stored.memory.created(task, idempotent);
         match self.keep_work(stored).await {
             Ok(()) => NextStep::Observe,
             Err(reason) => self.hold(reason).await,

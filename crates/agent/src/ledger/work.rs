@@ -1,6 +1,7 @@
 //! Runs of workflows in the ledger: how far each is, and the inputs of its present job, in a directory of its own that is removed
 //! with the run.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,19 @@ use serde::{Deserialize, Serialize};
 use super::error::{LedgerError, damaged, file, read};
 use super::identity;
 use crate::disk;
+use crate::facts::MachineFacts;
 
 /// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;
+
+/// What a job is made from, as it was when the job was created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FrozenInputs {
+    /// What the control plane answered.
+    pub(crate) inputs: JobInputs,
+    /// The facts of this machine; none on a logical node.
+    pub(crate) facts: MachineFacts,
+}
 
 /// What the ledger has of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +78,8 @@ enum StateFile {
 struct InputsFile {
     schema: u32,
     inputs: JobInputs,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    facts: MachineFacts,
 }
 
 /// The runs in a ledger.
@@ -100,7 +113,7 @@ impl RunStore {
     }
 
     /// The inputs of the present job of a run.
-    pub(crate) async fn inputs(&self, run: &EntityName) -> Result<Option<JobInputs>, LedgerError> {
+    pub(crate) async fn inputs(&self, run: &EntityName) -> Result<Option<FrozenInputs>, LedgerError> {
         let path = self.run_dir(run).join("job.json");
         let Some(text) = self.off(path.clone(), read).await? else { return Ok(None) };
         let form: InputsFile =
@@ -108,13 +121,21 @@ impl RunStore {
         if form.schema != SCHEMA {
             return Err(damaged(&path, format!("schema {} is not known", form.schema)));
         }
-        Ok(Some(form.inputs))
+        Ok(Some(FrozenInputs { inputs: form.inputs, facts: form.facts }))
     }
 
     /// Stores the inputs of a job, before it begins.
-    pub(crate) async fn keep_inputs(&self, run: &EntityName, inputs: &JobInputs) -> Result<(), LedgerError> {
+    pub(crate) async fn keep_inputs(
+        &self,
+        run: &EntityName,
+        frozen: &FrozenInputs,
+    ) -> Result<(), LedgerError> {
         let path = self.run_dir(run).join("job.json");
-        self.keep_in_dir(path, &InputsFile { schema: SCHEMA, inputs: inputs.clone() }).await
+        self.keep_in_dir(
+            path,
+            &InputsFile { schema: SCHEMA, inputs: frozen.inputs.clone(), facts: frozen.facts.clone() },
+        )
+        .await
     }
 
     /// Removes everything of a run that this node has no longer.

@@ -1,5 +1,7 @@
 //! Reports: the whole board, delivered when it changed, when the server requests one, and on a new connection.
 
+use std::borrow::Cow;
+
 use bellwether_api::client::CallError;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_rt::clock::Clock;
@@ -23,20 +25,22 @@ pub(super) struct ReportSender {
     /// The last of these requests that a delivered report answers.
     pub(super) delivered: watch::Sender<u64>,
     pub(super) clock: Clock,
-    /// The jobs in the last report that was delivered.
+    /// The jobs in the reports that were delivered.
     pub(super) told: ToldJobs,
+    /// How many reports were delivered that did not have all jobs: another follows each.
+    pub(super) parts: u64,
     /// Closed until every entity of the ledger has an account.
     pub(super) gate: StartGate,
 }
 
 impl Delivery for ReportSender {
-    type Value = (u64, ReportBoard);
+    type Value = (u64, u64, ReportBoard);
     const WHAT: &'static str = "the report";
 
     fn latest(&mut self) -> Option<Self::Value> {
         let requested = *self.requested.borrow_and_update();
         let board = self.board.borrow_and_update().clone();
-        self.gate.opens(board.awaited.is_empty()).then(|| (requested, board.reported()))
+        self.gate.opens(board.awaited.is_empty()).then(|| (requested, self.parts, board.reported()))
     }
 
     async fn changed(&mut self) -> bool {
@@ -47,16 +51,27 @@ impl Delivery for ReportSender {
         }
     }
 
-    async fn send(&self, (requested, board): &Self::Value) -> Result<(), CallError> {
-        // Whoever requests a report may have lost what was told.
-        let all = ToldJobs::new();
-        let told = if *requested == *self.delivered.borrow() { &self.told } else { &all };
-        let report = board.report(&self.node, self.clock.now(), told);
+    async fn send(&self, (requested, _, board): &Self::Value) -> Result<(), CallError> {
+        let report = board.report(&self.node, self.clock.now(), &board.untold(&self.told_before(*requested)));
         self.connection.client()?.report(self.namespace.as_str(), &report).await
     }
 
-    fn delivered(&mut self, (requested, board): &Self::Value) {
-        self.told = board.jobs();
+    fn delivered(&mut self, (requested, _, board): &Self::Value) {
+        let mut told = self.told_before(*requested).into_owned();
+        told.extend(board.untold(&told));
+        let all = board.jobs();
+        told.retain(|run, _| all.contains_key(run));
+        if told != all {
+            self.parts = self.parts.wrapping_add(1);
+        }
+        self.told = told;
         self.delivered.send_replace(*requested);
+    }
+}
+
+impl ReportSender {
+    /// The jobs that are known where a report goes that answers this request: whoever requests one may have lost what was told.
+    fn told_before(&self, requested: u64) -> Cow<'_, ToldJobs> {
+        if requested == *self.delivered.borrow() { Cow::Borrowed(&self.told) } else { Cow::default() }
     }
 }

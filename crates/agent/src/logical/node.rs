@@ -85,6 +85,7 @@ impl Parts {
             lane: Arc::new(Semaphore::new(1)),
             boot_reason: watch::Sender::default(),
             runs_here: watch::Sender::default(),
+            facts: None,
             jobs: JobSource::new(source),
             work: dir.join("work"),
             lease: Some(lease),

@@ -1,8 +1,11 @@
 //! Jobs of runs: what nodes report, what is stored and what is answered.
 
+use std::sync::Arc;
+
 use bellwether_core::records::job as core;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::workflow::TaskSpec;
 use crate::shape::{ShapeError, read, read_some};
@@ -41,6 +44,10 @@ pub struct Job {
     /// When it last ended, in milliseconds since the Unix epoch, by the node's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
+    /// Outputs that the task wrote: an object of at most 16 KiB. Absent in lists, and if it wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Map<String, Value>>,
     /// What the task does, as the run has it. Absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<TaskSpec>,
@@ -70,6 +77,10 @@ pub struct ReportedJob {
     /// When it last ended, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
+    /// Outputs that the task wrote: an object of at most 16 KiB, and 64 KiB with those of the other tasks of the run on the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Map<String, Value>>,
 }
 
 /// Stored record of the jobs of one run on one node.
@@ -99,6 +110,8 @@ pub enum JobState {
     Running,
     /// The task is complete.
     Finished,
+    /// The condition of the task did not hold: it was not begun, and the run goes on.
+    Skipped,
     /// The task failed.
     Failed,
     /// It ended and is to begin again.
@@ -133,6 +146,7 @@ impl JobState {
             Self::Created => "created",
             Self::Running => "running",
             Self::Finished => "finished",
+            Self::Skipped => "skipped",
             Self::Failed => "failed",
             Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
@@ -145,7 +159,7 @@ impl JobState {
     pub const fn is_open(self) -> bool {
         match self {
             Self::Created | Self::Running | Self::Incomplete => true,
-            Self::Finished | Self::Failed | Self::Cancelled | Self::Lost => false,
+            Self::Finished | Self::Skipped | Self::Failed | Self::Cancelled | Self::Lost => false,
         }
     }
 }
@@ -180,7 +194,7 @@ macro_rules! same {
     };
 }
 
-same!(JobState: Created, Running, Finished, Failed, Incomplete, Cancelled, Lost);
+same!(JobState: Created, Running, Finished, Skipped, Failed, Incomplete, Cancelled, Lost);
 same!(JobExit: Complete, Reboot, PowerOff, Stop, Failed);
 
 impl From<&core::Job> for ReportedJob {
@@ -194,6 +208,7 @@ impl From<&core::Job> for ReportedJob {
             attempts: from.attempts,
             started_ms: from.started.map(Timestamp::as_millis),
             ended_ms: from.ended.map(Timestamp::as_millis),
+            outputs: outputs(from),
         }
     }
 }
@@ -210,8 +225,24 @@ impl TryFrom<ReportedJob> for core::Job {
             attempts: from.attempts,
             started: from.started_ms.map(Timestamp::from_millis),
             ended: from.ended_ms.map(Timestamp::from_millis),
+            outputs: from.outputs.map(outputs_in).transpose()?,
         })
     }
+}
+
+/// The outputs of a job.
+#[must_use]
+pub fn outputs(job: &core::Job) -> Option<Map<String, Value>> {
+    // It is the text of an object: it was one, here or on the node.
+    job.outputs.as_ref().and_then(|text| serde_json::from_str(text).ok())
+}
+
+fn outputs_in(outputs: Map<String, Value>) -> Result<Arc<str>, ShapeError> {
+    let text = Value::Object(outputs).to_string();
+    if text.len() > core::MAX_OUTPUT_BYTES {
+        return Err(ShapeError::at("outputs", core::OutputsTooLarge::OfTask));
+    }
+    Ok(text.into())
 }
 
 impl From<&core::NodeJobs> for StoredJobs {

@@ -1,9 +1,10 @@
 //! Runs of workflows: requests, answers and stored records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::run as core;
+use bellwether_core::words::feature::Feature;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -129,6 +130,9 @@ pub struct StoredRun {
     pub tasks: Vec<RunTask>,
     /// The content of each task, by its digest.
     pub contents: BTreeMap<String, Value>,
+    /// Features that an agent needs for its tasks, besides those that every run needs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub features: BTreeSet<String>,
     /// Name of the token that started it.
     pub by: String,
     /// Time of the start, in milliseconds since the Unix epoch, by the server's clock.
@@ -173,6 +177,7 @@ impl TryFrom<&core::Run> for StoredRun {
             tasks: from.tasks.iter().map(RunTask::from).collect(),
             contents: serde_json::from_str(&from.contents)
                 .map_err(|error| ShapeError::at("contents", error))?,
+            features: from.features.iter().map(ToString::to_string).collect(),
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),
@@ -191,6 +196,7 @@ impl TryFrom<StoredRun> for core::Run {
             tasks: tasks.collect::<Result<_, ShapeError>>().map_err(|error| error.within("tasks"))?,
             contents: serde_json::to_string(&from.contents)
                 .map_err(|error| ShapeError::at("contents", error))?,
+            features: from.features.iter().map(|name| feature(name)).collect::<Result<_, _>>()?,
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 reason: from.reason,
@@ -198,4 +204,9 @@ impl TryFrom<StoredRun> for core::Run {
             },
         })
     }
+}
+
+/// A feature by its name. A run that needs one of another build is not taken for one that needs none.
+fn feature(name: &str) -> Result<Feature, ShapeError> {
+    Feature::named(name).ok_or_else(|| ShapeError::at("features", format!("{name:?} is not known")))
 }

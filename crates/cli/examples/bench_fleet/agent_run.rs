@@ -121,6 +121,7 @@ fn job(index: u32, task: String) -> ReportedJob {
         attempts: 1,
         started_ms: Some(1),
         ended_ms: None,
+        outputs: None,
     }
 }
 

@@ -121,18 +121,37 @@ fn exit(job: &Job) -> String {
 fn sheet(job: &Job) -> String {
     let time = |at: Option<u64>| at.map_or_else(|| "-".to_owned(), date);
     let steps = job.spec.iter().flat_map(|spec| &spec.steps).map(|step| step.name.as_str());
-    [
+    let condition = job.spec.as_ref().and_then(|spec| spec.condition.as_deref());
+    let lines = [
         format!("name      {}", job.name),
         format!("task      {} of stage {}", job.task, job.stage),
         format!("digest    {}", job.digest),
+        format!("if        {}", condition.map_or_else(|| "-".to_owned(), one_line)),
         format!("state     {}", job.state.as_str()),
         format!("exit      {}", exit(job)),
         format!("attempts  {}", job.attempts),
         format!("started   {}", time(job.started_ms)),
         format!("ended     {}", time(job.ended_ms)),
         format!("steps     {}", steps.collect::<Vec<_>>().join(", ")),
-    ]
-    .join("\n")
+        format!("outputs   {}", outputs(job)),
+    ];
+    lines.join("\n")
+}
+
+/// A text of several lines in one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What it wrote, each output as JSON on a line.
+fn outputs(job: &Job) -> String {
+    let lines: Vec<String> = job
+        .outputs
+        .iter()
+        .flatten()
+        .map(|(name, value)| format!("{} = {value}", name.escape_debug()))
+        .collect();
+    if lines.is_empty() { "-".to_owned() } else { lines.join("\n          ") }
 }
 
 /// The texts of its steps, each under its name.

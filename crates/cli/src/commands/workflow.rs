@@ -269,6 +269,7 @@ fn task_sheet(task: &Task) -> String {
         format!("stages       {}", listed(&task.used_by)),
         changed(&task.by, task.at_ms, &task.reason),
     ];
+    lines.extend(spec.condition.iter().map(|condition| format!("if           {}", condition.trim())));
     lines.extend(spec.steps.iter().flat_map(step_lines));
     lines.join("\n")
 }

@@ -75,7 +75,7 @@ fn is_withdrawn(fleet: &Fleet, run: &EntityName, report: &Report) -> bool {
         })
 }
 
-/// The node reported that it finished the task, which does not run again.
+/// The node reported that it finished or skipped the task, which does not run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinishedAlready;
 
@@ -105,7 +105,7 @@ pub fn dispatched(
     let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
     match (task, after.jobs.iter_mut().find(|job| job.index == index)) {
         (None, _) => after.closed = true,
-        (Some(_), Some(job)) if job.state == JobState::Finished => return Err(FinishedAlready),
+        (Some(_), Some(job)) if job.state.is_complete() => return Err(FinishedAlready),
         // A task that failed begins again.
         (Some(task), Some(job)) => {
             *job = Job { attempts: job.attempts, ..Job::created(index, task.task.clone()) };
@@ -135,7 +135,7 @@ impl Fleet {
         // A task is taken once those before it are complete.
         let Some(last) = known.jobs.iter().max_by_key(|job| job.index) else { return Some(0) };
         match last.state {
-            JobState::Finished => last.index.checked_add(1),
+            JobState::Finished | JobState::Skipped => last.index.checked_add(1),
             JobState::Created | JobState::Running | JobState::Incomplete | JobState::Lost => {
                 let task = usize::try_from(last.index).ok().and_then(|index| tasks.get(index));
                 task.filter(|task| task.idempotent).map(|_| last.index)

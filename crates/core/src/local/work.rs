@@ -3,10 +3,13 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::delay;
-use crate::records::job::{self, Job, JobExit};
+use crate::records::job::{
+    self, Job, JobExit, MAX_OUTPUT_BYTES, MAX_RUN_OUTPUT_BYTES, NodeJobs, OutputsTooLarge,
+};
 use crate::words::name::TaskName;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -110,6 +113,18 @@ impl ScriptExit {
             32 | 160 => Self::Boot { how: BootEnd::PowerOff, again: code == 160 },
             64 | 192 => Self::Boot { how: BootEnd::Reboot, again: code == 192 },
             other => Self::Failed(other),
+        }
+    }
+
+    /// Whether the task is complete with it.
+    #[must_use]
+    pub const fn is_complete(self) -> bool {
+        match self {
+            Self::Complete | Self::Stop { again: false } | Self::Boot { again: false, .. } => true,
+            Self::Incomplete
+            | Self::Stop { again: true }
+            | Self::Boot { again: true, .. }
+            | Self::Failed(_) => false,
         }
     }
 
@@ -253,13 +268,44 @@ impl WorkMemory {
         if let Some(job) = self.present() {
             job.attempts = job.attempts.saturating_add(1);
             (job.state, job.exit, job.exit_code) = (job::JobState::Running, None, None);
-            (job.started, job.ended) = (Some(now), None);
+            (job.started, job.ended, job.outputs) = (Some(now), None, None);
         }
+    }
+
+    /// Called when the script of the task that is next ended so that the task is complete, with the outputs that it wrote: a JSON object
+    /// as text.
+    ///
+    /// # Errors
+    /// [`OutputsTooLarge`]; nothing is remembered then.
+    pub fn writes(&mut self, outputs: Arc<str>) -> Result<(), OutputsTooLarge> {
+        if outputs.len() > MAX_OUTPUT_BYTES {
+            return Err(OutputsTooLarge::OfTask);
+        }
+        if NodeJobs::output_bytes(&self.jobs).saturating_add(outputs.len()) > MAX_RUN_OUTPUT_BYTES {
+            return Err(OutputsTooLarge::OfRun);
+        }
+        if let Some(job) = self.present() {
+            job.outputs = Some(outputs);
+        }
+        Ok(())
+    }
+
+    /// The jobs of the tasks that are complete, in their order. They do not change any more.
+    pub fn complete_jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().filter(|job| job.index < self.complete)
     }
 
     /// Called when the task that is next is complete.
     pub fn completes(&mut self, now: Timestamp) {
         self.ends((job::JobState::Finished, JobExit::Complete), ScriptExit::Complete.code(), now);
+        self.advances();
+    }
+
+    /// Called when the condition of the task that is next does not hold: it is not begun, and the next one follows.
+    pub fn skips(&mut self, now: Timestamp) {
+        if let Some(job) = self.present() {
+            (job.state, job.ended) = (job::JobState::Skipped, Some(now));
+        }
         self.advances();
     }
 

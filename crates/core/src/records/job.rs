@@ -1,10 +1,18 @@
 //! Jobs: each the execution of one task of a run on one node. Written only for the node's own agent: when it takes the inputs of a
 //! task, and when its report is absorbed.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::words::name::{EntityName, LedgerId, NodeName, TaskName};
 use crate::words::time::Timestamp;
+
+/// Most bytes of the outputs of one task, as JSON: they are read into the params of what follows, and are no place for files.
+pub const MAX_OUTPUT_BYTES: usize = 16 << 10;
+
+/// Most bytes of the outputs of all tasks of a run on one node, as JSON: with the jobs themselves they are one record.
+pub const MAX_RUN_OUTPUT_BYTES: usize = 64 << 10;
 
 /// The jobs of one run on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +48,34 @@ pub struct Job {
     pub started: Option<Timestamp>,
     /// When it last ended.
     pub ended: Option<Timestamp>,
+    /// The outputs that the task wrote: a JSON object as text, at most [`MAX_OUTPUT_BYTES`]. `None` if it wrote none, or is not complete.
+    pub outputs: Option<Arc<str>>,
+}
+
+/// Outputs that are larger than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputsTooLarge {
+    /// Those of the task.
+    OfTask,
+    /// Those of all tasks of the run on the node, with the task's own.
+    OfRun,
+}
+
+impl fmt::Display for OutputsTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfTask => {
+                write!(
+                    f,
+                    "the outputs of the task have more than {MAX_OUTPUT_BYTES} bytes, which is the most for one task"
+                )
+            }
+            Self::OfRun => write!(
+                f,
+                "the outputs of all tasks of the run on this node have more than {MAX_RUN_OUTPUT_BYTES} bytes, which is the most for one run"
+            ),
+        }
+    }
 }
 
 /// What became of a job.
@@ -51,6 +87,8 @@ pub enum JobState {
     Running,
     /// The task is complete.
     Finished,
+    /// The condition of the task did not hold: it was not begun, and the run goes on.
+    Skipped,
     /// The task failed.
     Failed,
     /// It ended and is to begin again.
@@ -84,10 +122,25 @@ impl JobState {
             Self::Created => "created",
             Self::Running => "running",
             Self::Finished => "finished",
+            Self::Skipped => "skipped",
             Self::Failed => "failed",
             Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
             Self::Lost => "lost",
+        }
+    }
+
+    /// Whether the task is done with, so that the next one follows and it never begins again.
+    #[must_use]
+    pub const fn is_complete(self) -> bool {
+        match self {
+            Self::Finished | Self::Skipped => true,
+            Self::Created
+            | Self::Running
+            | Self::Incomplete
+            | Self::Failed
+            | Self::Cancelled
+            | Self::Lost => false,
         }
     }
 
@@ -96,7 +149,7 @@ impl JobState {
     pub const fn is_open(self) -> bool {
         match self {
             Self::Created | Self::Running | Self::Incomplete => true,
-            Self::Finished | Self::Failed | Self::Cancelled | Self::Lost => false,
+            Self::Finished | Self::Skipped | Self::Failed | Self::Cancelled | Self::Lost => false,
         }
     }
 }
@@ -114,6 +167,7 @@ impl Job {
             attempts: 0,
             started: None,
             ended: None,
+            outputs: None,
         }
     }
 }
@@ -133,6 +187,12 @@ impl NodeJobs {
     pub fn begun(&self) -> usize {
         let last = self.jobs.iter().map(|job| job.index).max();
         last.map_or(0, |index| usize::try_from(index).unwrap_or(usize::MAX).saturating_add(1))
+    }
+
+    /// Number of bytes of the outputs of all its jobs.
+    #[must_use]
+    pub fn output_bytes(jobs: &[Job]) -> usize {
+        jobs.iter().filter_map(|job| job.outputs.as_ref()).map(|outputs| outputs.len()).sum()
     }
 
     /// The job that the node is at: the last one.

@@ -3,11 +3,13 @@
 //! A run is carried out as the rollout of an entity of the same name, over the nodes that were chosen at its start. This
 //! record has what the nodes do: the content that the workflow, its stages and its tasks had then.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::records::annotation::Annotation;
+use crate::words::feature::Feature;
 use crate::words::name::{EntityName, ProfileName, StageName, TaskName, WorkflowName};
 
 /// Most tasks of a run.
@@ -32,6 +34,8 @@ pub struct Run {
     pub tasks: Vec<RunTask>,
     /// The content of each task by its digest: a JSON object of JSON objects as text, at most [`MAX_RUN_BYTES`].
     pub contents: String,
+    /// Features that an agent needs for its tasks, besides those that every run needs: it does not begin on a node that lacks one.
+    pub features: BTreeSet<Feature>,
     /// Who started it, when and why.
     pub annotation: Annotation,
 }

@@ -26,6 +26,10 @@ pub enum Feature {
     JobLogs,
     /// Task lists: it asks for each next task, also behind the last one it knew of.
     TaskLists,
+    /// Outputs of tasks: it keeps what a task writes, and later tasks of the run read it.
+    Outputs,
+    /// Conditions of tasks: it skips a task whose condition does not hold.
+    Conditions,
 }
 
 /// The features of an agent.
@@ -34,7 +38,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -45,6 +49,8 @@ impl Feature {
         Self::Jobs,
         Self::JobLogs,
         Self::TaskLists,
+        Self::Outputs,
+        Self::Conditions,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -64,6 +70,8 @@ impl Feature {
             Self::Jobs => "jobs",
             Self::JobLogs => "job_logs",
             Self::TaskLists => "task_lists",
+            Self::Outputs => "outputs",
+            Self::Conditions => "conditions",
         }
     }
 

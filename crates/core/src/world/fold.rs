@@ -57,7 +57,7 @@ impl Fleet {
             Record::Definition(definition) => {
                 self.definitions.insert_mut(definition.id.clone(), kept(definition, revision));
             }
-            Record::Run(run) => self.runs.insert_mut(run.name.clone(), kept(run, revision)),
+            Record::Run(run) => self.put_run(run, revision),
             Record::Jobs(jobs) => self.put_jobs(jobs, revision),
             Record::TaskList(list) => self.put_task_list(list, revision),
             Record::NotRunnable(mark) => self.put_not_runnable(mark, revision),
@@ -107,9 +107,7 @@ impl Fleet {
             Key::Definition(id) => {
                 self.definitions.remove_mut(id);
             }
-            Key::Run(name) => {
-                self.runs.remove_mut(name);
-            }
+            Key::Run(name) => self.delete_run(name, revision),
             Key::Jobs(run, node) => self.delete_jobs(run, node),
             Key::TaskList(run, node) => self.delete_task_list(run, node),
             Key::NotRunnable(name) => self.delete_not_runnable(name, revision),

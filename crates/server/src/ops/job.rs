@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1;
 use bellwether_api::v1::job::Job as Shape;
-use bellwether_core::records::job::{Job, JobState, NodeJobs};
+use bellwether_core::records::job::{Job, JobState, MAX_RUN_OUTPUT_BYTES, NodeJobs, OutputsTooLarge};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::run::Run;
 use bellwether_core::records::target::AssignmentOutcome;
@@ -39,10 +39,10 @@ pub fn get(
     let job = of.and_then(|of| of.jobs.iter().find(|job| u64::from(job.index) == index));
     let found = of.zip(job).and_then(|(of, job)| Some((fleet.runs.get(name)?, shape(fleet, of, job)?)));
     let Some((run, shape)) = found else { return Ok(None) };
-    let run = &run.value;
+    let (run, outputs) = (&run.value, job.and_then(v1::job::outputs));
     let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
     let spec = task.map(|task| run::spec(fleet, (run, node), task)).transpose()?;
-    Ok(Some(Shape { spec, ..shape }))
+    Ok(Some(Shape { spec, outputs, ..shape }))
 }
 
 /// Takes the jobs of runs out of a report, in which the stored form has none.
@@ -54,7 +54,10 @@ pub fn told(report: &mut v1::report::Report) -> Result<BTreeMap<EntityName, Vec<
     for (name, entity) in &mut report.entities {
         let Some(jobs) = entity.jobs.take() else { continue };
         let at = |error: ShapeError| error.within(&format!("entities.{name}.jobs"));
-        let jobs = jobs.into_iter().map(Job::try_from).collect::<Result<_, _>>().map_err(at)?;
+        let jobs = jobs.into_iter().map(Job::try_from).collect::<Result<Vec<_>, _>>().map_err(at)?;
+        if NodeJobs::output_bytes(&jobs) > MAX_RUN_OUTPUT_BYTES {
+            return Err(at(ShapeError::at("outputs", OutputsTooLarge::OfRun)));
+        }
         told.insert(read("name", name).map_err(at)?, jobs);
     }
     Ok(told)
@@ -78,6 +81,7 @@ fn shape(fleet: &Fleet, of: &NodeJobs, job: &Job) -> Option<Shape> {
         attempts: job.attempts,
         started_ms: job.started.map(Timestamp::as_millis),
         ended_ms: job.ended.map(Timestamp::as_millis),
+        outputs: None,
         spec: None,
     })
 }

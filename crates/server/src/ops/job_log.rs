@@ -62,6 +62,7 @@ pub fn elsewhere(run: &EntityName, node: &NodeName, job: &Job) -> String {
         JobState::Created
         | JobState::Running
         | JobState::Finished
+        | JobState::Skipped
         | JobState::Incomplete
         | JobState::Cancelled
         | JobState::Lost => {

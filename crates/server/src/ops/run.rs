@@ -2,6 +2,7 @@
 //! started on; its record has what the tasks were then.
 
 mod inputs;
+mod needs;
 mod switch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use bellwether_api::shape::{ShapeError, read, reason};
 use bellwether_api::v1::rollout::{RolloutState, RolloutStatus};
 use bellwether_api::v1::run::{NewRun, Run as Shape, RunTask as TaskShape};
-use bellwether_api::v1::workflow::{StageSpec, WorkflowSpec};
+use bellwether_api::v1::workflow::{StageSpec, TaskSpec, WorkflowSpec};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
@@ -30,6 +31,7 @@ use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
 pub use self::inputs::{inputs, role_params, spec, take};
+pub use self::needs::needs;
 use super::definition::content_of;
 use super::{OpError, cause, entity, event};
 use crate::transactor::Transactor;
@@ -52,7 +54,7 @@ pub async fn start(
         .change(namespace, actor, |_, fleet, now| {
             let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
             let (run, guards) = frozen(fleet, &workflow, annotation.clone())?;
-            let run = beginning_at(run, request.from.as_deref())?;
+            let run = with_needs(beginning_at(run, request.from.as_deref())?)?;
             let (kind, source) =
                 (EntityKind::Workflow(workflow.clone()), TargetSource::Listed(Arc::new(nodes.clone())));
             let policy = entity::policy(&kind, &source, &request.policy)?;
@@ -247,7 +249,8 @@ fn frozen(
     // Above every event so far, as the runs of actions: a node that remembers an earlier run of this name runs this one too.
     let number = fleet.last_event().next().get();
     let name = read("workflow", &format!("{workflow}-{number}"))?;
-    Ok((Run { name, workflow: workflow.clone(), digest, tasks, contents, annotation }, guards))
+    let features = BTreeSet::new();
+    Ok((Run { name, workflow: workflow.clone(), digest, tasks, contents, features, annotation }, guards))
 }
 
 /// Whether a task, by its content, may run again when nobody knows how far it came.
@@ -266,6 +269,15 @@ fn beginning_at(mut run: Run, from: Option<&str>) -> Result<Run, OpError> {
         return Err(ShapeError::at("from", reason).into());
     };
     run.tasks.drain(..index);
+    Ok(run)
+}
+
+/// The run, with what an agent needs for its tasks.
+fn with_needs(mut run: Run) -> Result<Run, OpError> {
+    let contents: BTreeMap<String, TaskSpec> =
+        serde_json::from_str(&run.contents).map_err(|error| ShapeError::at("contents", error))?;
+    let specs = run.tasks.iter().filter_map(|task| contents.get(&task.digest));
+    run.features = specs.flat_map(needs).collect();
     Ok(run)
 }
 

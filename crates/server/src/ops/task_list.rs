@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::shape::{ShapeError, read, reason};
 use bellwether_api::v1::task_list::{ListedTask, TaskList as Shape, TaskListEdit};
-use bellwether_api::v1::workflow::StageSpec;
+use bellwether_api::v1::workflow::{StageSpec, TaskSpec};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::job::NodeJobs;
@@ -19,6 +19,7 @@ use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
 use super::definition::content_of;
+use super::run::needs;
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
@@ -62,6 +63,9 @@ pub async fn edit(
             let mut drafted = Draft::new(fleet, (run, node))?;
             let edit = drafted.read(request, list, begun)?;
             let see = || format!("see: bellwether job tasks list {node} --run {name}");
+            if let Some((reason, hint)) = drafted.unknown(&edit)? {
+                return Err(refused(reason, hint));
+            }
             let tasks = edited(list, begun, &edit).map_err(|reason| refused(reason.to_string(), see()))?;
             let Some(tasks) = tasks else { return Ok((None, shape(fleet, (run, node), list))) };
             let shape = shape(fleet, (run, node), &tasks);
@@ -193,6 +197,24 @@ impl<'a> Draft<'a> {
             tasks.push(task);
         }
         Ok(ListEdit::Add { at, tasks })
+    }
+
+    /// Why the node's agent would not run a task that is added as it was written, with the next step; `None` if it would.
+    fn unknown(&self, edit: &ListEdit) -> Result<Option<(String, String)>, OpError> {
+        let ListEdit::Add { tasks, .. } = edit else { return Ok(None) };
+        let features = self.fleet.reports.get(self.node).map(|kept| &kept.value.features);
+        for task in tasks {
+            let Some(content) = self.contents.get(&task.digest) else { continue };
+            let spec: TaskSpec =
+                serde_json::from_value(content.clone()).map_err(|error| ShapeError::at("contents", error))?;
+            let lacks =
+                needs(&spec).into_iter().find(|feature| !features.is_some_and(|all| all.has(*feature)));
+            if let Some(feature) = lacks {
+                let reason = format!("its agent does not know {feature}, which task {} needs", task.task);
+                return Ok(Some((reason, "upgrade the agent".to_owned())));
+            }
+        }
+        Ok(None)
     }
 
     /// A task by its name, of the stage that is named with it or that of its neighbour.

@@ -32,6 +32,10 @@ pub struct TaskDocument {
     #[schema(example = "installs the database")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Condition: an expression over the variables of its templates. When it is false, the task is skipped. Default: none.
+    #[schema(example = "params.role == 'db'")]
+    #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
     /// What is done, in order: 1 to 32 scripts and files, which are templates.
     #[schema(example = json!([{"name": "install", "script": {"text": "apt-get install -y etcd-server\n"}}]))]
     pub steps: Vec<TaskStep>,
@@ -145,12 +149,14 @@ impl TaskDocument {
     /// The document of a task.
     #[must_use]
     pub fn of(task: Task) -> Self {
-        let TaskSpec { description, steps, params, claims, idempotent, timeout, retry } = task.spec;
+        let TaskSpec { description, condition, steps, params, claims, idempotent, timeout, retry } =
+            task.spec;
         let (name, labels) = (task.name, task.labels);
         Self {
             name,
             labels,
             description,
+            condition,
             steps,
             params,
             claims,
@@ -166,6 +172,7 @@ impl TaskDocument {
     pub fn spec(&self) -> TaskSpec {
         TaskSpec {
             description: self.description.clone(),
+            condition: self.condition.clone(),
             steps: self.steps.clone(),
             params: self.params.clone(),
             claims: self.claims.clone(),

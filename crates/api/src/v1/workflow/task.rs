@@ -12,6 +12,11 @@ pub struct TaskSpec {
     /// What it is for, at most 1,024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Condition of the task: an expression of the template language over its variables, such as `params.role == 'db'`, at most 2 KiB. When
+    /// it is false as the job would begin, the job is skipped, and the run goes on.
+    #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
+    #[schema(example = "outputs['probe'].empty")]
+    pub condition: Option<String>,
     /// What is done, in order: 1 to 32 scripts and files, which are templates.
     pub steps: Vec<TaskStep>,
     /// Params that the task needs, each with the JSON Schema (2020-12) of its values, at most 64. A job whose node lacks one fails

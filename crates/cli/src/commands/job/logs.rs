@@ -124,7 +124,7 @@ impl LogReader {
         }
         let Job { name, run, node, .. } = &self.job;
         match state {
-            JobState::Finished => Exit::Yes,
+            JobState::Finished | JobState::Skipped => Exit::Yes,
             JobState::Failed | JobState::Lost | JobState::Cancelled => {
                 let state = state.as_str();
                 context.show.note(&format!("job {name} is {state}; see: bellwether why target/{run}/{node}"));

@@ -53,6 +53,7 @@ fn world() -> World {
         digest: "".into(),
         tasks: vec![task("one"), task("two")],
         contents: "{}".into(),
+        features: Default::default(),
         annotation: by(),
     };
     let joined = Node {
@@ -386,6 +387,7 @@ fn a_run_goes_on_with_another_ledger_where_nothing_can_run_twice() {
     assert_eq!(taken(&[false, false], true, &[done, runs]), None);
     assert_eq!(taken(&[true, true], true, &[done, JobState::Failed]), None, "it failed");
     assert_eq!(taken(&[true, true], false, &[done]), None, "nobody knows whether a machine's agent goes on");
+}
 
 #[test]
 fn a_job_of_a_run_that_its_node_was_taken_from_is_cancelled_once_the_node_has_left_it() {
@@ -403,4 +405,16 @@ fn a_job_of_a_run_that_its_node_was_taken_from_is_cancelled_once_the_node_has_le
     let accepted = Report { generation: Generation::ZERO.next(), ..report("first") };
     absorbed(&mut world, &accepted, None);
     assert_eq!(states(&world), [(0, JobState::Cancelled)]);
+}
+
+#[test]
+fn a_skipped_task_is_never_dispatched_again() {
+    let mut world = world();
+    dispatch(&mut world, "a", 0).unwrap();
+    absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Skipped)]));
+    for ledger in ["a", "b"] {
+        assert_eq!(dispatch(&mut world, ledger, 0), Err(FinishedAlready));
+    }
+    assert!(dispatch(&mut world, "a", 1).unwrap().is_some());
+    assert_eq!(states(&world), [(0, JobState::Skipped), (1, JobState::Created)]);
 }

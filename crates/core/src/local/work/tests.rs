@@ -190,3 +190,49 @@ fn a_run_has_begun_with_its_first_job_and_not_before() {
     complete.completes(NOW);
     assert!(complete.has_begun());
 }
+
+#[test]
+fn the_outputs_of_a_task_are_kept_with_its_job_until_it_begins_again() {
+    let mut memory = running(false);
+    memory.writes(r#"{"port":1}"#.into()).unwrap();
+    memory.completes(NOW);
+    memory.created("next".parse().unwrap(), false);
+    memory.begins(NOW);
+    memory.writes(r#"{"port":2}"#.into()).unwrap();
+    let told = |memory: &WorkMemory| {
+        let complete = memory.complete_jobs().filter_map(|job| job.outputs.clone());
+        complete.map(|outputs| outputs.to_string()).collect::<alloc::vec::Vec<_>>()
+    };
+    assert_eq!(told(&memory), [r#"{"port":1}"#], "the other is not complete");
+    memory.begins(NOW);
+    memory.completes(NOW);
+    assert_eq!(told(&memory), [r#"{"port":1}"#], "those of an attempt that was not the last are forgotten");
+}
+
+#[test]
+fn outputs_beyond_the_limit_of_a_task_or_a_run_are_refused() {
+    let text = |bytes: usize| alloc::sync::Arc::<str>::from("x".repeat(bytes));
+    let mut memory = running(false);
+    assert_eq!(memory.writes(text(MAX_OUTPUT_BYTES + 1)), Err(OutputsTooLarge::OfTask));
+    for _ in 0..4 {
+        memory.writes(text(MAX_OUTPUT_BYTES)).unwrap();
+        memory.completes(NOW);
+        memory.created("next".parse().unwrap(), false);
+        memory.begins(NOW);
+    }
+    assert_eq!(memory.writes(text(1)), Err(OutputsTooLarge::OfRun));
+    assert_eq!(memory.jobs.last().unwrap().outputs, None);
+}
+
+#[test]
+fn a_task_whose_condition_does_not_hold_is_skipped_without_a_beginning_and_the_next_one_follows() {
+    let mut memory = memory();
+    memory.created("install-db".parse().unwrap(), false);
+    memory.skips(NOW);
+    assert_eq!(told(&memory), [(0, job::JobState::Skipped, None, None, 0)]);
+    assert_eq!(memory.jobs.first().unwrap().ended, Some(NOW));
+    memory.started("b");
+    assert_eq!(memory.next("b", NOW), WorkStep::Create(1));
+    memory.gives_up();
+    assert_eq!(told(&memory), [(0, job::JobState::Skipped, None, None, 0)]);
+}

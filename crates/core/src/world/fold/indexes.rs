@@ -109,6 +109,16 @@ impl Fleet {
         self.refresh_progress_indexes(name);
     }
 
+    /// A run was added or removed: whether a node can be a target depends on what its tasks need.
+    pub(super) fn run_changed(&mut self, name: &EntityName, revision: Revision) {
+        if self.loading || !self.boards.contains_key(name) {
+            return;
+        }
+        self.touch(name, revision);
+        self.build_board(name);
+        self.refresh_progress_indexes(name);
+    }
+
     /// An entity's progress, or one of its rollouts, changed.
     pub(super) fn progress_changed(&mut self, name: &EntityName, revision: Revision) {
         if self.loading {

@@ -167,9 +167,11 @@ impl Fleet {
     /// Why the agent of a node cannot be a target of the entity; `None` if it can.
     fn unsupported(&self, entity: &EntityName, name: &NodeName) -> Option<String> {
         let report = &self.reports.get(name)?.value;
-        let feature = self.entities.get(entity)?.value.kind.feature();
-        let (version, lacks) = (&report.agent_version, !report.features.has(feature));
-        lacks.then(|| match feature {
+        let kind = self.entities.get(entity)?.value.kind.feature();
+        let of_tasks = self.runs.get(entity).into_iter().flat_map(|run| run.value.features.iter().copied());
+        let version = &report.agent_version;
+        let lacks = core::iter::once(kind).chain(of_tasks).find(|feature| !report.features.has(*feature));
+        lacks.map(|feature| match feature {
             Feature::Workflows if report.features.has(Feature::Soak) => {
                 "not able to run it: its agent does not allow tasks; set tasks = \"allow\" in [agent] of its agent.toml"
                     .into()
@@ -183,7 +185,9 @@ impl Fleet {
             | Feature::LogicalNodes
             | Feature::Jobs
             | Feature::JobLogs
-            | Feature::TaskLists => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::TaskLists
+            | Feature::Outputs
+            | Feature::Conditions => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

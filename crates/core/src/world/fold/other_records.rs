@@ -10,6 +10,7 @@ use crate::records::job::NodeJobs;
 use crate::records::not_runnable::NotRunnable;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
+use crate::records::run::Run;
 use crate::records::task_list::TaskList;
 use crate::words::counter::{Revision, Sequence};
 use crate::words::name::{EntityName, NodeName, ServiceName};
@@ -42,6 +43,17 @@ impl Fleet {
     pub(super) fn delete_service(&mut self, name: &ServiceName, revision: Revision) {
         self.services.remove_mut(name);
         self.service_forgotten(name, revision);
+    }
+
+    pub(super) fn put_run(&mut self, run: Run, revision: Revision) {
+        let name = run.name.clone();
+        self.runs.insert_mut(name.clone(), kept(run, revision));
+        self.run_changed(&name, revision);
+    }
+
+    pub(super) fn delete_run(&mut self, name: &EntityName, revision: Revision) {
+        self.runs.remove_mut(name);
+        self.run_changed(name, revision);
     }
 
     pub(super) fn put_jobs(&mut self, jobs: NodeJobs, revision: Revision) {

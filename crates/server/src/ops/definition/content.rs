@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use bellwether_api::condition::check_condition;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::workflow::{Script, StageSpec, TaskFile, TaskSpec, TaskStep, WorkflowSpec};
 use bellwether_core::access::{Claim, NamePattern, Rights};
@@ -75,6 +76,9 @@ pub(in crate::ops) fn content_of<T: serde::de::DeserializeOwned>(
 /// [`ShapeError`] naming the field.
 pub fn task(spec: &TaskSpec) -> Result<DefinitionContent, ShapeError> {
     described(&spec.description)?;
+    if let Some(condition) = &spec.condition {
+        check_condition(condition).map_err(|reason| ShapeError::at("if", reason))?;
+    }
     between("steps", spec.steps.len(), 1, MAX_STEPS)?;
     let mut names = BTreeSet::new();
     for (index, step) in spec.steps.iter().enumerate() {

@@ -16,6 +16,7 @@ use bellwether_core::words::name::{EntityName, NodeName, ProfileName};
 use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
 use bellwether_core::world::fleet::Fleet;
 
+use super::needs::needs;
 use crate::ops::params::schema::ParamSchema;
 use crate::ops::scope::NodeScope;
 use crate::ops::{OpError, node_params};
@@ -46,7 +47,7 @@ pub async fn take(
             };
             let written = jobs::dispatched(fleet, (run, node), ledger, index).map_err(|FinishedAlready| {
                 let reason = format!(
-                    "begin task {index} of run {name} on node {node}: the node reported that it has finished it, and its ledger does not know that"
+                    "begin task {index} of run {name} on node {node}: the node reported that it is done with it, and its ledger does not know that"
                 );
                 let hint = format!("see: bellwether job get {name}/{node}/{index}");
                 OpError::Refused { reason, hint: Some(hint) }
@@ -82,6 +83,7 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
         // Its agent does not know the field, and begins the task once.
         spec.retry = None;
     }
+    known(fleet, node, (task, &spec))?;
     let params = resolved(fleet, node, &task.profiles)?;
     has_needed(task, &spec, &params, node)?;
     Ok(JobInputs {
@@ -93,6 +95,19 @@ pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> 
         spec,
         params,
     })
+}
+
+/// Refuses a task that the node's agent would not run as it was written. An agent that asks waits then, and does not fail: it may be an
+/// earlier build that is upgraded again.
+fn known(fleet: &Fleet, node: &NodeName, (task, spec): (&RunTask, &TaskSpec)) -> Result<(), OpError> {
+    let Some(report) = fleet.reports.get(node).map(|kept| &kept.value) else { return Ok(()) };
+    let Some(feature) = needs(spec).into_iter().find(|feature| !report.features.has(*feature)) else {
+        return Ok(());
+    };
+    Err(OpError::NotFound(format!(
+        "the feature {feature} in agent {} of node {node}, which task {} needs; upgrade the agent",
+        report.agent_version, task.task
+    )))
 }
 
 /// What a task of a run does on a node, as it was when it became part of its task list.
