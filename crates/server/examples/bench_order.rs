@@ -109,6 +109,8 @@ fn order(generation: u64) -> Order {
         number: generation,
         method: ApplyMethod::Apply,
         ledger: None,
+        complete: 0,
+        lost_for: None,
     };
     Order {
         generation,

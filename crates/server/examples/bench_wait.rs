@@ -153,6 +153,7 @@ impl Member {
                 attempts: self.attempts,
                 started_ms: Some(1),
                 ended_ms: None,
+                outputs: None,
             };
             let assigned = self.order.entities.get(&self.run).context("it is in the order")?;
             let entity = EntityReport {

@@ -151,7 +151,6 @@ pub struct ClusterMember {
     pub presence: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 impl ClusterSpec {
     /// What a cluster of this name is to be.
     ///

@@ -55,7 +55,6 @@ pub struct Overview {
     pub store: Option<super::server::StoreStatus>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
 /// An entity in the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EntityOverview {

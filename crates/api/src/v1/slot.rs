@@ -197,7 +197,6 @@ pub fn lease(text: Option<&str>) -> Result<Option<Span>, ShapeError> {
     Ok(lease)
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
 impl From<&Decided> for SlotGrant {
     fn from(from: &Decided) -> Self {
         Self { fence: from.fence.get(), since_ms: from.since.as_millis(), ends_ms: from.ends.as_millis() }

@@ -73,7 +73,6 @@ pub struct LogRef {
     pub run: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
 /// Reads a lifetime in milliseconds.
 ///
 /// # Errors

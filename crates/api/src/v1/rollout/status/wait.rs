@@ -182,7 +182,6 @@ pub enum RolloutPause {
     },
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 impl From<&core::RolloutWait> for RolloutWait {
     fn from(from: &core::RolloutWait) -> Self {
         match from {
