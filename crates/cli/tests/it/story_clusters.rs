@@ -145,6 +145,27 @@ async fn the_manager_of_a_killed_host_begins_elsewhere_and_runs_nothing_twice() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_run_of_a_manager_goes_on_at_an_idempotent_task_on_its_next_host() {
+    let mut place = clustered(&["web-1", "web-2"], &["--replace-after", "4s"]).await;
+    let (out, go) = (place.path("out"), place.path("go"));
+    let says = |word: &str| format!("echo {word} >> {out}");
+    let waits = format!("{}\nwhile ! [ -e {go} ]; do sleep 0.1; done", says("two"));
+    apply(
+        &place,
+        &[("one", "", &says("one")), ("two", "idempotent: true\n", &waits), ("three", "", &says("three"))],
+    );
+    let run = run_on_manager(&place);
+    wait_for("the second task begins", async || lines(&out) == ["one", "two"]).await;
+    let (former, _) = host(&place);
+    place.kill_agent(&former);
+    wait_for("it begins on the next host", async || lines(&out) == ["one", "two", "two"]).await;
+    std::fs::write(&go, "").unwrap();
+    wait_for("the run ends", async || state(&place, &run) == "succeeded").await;
+    assert_eq!(lines(&out), ["one", "two", "two", "three"]);
+    assert_ne!(host(&place).0, former);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_runs_on_a_host_that_is_cut_off_is_dead_before_another_begins() {
     let (mut place, way) = reached_by_a_way("web-1").await;
     make_cluster(&place, &["--replace-after", "4s"]).await;
