@@ -5,6 +5,7 @@ pub(crate) mod detached;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod former;
+pub(crate) mod former_work;
 pub(crate) mod guarded;
 pub(crate) mod hidden;
 pub(crate) mod job_log;

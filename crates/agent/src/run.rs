@@ -11,6 +11,7 @@ use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::{Semaphore, watch};
 
 use crate::apply::former::ProcessOwner;
+use crate::apply::former_work;
 use crate::apply::log_store;
 use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
@@ -286,6 +287,8 @@ impl Agent {
             tasks: tasks.clone(),
         };
         let facts = facts.start();
+        let work = config.data_dir.join("work");
+        former_work::remove(&work, &tasks);
         let context = EntityContext {
             node: identity.node.clone(),
             namespace: identity.namespace,
@@ -302,7 +305,7 @@ impl Agent {
             runs_here: watch::Sender::default(),
             facts: Some(facts.clone()),
             jobs: JobSource::new(source.clone()),
-            work: config.data_dir.join("work"),
+            work,
             lease: None,
             boot_commands: config.boot_commands.clone(),
             clock: clock.clone(),

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::context::HostContext;
 use crate::apply::former::ProcessOwner;
+use crate::apply::former_work;
 use crate::apply::log_store;
 use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
@@ -71,6 +72,8 @@ impl Parts {
     ) -> EntityContext {
         let Self { ledger, check_store, board, order, source, lease } = self;
         let dir = &config.data_dir;
+        let work = dir.join("work");
+        former_work::remove(&work, life);
         EntityContext {
             node: config.name.clone(),
             namespace: config.namespace.clone(),
@@ -87,7 +90,7 @@ impl Parts {
             runs_here: watch::Sender::default(),
             facts: None,
             jobs: JobSource::new(source),
-            work: dir.join("work"),
+            work,
             lease: Some(lease),
             boot_commands: config.boot_commands.clone(),
             clock: host.clock.clone(),
