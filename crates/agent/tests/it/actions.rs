@@ -160,7 +160,8 @@ async fn an_agent_that_lost_its_ledger_during_a_run_does_not_run_it_again_and_re
         let config = bench.configure(&bench.catalogue("true", ""));
         let mut second = child::agent(&config);
         let evidence = bench.failure().await;
-        let said = "lost: the agent lost its ledger, so that nobody knows whether it ran; not run again";
+        let said = "lost: it may have begun before, on a former host or with a ledger that is gone, and nobody knows how far it came; \
+                    not run again";
         assert_eq!(evidence.summary, said);
         assert_eq!(bench.trace(), std::slice::from_ref(&version));
         let next = bench.run_action().await;
