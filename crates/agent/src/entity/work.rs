@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_api::shape::ShapeError;
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::action::{ActionStep, next};
 use bellwether_core::local::memory::{ApplyProgress, RunOutcome, StepOutcome};
@@ -259,12 +260,8 @@ impl EntityTask {
         if let Some(reason) = self.held_run() {
             return self.rest_held(reason).await;
         }
-        let inputs = match self.context.jobs.take(&self.name, index).await {
-            Ok(Some(inputs)) => inputs,
-            Ok(None) => {
-                self.end_run(StepOutcome::Done);
-                return NextStep::Observe;
-            }
+        let next = match self.context.jobs.take(&self.name, index).await {
+            Ok(next) => next,
             Err(MissingInputs::Refused(reason)) => {
                 self.end_run(StepOutcome::Failed(Evidence { summary: reason, ..Evidence::default() }));
                 return NextStep::Observe;
@@ -274,6 +271,18 @@ impl EntityTask {
                 let at = self.now().plus(AGAIN);
                 return self.rest(Some(at)).await;
             }
+        };
+        match next.complete.into_iter().map(TryInto::try_into).collect() {
+            Ok(jobs) => stored.memory.recalls(jobs),
+            Err(error) => {
+                let error: ShapeError = error;
+                return self.hold(format!("use the jobs that another ledger had: {error}")).await;
+            }
+        }
+        let Some(inputs) = next.job else {
+            self.note_work(stored, |_| {}).await;
+            self.end_run(StepOutcome::Done);
+            return NextStep::Observe;
         };
         let Some(facts) = self.facts_of_machine().await else { return NextStep::Stop };
         let Ok(task) = inputs.task.task.parse() else {

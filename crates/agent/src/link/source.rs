@@ -3,8 +3,8 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::profile::ProfileRevision;
-use bellwether_api::v1::run::JobInputs;
 use bellwether_api::v1::secret::NodeSecrets;
+use bellwether_api::v1::task_list::NextJob;
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName};
 
@@ -95,17 +95,13 @@ impl JobSource {
         self.0.connection.client()?.forward(job, request, deadline).await
     }
 
-    /// Takes the inputs of the task of this index of a run, which is begun from then on; `None` if no such task follows, and none ever
-    /// will.
-    pub(crate) async fn take(
-        &self,
-        run: &EntityName,
-        index: u32,
-    ) -> Result<Option<JobInputs>, MissingInputs> {
+    /// Takes the inputs of the task of this index of a run, which is begun from then on; without any if no such task follows, and none
+    /// ever will.
+    pub(crate) async fn take(&self, run: &EntityName, index: u32) -> Result<NextJob, MissingInputs> {
         let ParamSource { connection, namespace, node } = &self.0;
         let client = connection.client().map_err(|error| MissingInputs::NotYet(cannot(&error)))?;
         match client.next_job(namespace.as_str(), (node.as_str(), run.as_str()), index).await {
-            Ok(next) => Ok(next.job),
+            Ok(next) => Ok(next),
             Err(CallError::Problem(problem)) if problem.code == Code::Refused => {
                 Err(MissingInputs::Refused(problem.detail))
             }

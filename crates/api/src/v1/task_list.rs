@@ -8,7 +8,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::job::JobState;
+use super::job::{JobState, ReportedJob};
 use super::run::{JobInputs, RunTask};
 use crate::shape::{ShapeError, read};
 
@@ -66,6 +66,10 @@ pub struct NextJob {
     /// The inputs of the task that was asked for; absent behind the last task, whereupon the list does not change any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobInputs>,
+    /// The jobs of the tasks that are complete as another ledger of the node had them, with their outputs; empty if the run began with this
+    /// one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub complete: Vec<ReportedJob>,
 }
 
 /// Stored record of the task list of a run on a node where people changed it.

@@ -152,7 +152,11 @@ async fn the_run_of_a_manager_goes_on_at_an_idempotent_task_on_its_next_host() {
     let waits = format!("{}\nwhile ! [ -e {go} ]; do sleep 0.1; done", says("two"));
     apply(
         &place,
-        &[("one", "", &says("one")), ("two", "idempotent: true\n", &waits), ("three", "", &says("three"))],
+        &[
+            ("one", "", &format!("{}\necho '{{\"word\": \"three\"}}' > $BELLWETHER_OUTPUTS", says("one"))),
+            ("two", "idempotent: true\n", &waits),
+            ("three", "", &says("{{ outputs['one'].word }}")),
+        ],
     );
     let run = run_on_manager(&place);
     wait_for("the second task begins", async || lines(&out) == ["one", "two"]).await;
@@ -163,6 +167,10 @@ async fn the_run_of_a_manager_goes_on_at_an_idempotent_task_on_its_next_host() {
     wait_for("the run ends", async || state(&place, &run) == "succeeded").await;
     assert_eq!(lines(&out), ["one", "two", "two", "three"]);
     assert_ne!(host(&place).0, former);
+    assert_eq!(
+        states(&place, &run),
+        ["shop-manager/0 finished", "shop-manager/1 finished", "shop-manager/2 finished"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -127,15 +127,15 @@ async fn what_a_job_started_ends_with_an_agent_that_is_killed() {
     let run = start(&place, &[]);
     wait_for("it begins", async || lines(&begun).len() == 2).await;
     let started = pids(&begun);
-    let work = place.path(&format!("web-1/data/work/{run}"));
-    assert!(Path::new(&work).exists());
+    let data = place.path("web-1/data");
+    let [work, former] = ["work", "former-work"].map(|name| Path::new(&data).join(name));
+    assert!(work.join(&run).exists());
     place.kill_agent("web-1");
     wait_for("all of it ends", async || !started.iter().any(|pid| lives(*pid))).await;
     place.resume_agent("web-1");
     wait_for("it is lost", async || states(&place, &run) == ["web-1/0 lost"]).await;
     assert_eq!(lines(&begun).len(), 2, "it ran twice");
-    let left = [work.clone(), place.path("web-1/data/former-work")];
-    wait_for("its params are gone", async || !left.iter().any(|left| Path::new(left).exists())).await;
+    wait_for("its params are gone", async || !work.join(&run).exists() && !former.exists()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -119,29 +119,36 @@ impl Fleet {
     /// How many tasks of a run are complete on a node, if an agent with another ledger may go on with it after them; `None` if it may
     /// not.
     ///
-    /// Each task is recorded here before its agent has the inputs for it, so what is not recorded has not begun. A task that may have begun
-    /// is begun again only if it is idempotent, and on a logical node, whose former host is known to have ended it.
+    /// Each task is recorded here before its agent has the inputs for it, so what is not recorded has not begun. A task whose end is not
+    /// recorded is begun again only if it is idempotent, and on a logical node, whose former host is known to have ended it.
     #[must_use]
     pub fn goes_on_after(&self, run: &EntityName, node: &NodeName) -> Option<u32> {
         let Some(known) = self.jobs.get(&(run.clone(), node.clone())).map(|kept| &*kept.value) else {
             return Some(0);
         };
-        let (run, machine) = (self.runs.get(run)?, self.nodes.get(node)?);
-        machine.value.logical.as_ref()?;
+        let (run, node_of_run) = (self.runs.get(run)?, self.nodes.get(node)?);
+        node_of_run.value.logical.as_ref()?;
         let tasks = self.tasks_of(&run.value, node);
         if known.closed {
             return u32::try_from(tasks.len()).ok();
         }
-        // A task is taken once those before it are complete.
-        let Some(last) = known.jobs.iter().max_by_key(|job| job.index) else { return Some(0) };
-        match last.state {
-            JobState::Finished | JobState::Skipped => last.index.checked_add(1),
-            JobState::Created | JobState::Running | JobState::Incomplete | JobState::Lost => {
-                let task = usize::try_from(last.index).ok().and_then(|index| tasks.get(index));
-                task.filter(|task| task.idempotent).map(|_| last.index)
-            }
-            JobState::Failed | JobState::Cancelled => None,
-        }
+        // In their order. Those that are complete have told their outputs.
+        let complete = known.jobs.iter().take_while(|job| job.state.is_complete()).count();
+        let may_run_again = |job: &Job| {
+            let task = usize::try_from(job.index).ok().and_then(|index| tasks.get(index));
+            let has_ended = match job.state {
+                JobState::Failed | JobState::Cancelled => true,
+                JobState::Created
+                | JobState::Running
+                | JobState::Incomplete
+                | JobState::Lost
+                | JobState::Finished
+                | JobState::Skipped => false,
+            };
+            !has_ended && task.is_some_and(|task| task.idempotent)
+        };
+        let goes_on = known.jobs.iter().skip(complete).all(may_run_again);
+        u32::try_from(complete).ok().filter(|_| goes_on)
     }
 
     /// The jobs of a run, by node.

@@ -176,6 +176,13 @@ impl WorkMemory {
         Self { complete, ..Self::new(version) }
     }
 
+    /// Takes over what another ledger had of the tasks that are complete, unless this one has it.
+    pub fn recalls(&mut self, jobs: Vec<Job>) {
+        if self.jobs.is_empty() {
+            self.jobs = jobs.into_iter().filter(|job| job.index < self.complete).collect();
+        }
+    }
+
     /// The next step of a run, in this boot of the machine.
     #[must_use]
     pub fn next(&self, boot: &str, now: Timestamp) -> WorkStep {

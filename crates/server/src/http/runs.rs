@@ -6,7 +6,7 @@ use axum::extract::State;
 use bellwether_api::list::tables::RUNS;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::run::{JobInputs, NewRun, Run};
+use bellwether_api::v1::run::{NewRun, Run};
 use bellwether_api::v1::task_list::NextJob;
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::Filter;
@@ -82,17 +82,6 @@ pub(crate) async fn take(
     let actor = caller.actor();
     let scope = NodeScope { namespace: &namespace, node: &node, actor: &actor };
     Ok(JsonAnswer(ops::run::take(&app.records.transactor, scope, &run, index).await?))
-}
-
-/// What a node needs to run one task of a run, for agents that do not ask for changes of its task list.
-pub(crate) async fn inputs(
-    State(app): State<AppState>,
-    (NamespacePath(namespace), Node(node)): (NamespacePath, Node),
-    (RunNamed(run), Number(index)): (RunNamed, Number),
-) -> Result<JsonAnswer<JobInputs>, Failure> {
-    let world = app.world();
-    let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&run))?;
-    Ok(JsonAnswer(ops::run::inputs(fleet, &node, &run, index)?))
 }
 
 /// The nodes that a filter matches now, of those that the caller may read.

@@ -30,7 +30,7 @@ use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
 
-pub use self::inputs::{inputs, role_params, spec, take};
+pub use self::inputs::{role_params, spec, take};
 pub use self::needs::needs;
 use super::definition::content_of;
 use super::{OpError, cause, entity, event};

@@ -1,3 +1,5 @@
+use alloc::vec;
+
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
@@ -235,4 +237,18 @@ fn a_task_whose_condition_does_not_hold_is_skipped_without_a_beginning_and_the_n
     assert_eq!(memory.next("b", NOW), WorkStep::Create(1));
     memory.gives_up();
     assert_eq!(told(&memory), [(0, job::JobState::Skipped, None, None, 0)]);
+}
+
+#[test]
+fn a_run_that_goes_on_elsewhere_recalls_the_jobs_that_are_complete_and_no_others() {
+    let named = |index: u32, outputs: Option<&str>| {
+        let outputs = outputs.map(Into::into);
+        Job { state: job::JobState::Finished, outputs, ..Job::created(index, "one".parse().unwrap()) }
+    };
+    let mut memory = WorkMemory::after(Version::parse("install@7").unwrap(), 2);
+    memory.recalls(vec![named(0, Some("{}")), named(1, None), named(2, None)]);
+    assert_eq!(memory.complete_jobs().map(|job| job.index).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(memory.next("boot", Timestamp::EPOCH), WorkStep::Create(2));
+    memory.recalls(vec![named(0, None)]);
+    assert!(memory.jobs.first().is_some_and(|job| job.outputs.is_some()), "what this ledger has stays");
 }

@@ -5,7 +5,7 @@ use bellwether_api::v1::job::Job;
 use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::run::{JobInputs, NewRun, Run};
+use bellwether_api::v1::run::{NewRun, Run};
 use bellwether_api::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
 use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
@@ -106,15 +106,6 @@ pub(super) fn runs(routes: Routes) -> Routes {
                 "Begin a task of a run, and get what the node needs to run it",
             ),
             handlers::take,
-        )
-        .add::<Empty, JobInputs, _, _>(
-            route(
-                Get,
-                paths::JOB_INPUTS,
-                RequiredAccess::OwnNode,
-                "Get what a node needs to run a task of a run",
-            ),
-            handlers::inputs,
         )
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::RUN, RequiredAccess::delete(ObjectKind::Run), "Delete a run that has ended"),

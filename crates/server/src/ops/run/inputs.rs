@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::job::ReportedJob;
 use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::run::{JobInputs, RunTask as TaskShape};
 use bellwether_api::v1::task_list::NextJob;
@@ -39,7 +40,8 @@ pub async fn take(
         .change(namespace, actor, |_, fleet, _| {
             let run = assigned(fleet, node, name)?;
             let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
-            let ledger = order.and_then(|assigned| assigned.binding.ledger.as_ref());
+            let binding = order.map(|assigned| assigned.binding.clone()).unwrap_or_default();
+            let ledger = binding.ledger.as_ref();
             let tasks = fleet.tasks_of(run, node);
             let job = match usize::try_from(index).is_ok_and(|index| index == tasks.len()) {
                 true => None,
@@ -57,7 +59,9 @@ pub async fn take(
                 let guards = [Key::TaskList(name.clone(), node.clone()), Key::Run(name.clone())];
                 Changeset { writes, events: Vec::new() }.guarded_by(guards)
             });
-            Ok((changeset, NextJob { job }))
+            let known = fleet.jobs.get(&(name.clone(), node.clone())).map(|kept| &kept.value.jobs);
+            let complete = known.into_iter().flatten().filter(|job| job.index < binding.complete);
+            Ok((changeset, NextJob { job, complete: complete.map(ReportedJob::from).collect() }))
         })
         .await
 }
@@ -73,7 +77,7 @@ fn assigned<'a>(fleet: &'a Fleet, node: &NodeName, name: &EntityName) -> Result<
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] when the node lacks a param that the task needs, or has one that does not fit.
-pub fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Result<JobInputs, OpError> {
+fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Result<JobInputs, OpError> {
     let run = assigned(fleet, node, name)?;
     let tasks = fleet.tasks_of(run, node);
     let task = usize::try_from(index).ok().and_then(|index| tasks.get(index));

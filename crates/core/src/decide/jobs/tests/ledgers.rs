@@ -183,6 +183,8 @@ fn a_run_goes_on_with_another_ledger_where_nothing_can_run_twice() {
     assert_eq!(taken(&[false, false], true, &[done]), Some(1), "nothing is known to have begun since");
     assert_eq!(taken(&[false, true], true, &[done, runs]), Some(1));
     assert_eq!(taken(&[false, false], true, &[done, runs]), None);
+    assert_eq!(taken(&[true, true], true, &[runs, runs]), Some(0), "the outputs of the first are not known");
+    assert_eq!(taken(&[false, true], true, &[runs, runs]), None);
     assert_eq!(taken(&[true, true], true, &[done, JobState::Failed]), None, "it failed");
     assert_eq!(taken(&[true, true], false, &[done]), None, "nobody knows whether a machine's agent goes on");
 }
