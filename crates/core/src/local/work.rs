@@ -1,15 +1,14 @@
 //! The next step of a node that carries out the run of a workflow: its tasks in order, each begun at most once unless it is
 //! idempotent or says itself that it is to run again. Decides; never acts.
 
+mod complete;
+
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::delay;
-use crate::records::job::{
-    self, Job, JobExit, MAX_OUTPUT_BYTES, MAX_RUN_OUTPUT_BYTES, NodeJobs, OutputsTooLarge,
-};
+use crate::records::job::{self, Job, JobExit};
 use crate::words::name::TaskName;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -176,13 +175,6 @@ impl WorkMemory {
         Self { complete, ..Self::new(version) }
     }
 
-    /// Takes over what another ledger had of the tasks that are complete, unless this one has it.
-    pub fn recalls(&mut self, jobs: Vec<Job>) {
-        if self.jobs.is_empty() {
-            self.jobs = jobs.into_iter().filter(|job| job.index < self.complete).collect();
-        }
-    }
-
     /// The next step of a run, in this boot of the machine.
     #[must_use]
     pub fn next(&self, boot: &str, now: Timestamp) -> WorkStep {
@@ -277,29 +269,6 @@ impl WorkMemory {
             (job.state, job.exit, job.exit_code) = (job::JobState::Running, None, None);
             (job.started, job.ended, job.outputs) = (Some(now), None, None);
         }
-    }
-
-    /// Called when the script of the task that is next ended so that the task is complete, with the outputs that it wrote: a JSON object
-    /// as text.
-    ///
-    /// # Errors
-    /// [`OutputsTooLarge`]; nothing is remembered then.
-    pub fn writes(&mut self, outputs: Arc<str>) -> Result<(), OutputsTooLarge> {
-        if outputs.len() > MAX_OUTPUT_BYTES {
-            return Err(OutputsTooLarge::OfTask);
-        }
-        if NodeJobs::output_bytes(&self.jobs).saturating_add(outputs.len()) > MAX_RUN_OUTPUT_BYTES {
-            return Err(OutputsTooLarge::OfRun);
-        }
-        if let Some(job) = self.present() {
-            job.outputs = Some(outputs);
-        }
-        Ok(())
-    }
-
-    /// The jobs of the tasks that are complete, in their order. They do not change any more.
-    pub fn complete_jobs(&self) -> impl Iterator<Item = &Job> {
-        self.jobs.iter().filter(|job| job.index < self.complete)
     }
 
     /// Called when the task that is next is complete.

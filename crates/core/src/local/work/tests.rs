@@ -1,6 +1,7 @@
 use alloc::vec;
 
 use super::*;
+use crate::records::job::{MAX_OUTPUT_BYTES, OutputsTooLarge};
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
