@@ -1,9 +1,12 @@
 //! A place where a story happens: a directory, a server process, agent processes, and the command line.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether_api::client::secret::Secret;
@@ -292,16 +295,26 @@ pub(crate) fn done(place: &Setup, args: &[&str]) -> String {
     text(&output.stdout)
 }
 
+/// Ports for programs of stories: below those of connections that go out, and above those of well-known services.
+const PORTS: std::ops::Range<u16> = 12_000..32_000;
+
 pub(crate) fn free_port() -> u16 {
     let [port] = free_ports();
     port
 }
 
-/// Ports that are free now, each another one.
+/// Ports that are free now, each another one. They are none of those that the system gives to connections that go out: one of these could
+/// have it before the program that it is for is started.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    // Held together: a released port may be assigned again at once.
-    let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    held.map(|listener| listener.local_addr().unwrap().port())
+    static TRIED: LazyLock<AtomicU64> =
+        // Another run of the tests beside this one begins elsewhere.
+        LazyLock::new(|| AtomicU64::new(RandomState::new().build_hasher().finish()));
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let size = u64::from(PORTS.end - PORTS.start);
+    let ports = std::iter::repeat_with(|| TRIED.fetch_add(1, Ordering::Relaxed) % size)
+        .map(|number| PORTS.start + u16::try_from(number).unwrap());
+    let mut free = ports.filter(is_free);
+    [(); N].map(|()| free.next().unwrap())
 }
 
 /// Asks again and again, a little apart, until it holds.
