@@ -238,6 +238,10 @@ pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/member
 pub const CLUSTER_RUNS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/runs";
 /// Waiting until the workflows of a cluster's members are complete.
 pub const CLUSTER_WAIT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/wait";
+/// Schedules of workflows.
+pub const SCHEDULES: &str = "/v1/namespaces/{ns}/schedules";
+/// One schedule.
+pub const SCHEDULE: &str = "/v1/namespaces/{ns}/schedules/{schedule}";
 /// Saved filters.
 pub const FILTERS: &str = "/v1/namespaces/{ns}/filters";
 /// One saved filter.

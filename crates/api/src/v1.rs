@@ -40,6 +40,7 @@ pub mod report;
 pub mod role;
 pub mod rollout;
 pub mod run;
+pub mod schedule;
 pub mod secret;
 pub mod secret_values;
 pub mod server;

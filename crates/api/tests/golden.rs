@@ -78,6 +78,7 @@ round_trip! {
     "target_silent": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "target_overdue": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
+        "schedule": v1::schedule::Schedule => bellwether_core::records::schedule::Schedule;
         "filter": v1::filter::Filter => bellwether_core::records::filter::SavedFilter;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;
@@ -168,6 +169,7 @@ fn a_profiles_revision_survives_its_domain_type() {
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
     holds::<v1::secret::Secret>("secret", |shape| shape);
+    holds::<v1::schedule::ScheduleSpec>("schedule_spec", |shape| shape);
     holds::<v1::filter::FilterSpec>("filter_spec", |shape| shape);
     holds::<v1::secret::SecretSpec>("secret_spec", |shape| shape);
     holds::<v1::secret::RevealedSecret>("revealed_secret", |shape| shape);

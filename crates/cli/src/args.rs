@@ -24,6 +24,7 @@ mod pause;
 mod policy;
 mod profile;
 mod rollout;
+mod schedule;
 mod secret;
 mod server;
 mod service;
@@ -61,6 +62,7 @@ pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, Expected, ProfileVerb};
 pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout, WaitFlags};
+pub(crate) use schedule::{ScheduleFlags, ScheduleVerb};
 pub(crate) use secret::{SecretVerb, SetSecret};
 pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
@@ -241,6 +243,9 @@ pub(crate) enum Command {
     /// Show workflows, stages in order, and run them on nodes
     #[command(subcommand)]
     Workflow(WorkflowVerb),
+    /// Manage schedules: workflows that run at times of a calendar
+    #[command(subcommand)]
+    Schedule(Box<ScheduleVerb>),
     /// Show runs of workflows
     #[command(subcommand)]
     Run(RunVerb),
@@ -277,7 +282,7 @@ pub(crate) enum Command {
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME, profile/NAME, cluster/NAME or filter/NAME
+        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME or schedule/NAME
         subject: String,
     },
     /// Explain a field: its meaning, default and an example; works offline

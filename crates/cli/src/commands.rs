@@ -33,6 +33,7 @@ mod policy;
 mod profile;
 mod role;
 mod rollout;
+mod schedule;
 mod secret;
 mod selected_nodes;
 mod server;
@@ -71,6 +72,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Node(verb) => node::run(&Context::new(&global)?, verb).await,
         Command::Namespace(verb) => namespace::run(&Context::new(&global)?, verb).await,
         Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
+        Command::Schedule(verb) => schedule::run(&Context::new(&global)?, *verb).await,
         Command::Cluster(verb) => cluster::run(&Context::new(&global)?, *verb).await,
         Command::Filter(verb) => filter::run(&Context::new(&global)?, verb).await,
         Command::Param(verb) => param::run(&Context::new(&global)?, verb).await,

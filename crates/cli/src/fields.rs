@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
     ClusterDocument, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
+    PauseDocument, ProfileDocument, ScheduleDocument, SlotDocument, StageDocument, TaskDocument,
+    WorkflowDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -82,6 +83,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     EntityDocument::schemas(&mut shapes);
     FreezeDocument::schemas(&mut shapes);
+    ScheduleDocument::schemas(&mut shapes);
     TaskDocument::schemas(&mut shapes);
     let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
     let mut known = BTreeMap::new();
@@ -99,6 +101,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
         ("param", ParamDocument::schema()),
         ("pause", PauseDocument::schema()),
         ("profile", ProfileDocument::schema()),
+        ("schedule", ScheduleDocument::schema()),
         ("slot", SlotDocument::schema()),
         ("stage", StageDocument::schema()),
         ("task", TaskDocument::schema()),
@@ -122,7 +125,7 @@ fn walk(path: &str, shape: &Value, known: &BTreeMap<String, Value>, fields: &mut
         let path = format!("{path}.{name}");
         let inner = referred(property).and_then(|name| known.get(name));
         fields.push(explained(&path, property, inner));
-        // The policy of an entity is explained by itself.
+        // A policy is explained by itself.
         if let Some(inner) = inner.filter(|_| name != "policy" && path.split('.').count() < DEEPEST) {
             walk(&path, inner, known, fields);
         }
@@ -182,6 +185,7 @@ mod tests {
                 || of_file
                 || [
                     "entity.policy",
+                    "schedule.policy",
                     "profile.params",
                     "node.params",
                     "param.schema",

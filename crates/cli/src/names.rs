@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     Run,
     /// Clusters.
     Cluster,
+    /// Schedules.
+    Schedule,
     /// Jobs.
     Job,
     /// Secrets.
@@ -60,7 +62,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 20] = [
+const KINDS: [(&str, &str, Kind); 21] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -77,6 +79,7 @@ const KINDS: [(&str, &str, Kind); 20] = [
     ("WORKFLOW", "workflow", Kind::Workflow),
     ("RUN", "run", Kind::Run),
     ("CLUSTER", "cluster", Kind::Cluster),
+    ("SCHEDULE", "schedule", Kind::Schedule),
     ("JOB", "job", Kind::Job),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
@@ -130,6 +133,9 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         }
         Kind::Run => client.runs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Cluster => client.clusters(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Schedule => {
+            client.schedules(namespace).await?.items.into_iter().map(|each| each.name).collect()
+        }
         Kind::Job => client.jobs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),

@@ -16,6 +16,7 @@ pub mod report;
 pub mod retention;
 pub mod rollout;
 pub mod runs;
+pub mod schedules;
 pub mod services;
 pub mod silence;
 pub mod slots;

@@ -27,6 +27,7 @@ pub mod registrations;
 pub mod report;
 pub mod rollout;
 pub mod run;
+pub mod schedule;
 pub mod secret;
 pub mod server;
 pub mod slot;

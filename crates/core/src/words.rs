@@ -3,6 +3,7 @@
 pub mod addresses;
 pub mod counted;
 pub mod counter;
+pub mod cron;
 pub mod digest;
 pub mod facts;
 pub mod feature;
@@ -23,3 +24,4 @@ pub mod time;
 pub mod value;
 pub mod version;
 pub mod window;
+pub mod zone;

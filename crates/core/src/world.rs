@@ -10,6 +10,7 @@ pub mod fleet;
 pub(crate) mod fold;
 pub mod live_params;
 pub mod occupancy;
+pub mod schedules;
 pub mod tally;
 pub mod task_lists;
 pub mod touched;
@@ -220,6 +221,7 @@ impl Fleet {
             Key::TaskList(run, node) => revision_of(self.task_lists.get(&(run.clone(), node.clone()))),
             Key::Param(key) => revision_of(self.params.get(key)),
             Key::Pause(name) => revision_of(self.pauses.get(name)),
+            Key::Schedule(name) => revision_of(self.schedules.get(name)),
             Key::Secret(name) => revision_of(self.secrets.get(name)),
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),

@@ -22,6 +22,7 @@ pub mod reconcile;
 pub mod records;
 mod rights;
 pub mod run;
+mod scheduler;
 pub mod secret;
 pub mod secrets;
 pub mod sessions;

@@ -2,6 +2,7 @@
 //! changes, and commits that with its events; the actor of the events is the caller.
 
 pub mod apply;
+mod at_revision;
 pub mod cluster;
 pub mod definition;
 pub mod drain;
@@ -33,6 +34,7 @@ pub mod role;
 pub mod rollout;
 pub mod run;
 pub mod runnable;
+pub mod schedule;
 pub mod scope;
 pub mod secret;
 pub mod service;

@@ -35,6 +35,7 @@ use crate::pki::Pki;
 use crate::presences::Presences;
 use crate::reconcile::Reconciler;
 use crate::records::commit::{Committer, Fence};
+use crate::scheduler::Scheduler;
 use crate::secrets::keyring::{KEYRING_FILE, Keyring};
 use crate::secrets::provider::Providers;
 use crate::secrets::reencrypt::Reencryption;
@@ -295,7 +296,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     Ok(app)
 }
 
-/// Starts the tasks that decide: presences, the reconcile loop, hooks, secrets.
+/// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, secrets.
 fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
     let presences = Presences {
         transactor: app.records.transactor.clone(),
@@ -324,6 +325,12 @@ fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>
         metrics: app.traffic.metrics.clone(),
     };
     tasks.spawn("hooks", hooks.run(tasks.token()));
+    let scheduler = Scheduler {
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+        leadership: app.cluster.leadership.clone(),
+    };
+    tasks.spawn("schedules", scheduler.run(tasks.token()));
     let secrets = Reencryption {
         transactor: app.records.transactor.clone(),
         leadership: app.cluster.leadership.clone(),

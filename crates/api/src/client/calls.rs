@@ -12,6 +12,7 @@ pub(super) mod nodes;
 mod pauses;
 pub mod profiles;
 mod rollouts;
+mod schedules;
 mod secrets;
 mod services;
 mod slots;

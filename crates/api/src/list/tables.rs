@@ -6,7 +6,7 @@ mod workflows;
 use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
 
 pub use self::clusters::{CLUSTER_MEMBERS, CLUSTERS};
-pub use self::workflows::{JOBS, RUNS, STAGES, TASKS, WORKFLOWS};
+pub use self::workflows::{JOBS, RUNS, SCHEDULES, STAGES, TASKS, WORKFLOWS};
 
 /// The fields of entities.
 pub static ENTITIES: FieldTable = FieldTable {
@@ -193,6 +193,7 @@ pub static NAMESPACES: FieldTable = FieldTable {
         FieldSpec::changing("slots", FieldType::Number, "number of slots").at("/slots"),
         FieldSpec::changing("filters", FieldType::Number, "number of saved filters").at("/filters"),
         FieldSpec::changing("clusters", FieldType::Number, "number of clusters").at("/clusters"),
+        FieldSpec::changing("schedules", FieldType::Number, "number of schedules").at("/schedules"),
         FieldSpec::changing("params", FieldType::Number, "number of declared params").at("/params"),
         FieldSpec::changing("secrets", FieldType::Number, "number of secrets").at("/secrets"),
         FieldSpec::changing("definitions", FieldType::Number, "number of tasks, stages and workflows")
@@ -315,8 +316,9 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 25] = [
+pub static ALL: [&FieldTable; 26] = [
     &RUNS,
+    &SCHEDULES,
     &JOBS,
     &TASKS,
     &STAGES,

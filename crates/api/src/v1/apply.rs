@@ -7,6 +7,7 @@ mod document;
 mod entity;
 mod ignored;
 mod limit;
+mod schedule;
 mod schema;
 mod work;
 
@@ -19,6 +20,7 @@ pub use self::data::{FilterDocument, NodeDocument, ParamDocument};
 pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;
+pub use self::schedule::ScheduleDocument;
 pub use self::work::{StageDocument, TaskDocument, WorkflowDocument};
 
 /// Largest request to apply documents, in bytes: 16 MiB.

@@ -29,6 +29,9 @@ pub struct NamespaceView {
     /// Number of clusters.
     #[serde(default)]
     pub clusters: u64,
+    /// Number of schedules.
+    #[serde(default)]
+    pub schedules: u64,
     /// Number of declared params.
     #[serde(default)]
     pub params: u64,
@@ -56,6 +59,7 @@ impl NamespaceView {
             slots: count(contents.slots),
             filters: count(contents.filters),
             clusters: count(contents.clusters),
+            schedules: count(contents.schedules),
             params: count(contents.params),
             secrets: count(contents.secrets),
             definitions: count(contents.definitions),

@@ -17,6 +17,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "task",
             "stage",
             "workflow",
+            "schedule",
             "run",
             "job",
             "cluster",

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::rollout::follow;
 use super::subject::is_about;
-use super::{cluster, entity, filter, freeze, node, overview, pause, service, slot};
+use super::{cluster, entity, filter, freeze, node, overview, pause, schedule, service, slot};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
@@ -68,6 +68,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
         Some(("node", _)) => node::sheet(&read(fields)?),
         Some(("cluster", _)) => cluster::sheet(&read(fields)?),
         Some(("filter", _)) => filter::sheet(&read(fields)?),
+        Some(("schedule", _)) => schedule::sheet(&read(fields)?),
         Some(("freeze", _)) => freeze::sheet(&read(fields)?),
         Some(("pause", _)) => pause::sheet(&read(fields)?),
         Some(("slot", _)) => slot::sheet(&read(fields)?),
@@ -108,6 +109,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         }
         "target" => fields(&target(context, name).await?)?,
         "cluster" => fields(&client.cluster(namespace, name).await?)?,
+        "schedule" => fields(&client.schedule(namespace, name).await?)?,
         "filter" => fields(&client.filter(namespace, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
@@ -122,7 +124,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME or filter/NAME";
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME or schedule/NAME";
             return Err(
                 Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
             );

@@ -19,13 +19,21 @@ pub(super) async fn run(context: &Context, verb: NamespaceVerb) -> CommandResult
                 context.show.data(&page.items, names, |_| {
                     let rows = page.items.iter().map(|view| {
                         let counts = [view.nodes, view.expected, view.entities, view.profiles];
-                        let more = [view.freezes, view.pauses, view.slots, view.filters, view.clusters];
+                        let more = [
+                            view.freezes,
+                            view.pauses,
+                            view.slots,
+                            view.filters,
+                            view.clusters,
+                            view.schedules,
+                        ];
                         let counts = counts.into_iter().chain(more).map(|count| count.to_string());
                         std::iter::once(view.name.clone()).chain(counts).collect()
                     });
                     let header = ["name", "nodes", "expected", "entities", "profiles"];
                     table(
-                        &[&header[..], &["freezes", "pauses", "slots", "filters", "clusters"]].concat(),
+                        &[&header[..], &["freezes", "pauses", "slots", "filters", "clusters", "schedules"]]
+                            .concat(),
                         rows,
                     )
                 })

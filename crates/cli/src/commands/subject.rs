@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 13] = [
+pub(super) const KINDS: [&str; 14] = [
     "node",
     "entity",
     "rollout",
@@ -13,6 +13,7 @@ pub(super) const KINDS: [&str; 13] = [
     "profile",
     "filter",
     "cluster",
+    "schedule",
     "token",
     "join-token",
 ];

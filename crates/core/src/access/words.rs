@@ -67,6 +67,8 @@ words! {
         Rollout = "rollout",
         /// Runs of workflows; starting one is a right on the workflow of that name.
         Run = "run",
+        /// Schedules of workflows.
+        Schedule = "schedule",
         /// Secrets, without their values.
         Secret = "secret",
         /// The servers and their metrics.

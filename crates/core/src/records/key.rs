@@ -26,6 +26,7 @@ use super::registrations::{KnownService, ServiceRegistrations};
 use super::report::Report;
 use super::rollout::Rollout;
 use super::run::Run;
+use super::schedule::Schedule;
 use super::secret::Secret;
 use super::server::{Leader, Server};
 use super::slot::Slot;
@@ -38,7 +39,7 @@ use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, RoleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
+    ProfileName, RoleName, ScheduleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -102,6 +103,8 @@ pub enum Key {
     NotRunnable(NodeName),
     /// A pause of several nodes, by name.
     Pause(PauseName),
+    /// A schedule, by name.
+    Schedule(ScheduleName),
     /// A secret, by name.
     Secret(SecretName),
     /// A slot, by name.
@@ -213,6 +216,8 @@ pub enum Record {
     NotRunnable(NotRunnable),
     /// A pause of several nodes.
     Pause(NodePause),
+    /// A schedule.
+    Schedule(Schedule),
     /// A secret.
     Secret(Secret),
     /// A slot.
@@ -259,6 +264,7 @@ impl Record {
             Self::NotRunnable(mark) => Key::NotRunnable(mark.node.clone()),
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
+            Self::Schedule(schedule) => Key::Schedule(schedule.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),

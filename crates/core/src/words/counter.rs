@@ -64,6 +64,8 @@ counters! {
     ClusterNumber;
     /// Counts the changes of a saved filter, from 1.
     FilterRevision;
+    /// Counts the changes of a schedule, from 1.
+    ScheduleRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
     /// Fencing number of a slot or of a role in a cluster: each acquisition gets a larger one than all before.

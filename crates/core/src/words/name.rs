@@ -121,6 +121,8 @@ names! {
     StageName: "stage name", label;
     /// A workflow: stages in order. A DNS label.
     WorkflowName: "workflow name", label;
+    /// A schedule: a workflow that runs at times of a calendar. A DNS label.
+    ScheduleName: "schedule name", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

@@ -2,8 +2,7 @@
 //!
 //! A window opens at a local time and lasts for its nominal length: a clock change during it makes it neither
 //! longer nor shorter. An opening time that a clock change skips is moved to right after the change; one that
-//! occurs twice counts the first time. Time zones are part of the program, so that every server of one
-//! version agrees.
+//! occurs twice counts the first time.
 
 mod days;
 mod read;
@@ -12,14 +11,14 @@ use crate::words::window::days::DAY_MINUTES;
 use alloc::string::String;
 use core::fmt;
 
+use jiff::Span as Days;
 use jiff::civil::{Date, Time};
-use jiff::tz::TimeZone;
-use jiff::{Span as Days, Timestamp as Instant};
 
 use super::label::Labels;
 use super::node_data::NodeData;
 use super::selector::Selector;
 use super::time::{Span, Timestamp};
+use super::zone::Zone;
 
 /// Days around the present in which an opening is searched for: a week, and a day at each end for time zones.
 const LOOK_DAYS: i32 = 9;
@@ -36,8 +35,7 @@ pub struct Window {
     opens: u16,
     /// Length, in minutes, 1 to 1440.
     length: u16,
-    zone_name: String,
-    zone: TimeZone,
+    zone: Zone,
     /// Selector of the targets it applies to; `None` for every target.
     only: Option<Selector>,
 }
@@ -84,7 +82,7 @@ impl Window {
     #[must_use]
     pub fn at(&self, now: Timestamp) -> WindowState {
         let never = WindowState::Closed { until: Timestamp::from_millis(u64::MAX) };
-        let Some(today) = self.date_at(now) else { return never };
+        let Some(today) = self.zone.date_at(now) else { return never };
         for day in -LOOK_DAYS..=LOOK_DAYS {
             let Some((opens, closes)) = self.opening_on(today, day) else { continue };
             if now < opens {
@@ -100,7 +98,7 @@ impl Window {
     /// Whether both are open at the same time at least once within a year of `from`.
     #[must_use]
     pub fn ever_meets(&self, other: &Self, from: Timestamp) -> bool {
-        let Some(first) = self.date_at(from) else { return false };
+        let Some(first) = self.zone.date_at(from) else { return false };
         (0..COMPARED_DAYS).filter_map(|day| self.opening_on(first, day)).any(|(opens, closes)| {
             match other.at(opens) {
                 WindowState::Open { .. } => true,
@@ -118,29 +116,8 @@ impl Window {
         }
         let (hour, minute) = (i8::try_from(self.opens / 60).ok()?, i8::try_from(self.opens % 60).ok()?);
         let local = date.to_datetime(Time::new(hour, minute, 0, 0).ok()?);
-        let opens = self.first_reading(local)?;
-        let opens = Timestamp::from_millis(u64::try_from(opens.as_millisecond()).ok()?);
+        let opens = self.zone.readings(local)?.first;
         Some((opens, opens.plus(Span::from_secs(u64::from(self.length) * 60))))
-    }
-
-    /// The first instant at which a clock in the time zone shows this local time or a later one.
-    fn first_reading(&self, local: jiff::civil::DateTime) -> Option<Instant> {
-        let ambiguous = self.zone.to_ambiguous_timestamp(local);
-        let earlier = ambiguous.earlier().ok()?;
-        match ambiguous.offset() {
-            jiff::tz::AmbiguousOffset::Gap { .. } => {
-                let mut changes = self.zone.following(earlier);
-                changes.next().map(|change| change.timestamp())
-            }
-            jiff::tz::AmbiguousOffset::Fold { .. } | jiff::tz::AmbiguousOffset::Unambiguous { .. } => {
-                Some(earlier)
-            }
-        }
-    }
-
-    fn date_at(&self, now: Timestamp) -> Option<Date> {
-        let instant = Instant::from_millisecond(i64::try_from(now.as_millis()).ok()?).ok()?;
-        Some(self.zone.to_datetime(instant).date())
     }
 }
 
@@ -153,7 +130,7 @@ impl fmt::Display for Window {
             end => end,
         };
         let (from, to) = (self.opens, closes);
-        write!(f, " {:02}:{:02}-{:02}:{:02} {}", from / 60, from % 60, to / 60, to % 60, self.zone_name)?;
+        write!(f, " {:02}:{:02}-{:02}:{:02} {}", from / 60, from % 60, to / 60, to % 60, self.zone)?;
         match &self.only {
             Some(only) => write!(f, " for {}", only.as_str()),
             None => Ok(()),

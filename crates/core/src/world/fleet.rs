@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::clusters::ClusterIndex;
+use super::schedules::ScheduleIndex;
 use super::tally::NodeTally;
 use super::touched::TouchIndex;
 use super::version_uses::VersionUses;
@@ -34,6 +35,7 @@ use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::records::run::Run;
+use crate::records::schedule::Schedule;
 use crate::records::secret::Secret;
 use crate::records::slot::Slot;
 use crate::records::task_list::TaskList;
@@ -44,8 +46,8 @@ use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequ
 use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
-    Category, ClusterName, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName, SecretName,
-    ServerName, ServiceName, SlotName, TargetName,
+    Category, ClusterName, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName,
+    ScheduleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -128,6 +130,10 @@ pub struct Fleet {
     pub not_runnable: Map<NodeName, Versioned<NotRunnable>>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
+    /// Schedules of workflows.
+    pub schedules: Map<ScheduleName, Versioned<Schedule>>,
+    /// Index of the schedules by time.
+    pub schedule_index: ScheduleIndex,
     /// Secrets.
     pub secrets: Map<SecretName, Versioned<Secret>>,
     /// Slots that are configured, held, or have been.

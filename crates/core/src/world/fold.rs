@@ -65,6 +65,7 @@ impl Fleet {
             Record::Pause(pause) => {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
             }
+            Record::Schedule(schedule) => self.put_schedule(schedule, revision),
             Record::Secret(secret) => self.secrets.insert_mut(secret.name.clone(), kept(secret, revision)),
             Record::Slot(slot) => self.slots.insert_mut(slot.name.clone(), kept(slot, revision)),
             Record::Profile(profile) => {
@@ -115,6 +116,7 @@ impl Fleet {
                 self.params.remove_mut(key);
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
+            Key::Schedule(name) => self.delete_schedule(name),
             Key::Secret(name) => {
                 self.secrets.remove_mut(name);
             }

@@ -31,6 +31,8 @@ pub struct NamespaceContents {
     pub filters: usize,
     /// Clusters.
     pub clusters: usize,
+    /// Number of schedules.
+    pub schedules: usize,
     /// Declared params.
     pub params: usize,
     /// Secrets.
@@ -42,7 +44,7 @@ pub struct NamespaceContents {
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 12] {
+    pub const fn counts(&self) -> [(usize, &'static str); 13] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -53,6 +55,7 @@ impl NamespaceContents {
             (self.slots, "slot"),
             (self.filters, "filter"),
             (self.clusters, "cluster"),
+            (self.schedules, "schedule"),
             (self.params, "declared param"),
             (self.secrets, "secret"),
             (self.definitions, "task, stage or workflow"),
@@ -100,6 +103,7 @@ impl Fleet {
             slots: self.slots.size(),
             filters: self.filters.size(),
             clusters: self.clusters.size(),
+            schedules: self.schedules.size(),
             params: self.params.size(),
             secrets: self.secrets.size(),
             definitions: self.definitions.size(),

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::fleet::Fleet;
 use crate::records::target::AssignmentOutcome;
-use crate::words::counter::RolloutNumber;
+use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::name::{EntityName, NodeName, TargetName};
 
 /// How far the workflows of a node are.
@@ -68,6 +68,15 @@ impl Fleet {
         };
         let nodes = targets.into_iter().filter_map(|target| NodeName::parse(target.as_str()).ok());
         nodes.filter(|node| matches!(self.state_in(run, node), WorkflowState::Failed(_))).collect()
+    }
+
+    /// Whether something of a run is still to happen.
+    #[must_use]
+    pub fn is_run_in_progress(&self, run: &EntityName) -> bool {
+        let Some(entity) = self.entities.get(run) else { return false };
+        let progress = self.progresses.get(run).map(|kept| &kept.value);
+        let handled = progress.map_or(RequestNumber::ZERO, |progress| progress.handled);
+        progress.is_some_and(|progress| progress.active().is_some()) || entity.value.last_request() > handled
     }
 
     fn has_ended(&self, run: &EntityName) -> bool {

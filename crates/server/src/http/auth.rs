@@ -180,6 +180,7 @@ fn object(
         ObjectKind::Profile => "profile",
         ObjectKind::Role => "role",
         ObjectKind::Run => "run",
+        ObjectKind::Schedule => "schedule",
         ObjectKind::Secret => "secret",
         ObjectKind::Server => "server",
         ObjectKind::Service => "service",

@@ -15,7 +15,8 @@ use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{Filter, FilterError};
 use bellwether_core::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, RoleName, SecretName, ServiceName, SlotName, StageName, TaskName, WorkflowName,
+    ProfileName, RoleName, ScheduleName, SecretName, ServiceName, SlotName, StageName, TaskName,
+    WorkflowName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -164,6 +165,7 @@ params! {
     Profile(ProfileName) = "profile";
     NamedCluster(ClusterName) = "cluster";
     NamedFilter(FilterName) = "filter";
+    NamedSchedule(ScheduleName) = "schedule";
     Freeze(FreezeName) = "freeze";
     Pause(PauseName) = "pause";
     Turn(SlotName) = "slot";

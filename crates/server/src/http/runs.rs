@@ -15,7 +15,7 @@ use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, Number, QueryParams, RunNamed};
-use super::list::node::NodeRow;
+use super::list::node::{NodeRow, matching};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::routes::Empty;
@@ -97,14 +97,11 @@ fn chosen(
     let filter = Filter::parse(on, &NODES).map_err(|error| ShapeError::misread("on", &error))?;
     let (world, now) = (app.world(), app.clock.now());
     let Some(fleet) = world.fleets.get(namespace) else { return Ok(BTreeSet::new()) };
-    let rows = fleet.nodes.values().map(|kept| NodeRow { fleet, node: &kept.value, now });
-    let rows = rows
-        .filter(|row| row.node.decommissioned.is_none() && row.node.logical.is_none() && filter.matches(row));
     let may_read = |row: &NodeRow<'_>| {
         let right = Right::get(ObjectKind::Node);
         caller.require(right, Some(row.node.name.as_str()), Some(namespace)).is_ok()
     };
-    Ok(rows.filter(may_read).map(|row| row.node.name.clone()).collect())
+    Ok(matching(fleet, &filter, now).filter(may_read).map(|row| row.node.name.clone()).collect())
 }
 
 fn missing(name: &EntityName) -> Failure {

@@ -25,7 +25,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 34] = [
+const PARTS: [fn(Routes) -> Routes; 35] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -52,6 +52,7 @@ const PARTS: [fn(Routes) -> Routes; 34] = [
     workflows::tasks,
     workflows::stages,
     workflows::workflows,
+    workflows::schedules,
     workflows::runs,
     workflows::jobs,
     workflows::job_logs,

@@ -24,7 +24,7 @@ pub use self::export::documents;
 use self::object::{Object, ObjectId};
 use self::set::Session;
 use self::split::{Part, Step, split};
-use super::OpError;
+use super::{OpError, schedule};
 use crate::records::commit::CommitError;
 use crate::transactor::{CommitContext, TRIES, Transactor};
 
@@ -54,6 +54,9 @@ pub async fn apply(
                 let profile = ObjectId::Profile(bellwether_api::shape::read("profile", profile)?);
                 let right = Right::update(ObjectKind::Profile);
                 allowed(who, &format!("apply {object}"), right, (&profile, namespace))?;
+            }
+            if let (Document::Schedule(document), Some(rights)) = (&object.document, who.rights()) {
+                schedule::grantable(rights, namespace, &document.workflow)?;
             }
             if object.document.has_version() {
                 let start = Right::update_field(ObjectKind::Rollout, "/start");

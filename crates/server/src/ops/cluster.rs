@@ -16,8 +16,9 @@ use bellwether_core::world::World;
 use bellwether_core::world::cluster_roles::ClusterRole;
 use bellwether_core::world::fleet::Fleet;
 
+use super::at_revision::at_revision;
 use super::profile::SharedProfile;
-use super::{OpError, cause, event, run};
+use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
 /// A cluster, for a change.
@@ -48,7 +49,12 @@ pub async fn set(
     transactor
         .compare(namespace, actor, &Key::Cluster(name.clone()).into(), |world, fleet, now| {
             let before = fleet.clusters.get(name).map(|kept| &*kept.value);
-            at_revision(name, before, only_at)?;
+            at_revision(
+                "cluster",
+                name.as_str(),
+                before.map(|before| (before.revision.get(), &before.annotation.by)),
+                only_at,
+            )?;
             let (cluster, event_kind) = match before {
                 Some(before) => (changed(before, &desired)?, "cluster.changed"),
                 None => {
@@ -84,7 +90,12 @@ pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<
     transactor
         .compare(namespace, actor, &Key::Cluster(name.clone()).into(), |_, fleet, _| {
             let before = fleet.clusters.get(name).map(|kept| &*kept.value);
-            at_revision(name, before, only_at)?;
+            at_revision(
+                "cluster",
+                name.as_str(),
+                before.map(|before| (before.revision.get(), &before.annotation.by)),
+                only_at,
+            )?;
             let before = before.ok_or_else(|| OpError::NotFound(format!("cluster {name}")))?;
             let said = format!("its members stay; profile {} stays", before.profile);
             let mut deleted = event("cluster.deleted", format!("cluster/{name}"), said);
@@ -213,7 +224,7 @@ fn forget_runs(fleet: &Fleet, cluster: &Cluster) -> Result<Vec<Write>, OpError> 
     let runs = fleet.entities_of_node.get(&cluster.manager).filter(|name| fleet.runs.contains_key(name));
     let mut writes = Vec::new();
     for run in runs {
-        if !run::has_ended(fleet, run) {
+        if fleet.is_run_in_progress(run) {
             let reason = format!("delete cluster {}: run {run} of its manager is in progress", cluster.name);
             let hint = Some(format!("abort it first: bellwether rollout abort {run}"));
             return Err(OpError::Refused { reason, hint });
@@ -284,23 +295,4 @@ fn shared(
         is_new: !fleet.clusters.contains_key(scope.name),
     };
     shared.changeset(place, transactor.keyring(), now)
-}
-
-fn at_revision(name: &ClusterName, before: Option<&Cluster>, only_at: Option<u64>) -> Result<(), OpError> {
-    let present = before.map_or(0, |before| before.revision.get());
-    match only_at.filter(|wanted| *wanted != present) {
-        None => Ok(()),
-        Some(wanted) => {
-            let found = match before {
-                None => "there is no such cluster".to_owned(),
-                Some(before) => format!("it is at revision {present}, by {}", before.annotation.by),
-            };
-            let what = match wanted {
-                0 => format!("create cluster {name}"),
-                wanted => format!("change cluster {name} at revision {wanted}"),
-            };
-            let reason = format!("{what}: {found}; nothing was changed");
-            Err(OpError::Moved { reason, hint: format!("bellwether cluster get {name}") })
-        }
-    }
 }

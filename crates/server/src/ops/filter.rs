@@ -18,6 +18,7 @@ use bellwether_core::world::fleet::Fleet;
 
 pub use self::find::{MayRead, SavedFilters, readable};
 use self::find::{all_users, draft, list, table, users, within};
+use super::at_revision::at_revision;
 use super::{OpError, event};
 use crate::transactor::Transactor;
 
@@ -60,7 +61,12 @@ pub async fn set(
     transactor
         .compare(namespace, actor, &Key::Filter(name.clone()).into(), |_, fleet, now| {
             let before = fleet.filters.get(name).map(|kept| &*kept.value);
-            at_revision(name, before, only_at)?;
+            at_revision(
+                "filter",
+                name.as_str(),
+                before.map(|before| (before.revision.get(), &before.annotation.by)),
+                only_at,
+            )?;
             let filters = SavedFilters { fleet: Some(fleet), may_read };
             filters.resolve(&read, table, Some(name)).map_err(misread)?;
             let within = within(fleet, read.saved());
@@ -104,7 +110,12 @@ pub async fn delete(transactor: &Transactor, scope: FilterScope<'_>) -> Result<(
     transactor
         .compare(namespace, actor, &Key::Filter(name.clone()).into(), |_, fleet, _| {
             let before = fleet.filters.get(name).map(|kept| &*kept.value);
-            at_revision(name, before, only_at)?;
+            at_revision(
+                "filter",
+                name.as_str(),
+                before.map(|before| (before.revision.get(), &before.annotation.by)),
+                only_at,
+            )?;
             let before = before.ok_or_else(|| OpError::NotFound(format!("filter {name}")))?;
             let users = users(fleet, name);
             if let Some(first) = users.first() {
@@ -156,20 +167,5 @@ fn shown(filter: &SavedFilter, may_read: MayRead<'_>) -> String {
         format!("filter {}", filter.name)
     } else {
         "a filter that you may not read".to_owned()
-    }
-}
-
-fn at_revision(name: &FilterName, before: Option<&SavedFilter>, only_at: Option<u64>) -> Result<(), OpError> {
-    let present = before.map_or(0, |before| before.revision.get());
-    match only_at.filter(|wanted| *wanted != present) {
-        None => Ok(()),
-        Some(wanted) => {
-            let found = match before {
-                None => "there is no such filter".to_owned(),
-                Some(before) => format!("it is at revision {present}, by {}", before.annotation.by),
-            };
-            let reason = format!("change filter {name} at revision {wanted}: {found}; nothing was changed");
-            Err(OpError::Moved { reason, hint: format!("bellwether filter get {name}") })
-        }
     }
 }

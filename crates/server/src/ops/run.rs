@@ -20,12 +20,13 @@ use bellwether_core::records::progress::Progress;
 use bellwether_core::records::run::{MAX_NODES, MAX_RUN_BYTES, MAX_TASKS, Run, RunTask};
 use bellwether_core::rollout::operations;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
-use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
+use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{
     Actor, EntityName, Namespace, NodeName, StageName, TaskName, WorkflowName,
 };
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::selector::Selector;
+use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
@@ -47,40 +48,43 @@ pub async fn start(
     request: &NewRun,
     nodes: &BTreeSet<NodeName>,
 ) -> Result<Shape, OpError> {
+    transactor
+        .change(namespace, actor, |_, fleet, now| {
+            let (changeset, shape) = begun(fleet, now, actor, request, nodes)?;
+            Ok(((!request.dry_run).then_some(changeset), shape))
+        })
+        .await
+}
+
+/// What starts a run of a workflow on these nodes, and the run.
+pub(super) fn begun(
+    fleet: &Fleet,
+    now: Timestamp,
+    actor: &Actor,
+    request: &NewRun,
+    nodes: &BTreeSet<NodeName>,
+) -> Result<(GuardedChangeset, Shape), OpError> {
     let workflow: WorkflowName = read("workflow", &request.workflow)?;
     let why = reason(&request.reason)?;
     enough(nodes.len(), &request.on)?;
-    transactor
-        .change(namespace, actor, |_, fleet, now| {
-            let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
-            let (run, guards) = frozen(fleet, &workflow, annotation.clone())?;
-            let run = with_needs(beginning_at(run, request.from.as_deref())?)?;
-            let (kind, source) =
-                (EntityKind::Workflow(workflow.clone()), TargetSource::Listed(Arc::new(nodes.clone())));
-            let policy = entity::policy(&kind, &source, &request.policy)?;
-            let new = Entity::new(run.name.clone(), Selector::all(), policy);
-            let version = version_of(&run)?;
-            let switch = switch::switched(fleet, (&run, nodes), request.busy, &annotation)?;
-            let asked = operations::start(
-                &Entity { kind, source, ..new },
-                &Progress::default(),
-                version,
-                annotation,
-            )?;
-            let shape = shape(&run, count(nodes.len()), RolloutState::InProgress);
-            if request.dry_run {
-                return Ok((None, shape));
-            }
-            let (subject, on) = (format!("entity/{}", run.name), plural(nodes.len(), "node"));
-            let mut started = event("run.started", subject, format!("on {on}: {}", cause(&why)));
-            started.after = Some(workflow.to_string());
-            let mut writes = vec![Write::put(Record::Run(run)), Write::put(Record::Entity(asked))];
-            writes.extend(switch.writes);
-            let events = switch.events.into_iter().chain([started]).collect();
-            let changeset = Changeset { writes, events };
-            Ok((Some(GuardedChangeset { changeset, guards }), shape))
-        })
-        .await
+    let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
+    let (run, guards) = frozen(fleet, &workflow, annotation.clone())?;
+    let run = with_needs(beginning_at(run, request.from.as_deref())?)?;
+    let (kind, source) = (EntityKind::Workflow(workflow), TargetSource::Listed(Arc::new(nodes.clone())));
+    let policy = entity::policy(&kind, &source, &request.policy)?;
+    let new = Entity::new(run.name.clone(), Selector::all(), policy);
+    let version = version_of(&run)?;
+    let switch = switch::switched(fleet, (&run, nodes), request.busy, &annotation)?;
+    let entity = Entity { kind, source, ..new };
+    let asked = operations::start(&entity, &Progress::default(), version, annotation)?;
+    let shape = shape(&run, count(nodes.len()), RolloutState::InProgress);
+    let (subject, on) = (format!("entity/{}", run.name), plural(nodes.len(), "node"));
+    let mut started = event("run.started", subject, format!("on {on}: {}", cause(&why)));
+    started.after = Some(run.workflow.to_string());
+    let mut writes = vec![Write::put(Record::Run(run)), Write::put(Record::Entity(asked))];
+    writes.extend(switch.writes);
+    let events = switch.events.into_iter().chain([started]).collect();
+    Ok((GuardedChangeset { changeset: Changeset { writes, events }, guards }, shape))
 }
 
 /// Deletes a run that has ended, with its history.
@@ -98,7 +102,7 @@ pub async fn delete(
             if fleet.runs.get(name).is_none() {
                 return Err(OpError::NotFound(format!("run {name}")));
             }
-            if !has_ended(fleet, name) {
+            if fleet.is_run_in_progress(name) {
                 let reason = format!("delete run {name}: it is in progress");
                 let hint = format!("abort it first: bellwether rollout abort {name}");
                 return Err(OpError::Refused { reason, hint: Some(hint) });
@@ -109,14 +113,6 @@ pub async fn delete(
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
-}
-
-/// Whether nothing of a run is to happen any more.
-pub(super) fn has_ended(fleet: &Fleet, name: &EntityName) -> bool {
-    let Some(entity) = fleet.entities.get(name) else { return true };
-    let progress = fleet.progresses.get(name).map(|kept| &kept.value);
-    let handled = progress.map_or(RequestNumber::ZERO, |progress| progress.handled);
-    progress.is_none_or(|progress| progress.active().is_none()) && entity.value.last_request() <= handled
 }
 
 /// The runs, the newest last.

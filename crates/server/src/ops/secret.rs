@@ -16,6 +16,7 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+use super::at_revision::at_revision;
 use super::params::secrets::{ParamsOwner, secret_place, within_limit};
 use super::{OpError, cause, event};
 use crate::secrets::provider::Providers;
@@ -57,7 +58,12 @@ pub async fn set(
     transactor
         .compare(namespace, actor, &Key::Secret(name.clone()).into(), |world, fleet, now| {
             let before = fleet.secrets.get(name).map(|kept| &*kept.value);
-            at_revision(name, before, only_at)?;
+            at_revision(
+                "secret",
+                name.as_str(),
+                before.map(|before| (before.revision.get(), &before.annotation.by)),
+                only_at,
+            )?;
             let source = source(transactor, world, (namespace, name), (before, spec, provider.clone()))?;
             let revision = before.map_or(SecretRevision::ZERO, |before| before.revision);
             let after = Secret {
@@ -211,19 +217,4 @@ fn readers(texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
         }
     }
     patterns("readers", texts)
-}
-
-fn at_revision(name: &SecretName, before: Option<&Secret>, only_at: Option<u64>) -> Result<(), OpError> {
-    let present = before.map_or(0, |before| before.revision.get());
-    match only_at.filter(|wanted| *wanted != present) {
-        None => Ok(()),
-        Some(wanted) => {
-            let found = match before {
-                None => "there is no such secret".to_owned(),
-                Some(before) => format!("it is at revision {present}, by {}", before.annotation.by),
-            };
-            let reason = format!("change secret {name} at revision {wanted}: {found}; nothing was changed");
-            Err(OpError::Moved { reason, hint: format!("bellwether secret get {name}") })
-        }
-    }
 }

@@ -7,7 +7,7 @@ use bellwether_api::v1::cluster::stored::{StoredCluster, StoredClusterRoles};
 use bellwether_api::v1::hook_answers::HookAnswers;
 use bellwether_api::v1::node_params::StoredNodeParams;
 use bellwether_api::v1::not_runnable::NotRunnable;
-use bellwether_api::v1::registrations::{KnownService, ServiceRegistrations};
+use bellwether_api::v1::registrations::{KnownService, ServiceRegistrations as Registrations};
 use bellwether_api::v1::workflow::StoredDefinition;
 use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bytes::Bytes;
@@ -55,7 +55,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Expected(_, by) => put(schema, Annotation::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
-        Record::Registrations(registrations) => put(schema, ServiceRegistrations::from(registrations)),
+        Record::Registrations(registrations) => put(schema, Registrations::from(registrations)),
         Record::WaitCycles(wait_cycles) => put(schema, v1::wait_cycle::WaitCycles::from(wait_cycles)),
         Record::Service(service) => put(schema, KnownService::from(service)),
         Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
@@ -73,6 +73,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::HookAnswers(_, answers) => put(schema, HookAnswers::from(answers)),
         Record::Cluster(cluster) => put(schema, StoredCluster::from(cluster)),
         Record::ClusterRoles(roles) => put(schema, StoredClusterRoles::from(roles)),
+        Record::Schedule(schedule) => put(schema, v1::schedule::Schedule::from(schedule)),
         Record::Filter(filter) => put(schema, v1::filter::Filter::from(filter)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
         Record::Definition(definition) => put(schema, StoredDefinition::try_from(definition)?),
@@ -118,9 +119,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Expected(name) => Record::Expected(name.clone(), get::<Annotation>(schema, bytes)?.try_into()?),
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
-        Key::Registrations(_) => {
-            Record::Registrations(get::<ServiceRegistrations>(schema, bytes)?.try_into()?)
-        }
+        Key::Registrations(_) => Record::Registrations(get::<Registrations>(schema, bytes)?.try_into()?),
         Key::WaitCycles => Record::WaitCycles(get::<v1::wait_cycle::WaitCycles>(schema, bytes)?.try_into()?),
         Key::Service(_) => Record::Service(get::<KnownService>(schema, bytes)?.try_into()?),
         Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
@@ -154,6 +153,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Cluster(_) => Record::Cluster(get::<StoredCluster>(schema, bytes)?.try_into()?),
         Key::ClusterRoles(_) => Record::ClusterRoles(get::<StoredClusterRoles>(schema, bytes)?.try_into()?),
+        Key::Schedule(_) => Record::Schedule(get::<v1::schedule::Schedule>(schema, bytes)?.try_into()?),
         Key::Filter(_) => Record::Filter(get::<v1::filter::Filter>(schema, bytes)?.try_into()?),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Definition(_) => Record::Definition(get::<StoredDefinition>(schema, bytes)?.try_into()?),
@@ -226,6 +226,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::HookAnswers(_) => "hook-answers.v1",
         Key::Cluster(_) => "cluster.v1",
         Key::ClusterRoles(_) => "cluster-roles.v1",
+        Key::Schedule(_) => "schedule.v1",
         Key::Filter(_) => "filter.v1",
         Key::Freeze(_) => "freeze.v1",
         Key::Definition(_) => "definition.v1",

@@ -125,6 +125,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
         Record::Cluster(cluster) => fleet.clusters.insert_mut(cluster.name.clone(), versioned(cluster)),
         // The manager of a cluster.
         Record::Node(node) => fleet.nodes.insert_mut(node.name.clone(), versioned(node)),
+        Record::Schedule(schedule) => fleet.schedules.insert_mut(schedule.name.clone(), versioned(schedule)),
         Record::Filter(filter) => fleet.filters.insert_mut(filter.name.clone(), versioned(filter)),
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
@@ -148,6 +149,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
     let _was_there = match key {
         AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
         AnyKey::Namespaced(Key::Cluster(name)) => fleet.clusters.remove_mut(name),
+        AnyKey::Namespaced(Key::Schedule(name)) => fleet.schedules.remove_mut(name),
         AnyKey::Namespaced(Key::Node(name)) => fleet.nodes.remove_mut(name),
         AnyKey::Namespaced(Key::NodeParams(name)) => fleet.node_params.remove_mut(name),
         AnyKey::Namespaced(Key::Freeze(name)) => fleet.freezes.remove_mut(name),

@@ -42,6 +42,11 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     for (path, template, body) in [
         (format!("{base}/clusters/db"), "/v1/namespaces/{ns}/clusters/{cluster}", r#"{"filter": "all"}"#),
         (format!("{base}/filters/old"), "/v1/namespaces/{ns}/filters/{filter}", r#"{"filter": "all"}"#),
+        (
+            format!("{base}/schedules/nightly"),
+            "/v1/namespaces/{ns}/schedules/{schedule}",
+            r#"{"workflow": "a", "filter": "all", "cron": "@daily"}"#,
+        ),
         (format!("{base}/freezes/sale"), "/v1/namespaces/{ns}/freezes/{freeze}", "{}"),
         ("/v1/freezes/sale".to_owned(), "/v1/freezes/{freeze}", "{}"),
         (format!("{base}/pauses/disks"), "/v1/namespaces/{ns}/pauses/{pause}", r#"{"nodes": "all"}"#),
@@ -83,7 +88,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 11, "another operation is described with 201");
+    assert_eq!(created, 12, "another operation is described with 201");
 }
 
 #[tokio::test]

@@ -97,8 +97,13 @@ impl Installation {
     }
 
     pub(crate) async fn restart(&mut self) {
+        self.restart_at(Clock::system()).await;
+    }
+
+    /// Restarts the server with another clock.
+    pub(crate) async fn restart_at(&mut self, clock: Clock) {
         self.server.take().unwrap().stop().await.unwrap();
-        self.server = Some(Server::start(&self.config, Clock::system()).await.unwrap());
+        self.server = Some(Server::start(&self.config, clock).await.unwrap());
     }
 
     /// The directory of the audit log.

@@ -55,6 +55,31 @@ pub static WORKFLOWS: FieldTable = FieldTable {
     slim: &["name", "digest"],
 };
 
+/// The fields of schedules of workflows.
+pub static SCHEDULES: FieldTable = FieldTable {
+    plural: "schedules",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the schedule").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("workflow", FieldType::Text, "workflow that it runs").at("/workflow"),
+        FieldSpec::recorded("filter", FieldType::Text, "nodes that run it").at("/filter"),
+        FieldSpec::recorded("cron", FieldType::Text, "when it is due").at("/cron"),
+        FieldSpec::recorded("time_zone", FieldType::Text, "time zone by whose clocks it is due")
+            .at("/time_zone"),
+        FieldSpec::recorded("suspended", FieldType::Flag, "whether due times pass without a run")
+            .at("/suspended"),
+        FieldSpec::changing("result", FieldType::Text, "`started`, `skipped` or `failed`, the last time")
+            .at("/last/result"),
+        FieldSpec::changing("run", FieldType::Text, "run that it started last").at("/last_run"),
+        FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "workflow", "cron"],
+};
+
 /// The fields of runs of workflows.
 pub static RUNS: FieldTable = FieldTable {
     plural: "runs",

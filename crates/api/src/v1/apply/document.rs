@@ -11,6 +11,7 @@ use super::cluster::ClusterDocument;
 use super::data::{FilterDocument, NodeDocument, ParamDocument};
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
+use super::schedule::ScheduleDocument;
 use super::schema;
 use super::work::{StageDocument, TaskDocument, WorkflowDocument};
 use crate::v1::freeze::FreezeKind;
@@ -36,6 +37,8 @@ pub enum Document {
     Pause(PauseDocument),
     /// A profile.
     Profile(ProfileDocument),
+    /// A schedule of a workflow.
+    Schedule(Box<ScheduleDocument>),
     /// A slot.
     Slot(SlotDocument),
     /// A stage of workflows.
@@ -213,6 +216,7 @@ impl Document {
             Self::Param(_) => "param",
             Self::Pause(_) => "pause",
             Self::Profile(_) => "profile",
+            Self::Schedule(_) => "schedule",
             Self::Slot(_) => "slot",
             Self::Stage(_) => "stage",
             Self::Task(_) => "task",
@@ -232,6 +236,7 @@ impl Document {
             Self::Param(document) => &document.name,
             Self::Pause(document) => &document.name,
             Self::Profile(document) => &document.name,
+            Self::Schedule(document) => &document.name,
             Self::Slot(document) => &document.name,
             Self::Stage(document) => &document.name,
             Self::Task(document) => &document.name,
@@ -251,6 +256,7 @@ impl Document {
             Self::Param(document) => document.namespace.as_deref(),
             Self::Pause(document) => document.namespace.as_deref(),
             Self::Profile(document) => document.namespace.as_deref(),
+            Self::Schedule(document) => document.namespace.as_deref(),
             Self::Slot(document) => document.namespace.as_deref(),
             Self::Stage(document) => document.namespace.as_deref(),
             Self::Task(document) => document.namespace.as_deref(),
@@ -268,6 +274,7 @@ impl Document {
             Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
             Self::Pause(document) => Some(&document.labels),
             Self::Profile(document) => Some(&document.labels),
+            Self::Schedule(document) => Some(&document.labels),
             Self::Slot(document) => Some(&document.labels),
             Self::Stage(document) => Some(&document.labels),
             Self::Task(document) => Some(&document.labels),
@@ -293,6 +300,7 @@ impl Document {
             | Self::Param(_)
             | Self::Pause(_)
             | Self::Profile(_)
+            | Self::Schedule(_)
             | Self::Slot(_)
             | Self::Stage(_)
             | Self::Task(_)
@@ -302,7 +310,7 @@ impl Document {
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 12] = [
+const KINDS: [(&str, &str); 13] = [
     ("cluster", "ClusterDocument"),
     ("entity", "EntityDocument"),
     ("filter", "FilterDocument"),
@@ -311,6 +319,7 @@ const KINDS: [(&str, &str); 12] = [
     ("param", "ParamDocument"),
     ("pause", "PauseDocument"),
     ("profile", "ProfileDocument"),
+    ("schedule", "ScheduleDocument"),
     ("slot", "SlotDocument"),
     ("stage", "StageDocument"),
     ("task", "TaskDocument"),
@@ -341,6 +350,7 @@ impl ToSchema for Document {
         ParamDocument::schemas(schemas);
         PauseDocument::schemas(schemas);
         ProfileDocument::schemas(schemas);
+        ScheduleDocument::schemas(schemas);
         SlotDocument::schemas(schemas);
         StageDocument::schemas(schemas);
         TaskDocument::schemas(schemas);
@@ -353,6 +363,7 @@ impl ToSchema for Document {
         schemas.push(("ParamDocument".to_owned(), ParamDocument::schema()));
         schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
         schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
+        schemas.push(("ScheduleDocument".to_owned(), ScheduleDocument::schema()));
         schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
         schemas.push(("StageDocument".to_owned(), StageDocument::schema()));
         schemas.push(("TaskDocument".to_owned(), TaskDocument::schema()));

@@ -45,6 +45,10 @@ pub(super) fn profile() -> Object {
     kind("profile")
 }
 
+pub(super) fn schedule() -> Object {
+    kind("schedule")
+}
+
 pub(super) fn slot() -> Object {
     kind("slot")
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use bellwether_api::number::kept_as_text;
 use bellwether_api::v1::apply::{
     ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
+    PauseDocument, ProfileDocument, ScheduleDocument, SlotDocument, StageDocument, TaskDocument,
+    WorkflowDocument,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,7 @@ enum Kind {
     Param,
     Pause,
     Profile,
+    Schedule,
     Slot,
     Stage,
     Task,
@@ -87,7 +89,7 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
     Ok(documents)
 }
 
-const HINT: &str = "bellwether explain entity   (or: cluster, policy, filter, freeze, pause, profile, slot, stage, task, workflow)";
+const HINT: &str = "bellwether explain entity   (or: cluster, policy, filter, freeze, pause, profile, schedule, slot, stage, task, workflow)";
 
 /// The namespace that all documents are for: the one they name, or else that of the command.
 pub(super) fn namespace<'a>(
@@ -246,6 +248,7 @@ fn document(format: Format, text: &str) -> Result<Document, String> {
         Kind::Param => Document::Param(value::<ParamDocument>(format, text)?),
         Kind::Pause => Document::Pause(value::<PauseDocument>(format, text)?),
         Kind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
+        Kind::Schedule => Document::Schedule(Box::new(value::<ScheduleDocument>(format, text)?)),
         Kind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),
         Kind::Stage => Document::Stage(value::<StageDocument>(format, text)?),
         Kind::Task => Document::Task(value::<TaskDocument>(format, text)?),

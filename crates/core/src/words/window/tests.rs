@@ -2,6 +2,8 @@
 
 use alloc::string::ToString;
 
+use jiff::Timestamp as Instant;
+
 use super::*;
 
 fn window(text: &str) -> Window {

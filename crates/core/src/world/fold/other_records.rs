@@ -11,9 +11,10 @@ use crate::records::not_runnable::NotRunnable;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::run::Run;
+use crate::records::schedule::Schedule;
 use crate::records::task_list::TaskList;
 use crate::words::counter::{Revision, Sequence};
-use crate::words::name::{EntityName, NodeName, ServiceName};
+use crate::words::name::{EntityName, NodeName, ScheduleName, ServiceName};
 use crate::world::fleet::{EVENTS_IN_MEMORY, Fleet};
 
 impl Fleet {
@@ -135,5 +136,19 @@ impl Fleet {
     pub(super) fn delete_event(&mut self, sequence: Sequence) {
         self.events.remove_mut(&sequence);
         self.oldest_event = self.oldest_event.max(sequence.next());
+    }
+
+    pub(super) fn put_schedule(&mut self, schedule: Schedule, revision: Revision) {
+        let name = schedule.name.clone();
+        self.delete_schedule(&name);
+        self.schedule_index.insert(&schedule);
+        self.schedules.insert_mut(name, kept(schedule, revision));
+    }
+
+    pub(super) fn delete_schedule(&mut self, name: &ScheduleName) {
+        if let Some(before) = self.schedules.get(name).cloned() {
+            self.schedule_index.remove(&before.value);
+            self.schedules.remove_mut(name);
+        }
     }
 }

@@ -4,7 +4,7 @@ use bellwether_api::v1;
 use bellwether_api::v1::node::{NodeView, PresenceState as PresenceWord};
 use bellwether_core::records::node::{Cordon, Node, Presence, PresenceState};
 use bellwether_core::words::filter::field::Field;
-use bellwether_core::words::filter::{FieldValue, FilterSubject};
+use bellwether_core::words::filter::{FieldValue, Filter, FilterSubject};
 use bellwether_core::words::name::{Category, EntityName, NodeName};
 use bellwether_core::words::role_params::ROLE_PARAMS;
 use bellwether_core::words::time::Timestamp;
@@ -18,6 +18,17 @@ pub(crate) struct NodeRow<'a> {
     pub(crate) fleet: &'a Fleet,
     pub(crate) node: &'a Node,
     pub(crate) now: Timestamp,
+}
+
+/// The nodes of a namespace that a filter matches, without logical ones and those that were decommissioned.
+pub(crate) fn matching<'a>(
+    fleet: &'a Fleet,
+    filter: &'a Filter,
+    now: Timestamp,
+) -> impl Iterator<Item = NodeRow<'a>> {
+    let rows = fleet.nodes.values().map(move |kept| NodeRow { fleet, node: &kept.value, now });
+    rows.filter(|row| row.node.decommissioned.is_none() && row.node.logical.is_none())
+        .filter(|row| filter.matches(row))
 }
 
 impl ListRow for NodeRow<'_> {

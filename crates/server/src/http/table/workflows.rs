@@ -6,13 +6,14 @@ use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::run::{NewRun, Run};
+use bellwether_api::v1::schedule::{Schedule, ScheduleSpec};
 use bellwether_api::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
 use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{definitions, job_logs, jobs, runs as handlers};
+use super::super::{definitions, job_logs, jobs, runs as handlers, schedules as schedule_handlers};
 
 /// Tasks.
 pub(super) fn tasks(routes: Routes) -> Routes {
@@ -77,6 +78,37 @@ pub(super) fn workflows(routes: Routes) -> Routes {
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::WORKFLOW, delete, "Delete a workflow"),
             definitions::delete_workflow,
+        )
+}
+
+/// Schedules of workflows.
+pub(super) fn schedules(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Schedule);
+    let (update, delete) =
+        (RequiredAccess::update(ObjectKind::Schedule), RequiredAccess::delete(ObjectKind::Schedule));
+    routes
+        .add::<Empty, Page<Schedule>, _, _>(
+            route(Get, paths::SCHEDULES, get(), "List schedules of workflows").list(),
+            schedule_handlers::list,
+        )
+        .add::<Empty, Schedule, _, _>(
+            route(Get, paths::SCHEDULE, get(), "Get a schedule, with what became of its last due time"),
+            schedule_handlers::get,
+        )
+        .add::<ScheduleSpec, Schedule, _, _>(
+            route(
+                Put,
+                paths::SCHEDULE,
+                update,
+                "Create a schedule, or change it; also needs the rights update run and get node",
+            )
+            .creates()
+            .conditional(),
+            schedule_handlers::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::SCHEDULE, delete, "Delete a schedule; its runs go on").conditional(),
+            schedule_handlers::delete,
         )
 }
 

@@ -29,6 +29,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     // A run is started, not applied.
     let entities = fleet.entities.keys().filter(|name| !fleet.runs.contains_key(*name));
     let entities = entities.cloned().map(ObjectId::Entity);
+    let schedules = fleet.schedules.keys().cloned().map(ObjectId::Schedule);
     let clusters = fleet.clusters.keys().cloned().map(ObjectId::Cluster);
     let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
     let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
@@ -42,6 +43,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
         .chain(slots)
         .chain(definitions)
         .chain(clusters)
+        .chain(schedules)
         .chain(entities)
         .chain(pauses)
         .chain(freezes)

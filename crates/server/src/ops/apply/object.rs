@@ -5,14 +5,16 @@ use std::fmt;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
     ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
+    PauseDocument, ProfileDocument, ScheduleDocument, SlotDocument, StageDocument, TaskDocument,
+    WorkflowDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
-    ClusterName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName, SlotName,
+    ClusterName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName,
+    ScheduleName, SlotName,
 };
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -27,6 +29,7 @@ pub(super) enum ObjectId {
     GlobalFreeze(FreezeName),
     Pause(PauseName),
     Entity(EntityName),
+    Schedule(ScheduleName),
     Cluster(ClusterName),
     Slot(SlotName),
     Definition(DefinitionId),
@@ -54,6 +57,7 @@ impl fmt::Display for ObjectId {
             Self::Param(name) => write!(f, "param/{name}"),
             Self::Pause(name) => write!(f, "pause/{name}"),
             Self::Entity(name) => write!(f, "entity/{name}"),
+            Self::Schedule(name) => write!(f, "schedule/{name}"),
             Self::Slot(name) => write!(f, "slot/{name}"),
             Self::Definition(id) => write!(f, "{}/{}", id.kind(), id.name()),
             Self::Profile(name) => write!(f, "profile/{name}"),
@@ -85,6 +89,7 @@ impl Object {
             Document::Param(_) => read("name", name).map(ObjectId::Param),
             Document::Pause(_) => read("name", name).map(ObjectId::Pause),
             Document::Profile(_) => read("name", name).map(ObjectId::Profile),
+            Document::Schedule(_) => read("name", name).map(ObjectId::Schedule),
             Document::Slot(_) => read("name", name).map(ObjectId::Slot),
             Document::Stage(_) => {
                 read("name", name).map(|name| ObjectId::Definition(DefinitionId::Stage(name)))
@@ -110,7 +115,7 @@ impl Object {
             ObjectId::Slot(_) | ObjectId::Cluster(_) | ObjectId::Definition(DefinitionId::Task(_)) => 3,
             ObjectId::Entity(_) | ObjectId::Definition(DefinitionId::Stage(_)) => 4,
             ObjectId::Pause(_) | ObjectId::Definition(DefinitionId::Workflow(_)) => 5,
-            ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 6,
+            ObjectId::Schedule(_) | ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 6,
         }
     }
 }
@@ -127,6 +132,7 @@ impl ObjectId {
             Self::Param(_) => ObjectKind::Param,
             Self::Pause(_) => ObjectKind::Pause,
             Self::Entity(_) => ObjectKind::Entity,
+            Self::Schedule(_) => ObjectKind::Schedule,
             Self::Slot(_) => ObjectKind::Slot,
             Self::Definition(DefinitionId::Stage(_)) => ObjectKind::Stage,
             Self::Definition(DefinitionId::Task(_)) => ObjectKind::Task,
@@ -148,6 +154,7 @@ impl ObjectId {
             | Self::GlobalFreeze(_)
             | Self::Pause(_)
             | Self::Entity(_)
+            | Self::Schedule(_)
             | Self::Slot(_)
             | Self::Definition(_)
             | Self::Profile(_)
@@ -165,6 +172,7 @@ impl ObjectId {
             Self::Param(name) => name.as_str(),
             Self::Pause(name) => name.as_str(),
             Self::Entity(name) => name.as_str(),
+            Self::Schedule(name) => name.as_str(),
             Self::Slot(name) => name.as_str(),
             Self::Definition(id) => id.name(),
             Self::Profile(name) => name.as_str(),
@@ -182,6 +190,7 @@ impl ObjectId {
             Self::Param(name) => Key::Param(name.clone()).into(),
             Self::Pause(name) => Key::Pause(name.clone()).into(),
             Self::Entity(name) => Key::Entity(name.clone()).into(),
+            Self::Schedule(name) => Key::Schedule(name.clone()).into(),
             Self::Slot(name) => Key::Slot(name.clone()).into(),
             Self::Definition(id) => Key::Definition(id.clone()).into(),
             Self::Profile(name) => Key::Profile(name.clone()).into(),
@@ -214,6 +223,9 @@ impl ObjectId {
                 Document::Entity(Box::new(EntityDocument::of(entity, version.as_ref())))
             }
             Self::Definition(id) => defined(fleet, id)?,
+            Self::Schedule(name) => {
+                Document::Schedule(Box::new(ScheduleDocument::of(&fleet.schedules.get(name)?.value)))
+            }
             Self::Slot(name) => Document::Slot(SlotDocument::of(&fleet.slots.get(name)?.value)),
             Self::Profile(name) => {
                 let profile = fleet.profile(name)?;
@@ -241,6 +253,7 @@ impl ObjectId {
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Definition(id) => with_labels!(fleet.definitions.get(id), Record::Definition),
+            Self::Schedule(name) => with_labels!(fleet.schedules.get(name), Record::Schedule),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
             Self::Slot(name) => {
                 let slot = fleet.slots.get(name).map(|kept| (*kept.value).clone());
@@ -263,6 +276,7 @@ impl ObjectId {
             Self::Param(_) => "param.declared",
             Self::Pause(_) => "pause.labelled",
             Self::Entity(_) => "entity.labelled",
+            Self::Schedule(_) => "schedule.labelled",
             Self::Slot(_) => "slot.labelled",
             Self::Definition(DefinitionId::Stage(_)) => "stage.labelled",
             Self::Definition(DefinitionId::Task(_)) => "task.labelled",

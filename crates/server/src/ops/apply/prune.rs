@@ -31,6 +31,8 @@ pub(super) fn prunable(
     found.extend(definitions.map(|(id, _)| ObjectId::Definition(id.clone())));
     let clusters = fleet.clusters.values().filter(|kept| carries(&kept.value.labels));
     found.extend(clusters.map(|kept| ObjectId::Cluster(kept.value.name.clone())));
+    let schedules = fleet.schedules.values().filter(|kept| carries(&kept.value.labels));
+    found.extend(schedules.map(|kept| ObjectId::Schedule(kept.value.name.clone())));
     let profiles = fleet.profiles.values().filter(|kept| !kept.value.deleted && carries(&kept.value.labels));
     found.extend(profiles.map(|kept| ObjectId::Profile(kept.value.name.clone())));
     for object in objects {

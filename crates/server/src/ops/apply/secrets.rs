@@ -22,6 +22,7 @@ pub(super) fn of(id: &ObjectId, fleet: &Fleet) -> SecretValues {
         | ObjectId::GlobalFreeze(_)
         | ObjectId::Param(_)
         | ObjectId::Pause(_)
+        | ObjectId::Schedule(_)
         | ObjectId::Slot(_) => None,
     };
     found.cloned().unwrap_or_default()

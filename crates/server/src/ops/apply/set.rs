@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{
-    AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument,
+    AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument, ScheduleDocument,
 };
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::workflow::TaskSpec;
@@ -13,7 +13,7 @@ use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
+use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace, ScheduleName};
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
@@ -27,6 +27,7 @@ use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::params::ParamsChange;
+use crate::ops::schedule::{self, ScheduleScope};
 use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
 use crate::ops::{OpError, entity, event, filter, freeze, node_params, param, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
@@ -109,6 +110,7 @@ impl Session {
             ObjectId::Pause(_)
             | ObjectId::Cluster(_)
             | ObjectId::Entity(_)
+            | ObjectId::Schedule(_)
             | ObjectId::Slot(_)
             | ObjectId::Definition(_)
             | ObjectId::Node(_)
@@ -164,6 +166,9 @@ impl Session {
                 param::declare(transactor, (namespace, actor), key, &document.spec()).await?;
             }
             (ObjectId::Definition(id), document) => done.note = self.define(id, document).await?,
+            (ObjectId::Schedule(name), Document::Schedule(document)) => {
+                done.note = self.set_schedule(name, document).await?;
+            }
             (ObjectId::Slot(name), Document::Slot(document)) => {
                 let scope = SlotScope { namespace, slot: name, actor };
                 slot::set(transactor, scope, &document.spec()).await?;
@@ -195,6 +200,7 @@ impl Session {
             | Document::Param(_)
             | Document::Pause(_)
             | Document::Profile(_)
+            | Document::Schedule(_)
             | Document::Slot(_) => {
                 return Err(
                     ShapeError::at(&id.to_string(), format!("not a valid {}", document.kind())).into()
@@ -216,6 +222,18 @@ impl Session {
             definition::grantable(rights, &self.namespace, spec)?;
         }
         Ok(content)
+    }
+
+    /// Sets a schedule; answers what it lacks so that no run would start.
+    async fn set_schedule(
+        &self,
+        name: &ScheduleName,
+        document: &ScheduleDocument,
+    ) -> Result<Option<String>, OpError> {
+        let (namespace, actor) = (&self.namespace, &self.actor);
+        let scope = ScheduleScope { namespace, name, actor, only_at: None };
+        let (schedule, _) = schedule::set(&self.transactor, scope, &document.spec()).await?;
+        Ok(schedule::lacks(&self.fleet(), &schedule))
     }
 
     async fn set_freeze(
@@ -291,6 +309,9 @@ impl Session {
             }
             ObjectId::Pause(name) => pause::delete(transactor, namespace, actor, name).await,
             ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,
+            ObjectId::Schedule(name) => {
+                schedule::delete(transactor, ScheduleScope { namespace, name, actor, only_at: None }).await
+            }
             ObjectId::Slot(name) => {
                 slot::delete(transactor, SlotScope { namespace, slot: name, actor }).await
             }

@@ -5,9 +5,10 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use bellwether_api::v1::apply::{
-    ClusterDocument, FilterDocument, NodeDocument, ParamDocument, StageDocument, TaskDocument,
-    WorkflowDocument,
+    ClusterDocument, FilterDocument, NodeDocument, ParamDocument, ScheduleDocument, StageDocument,
+    TaskDocument, WorkflowDocument,
 };
+use bellwether_api::v1::schedule::Concurrency;
 use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
 
 use super::*;
@@ -137,7 +138,31 @@ fn objects() -> impl Strategy<Value = Document> {
     let slots = (labels(), some(0_u32..1_000), some(word(&["30s", "1h", "2d"]))).prop_map(
         |(labels, capacity, lease)| Document::Slot(SlotDocument { labels, capacity, lease, ..slot("x") }),
     );
-    prop_oneof![clusters, entities, freezes, pauses, profiles, slots, tasks(), workflows()]
+    prop_oneof![clusters, entities, freezes, pauses, profiles, schedules(), slots, tasks(), workflows()]
+}
+
+fn schedules() -> impl Strategy<Value = Document> {
+    let when =
+        (word(&["30 3 * * Mon-Fri", "@daily", "*/5 * 1,15 * *"]), some(word(&["UTC", "Europe/Berlin"])));
+    let how = (some(word(&["10s", "90m", "7d"])), any::<bool>(), any::<bool>());
+    (labels(), when, how, some(word(&["5%", "3"])), texts()).prop_map(
+        |(labels, (cron, time_zone), (starting_deadline, allows, suspended), batch, reason)| {
+            Document::Schedule(Box::new(ScheduleDocument {
+                name: "x".to_owned(),
+                labels,
+                workflow: "x".to_owned(),
+                filter: "role=db and not cordoned".to_owned(),
+                cron,
+                time_zone,
+                starting_deadline,
+                concurrency: allows.then_some(Concurrency::Allow),
+                suspended,
+                policy: Policy { batch, ..Policy::default() },
+                reason,
+                ..Default::default()
+            }))
+        },
+    )
 }
 
 fn tasks() -> impl Strategy<Value = Document> {
@@ -195,6 +220,7 @@ fn named(document: Document, name: String) -> Document {
         Document::Param(it) => Document::Param(ParamDocument { name, ..it }),
         Document::Pause(it) => Document::Pause(PauseDocument { name, ..it }),
         Document::Profile(it) => Document::Profile(ProfileDocument { name, ..it }),
+        Document::Schedule(it) => Document::Schedule(Box::new(ScheduleDocument { name, ..*it })),
         Document::Slot(it) => Document::Slot(SlotDocument { name, ..it }),
         Document::Stage(it) => Document::Stage(StageDocument { name, ..it }),
         Document::Task(it) => Document::Task(TaskDocument { name, ..it }),

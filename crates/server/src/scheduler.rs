@@ -1,0 +1,107 @@
+//! Schedules of workflows: while this server leads, it starts the runs that are due. Core decides what is due; an operation does it,
+//! in a transaction that also writes when the schedule is due next.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_core::decide::schedules;
+use bellwether_core::words::filter::Filter;
+use bellwether_core::words::filter::nodes::NODES;
+use bellwether_core::words::name::{Namespace, NodeName, ScheduleName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+use tokio_util::sync::CancellationToken;
+
+use crate::http::matching;
+use crate::leadership::Leadership;
+use crate::ops::schedule::take_turn;
+use crate::reconcile::LOOK_AGAIN;
+use crate::sleep::sleep_or_never;
+use crate::transactor::Transactor;
+use crate::world::RelistHandle;
+
+/// Starts the runs of schedules.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    /// Commits the runs.
+    pub(crate) transactor: Transactor,
+    /// Brings the world up to date with the store.
+    pub(crate) relist: RelistHandle,
+    /// When to look.
+    pub(crate) leadership: Leadership,
+}
+
+impl Scheduler {
+    /// Runs until `stop`.
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        while let Some(term) = self.leadership.won(&stop).await {
+            if self.relist.bring_up_to_date(&stop).await {
+                let mut worlds = self.transactor.follow();
+                while self.leadership.is_in(term) && !stop.is_cancelled() {
+                    let world = Arc::clone(&worlds.borrow_and_update());
+                    let sleep = match self.look(&world).await {
+                        Looked::Done => continue,
+                        Looked::Next(at) => at.map(|at| at.since(self.transactor.now()).to_duration()),
+                        Looked::Failed => Some(LOOK_AGAIN),
+                    };
+                    // All arms only wait.
+                    tokio::select! {
+                        () = stop.cancelled() => return,
+                        () = self.leadership.changed() => {}
+                        changed = worlds.changed() => if changed.is_err() { return },
+                        () = sleep_or_never(sleep) => {}
+                    }
+                }
+            }
+            self.leadership.lost(term, &stop).await;
+        }
+    }
+
+    /// Has the first schedule of each namespace that is due do what it is to do.
+    async fn look(&self, world: &World) -> Looked {
+        let now = self.transactor.now();
+        let (mut wake, mut is_done, mut has_failed) = (None, false, false);
+        for (namespace, fleet) in world.fleets.iter() {
+            let (due, next) = schedules::first(fleet, now);
+            wake = [wake, next].into_iter().flatten().min();
+            let Some(name) = due else { continue };
+            match self.turn(namespace, name).await {
+                true => is_done = true,
+                false => has_failed = true,
+            }
+        }
+        match (has_failed, is_done) {
+            (true, _) => Looked::Failed,
+            (false, true) => Looked::Done,
+            (false, false) => Looked::Next(wake),
+        }
+    }
+
+    async fn turn(&self, namespace: &Namespace, name: &ScheduleName) -> bool {
+        match take_turn(&self.transactor, namespace, name, nodes).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(%namespace, schedule = %name, %error, "cannot do what is due; it is tried again");
+                false
+            }
+        }
+    }
+}
+
+/// What looking at the schedules came to.
+enum Looked {
+    /// Something was due, and was done.
+    Done,
+    /// Nothing was due before this time.
+    Next(Option<Timestamp>),
+    /// Something could not be written.
+    Failed,
+}
+
+/// The nodes that a filter matches now.
+fn nodes(fleet: &Fleet, filter: &str, now: Timestamp) -> Result<BTreeSet<NodeName>, ShapeError> {
+    let filter = Filter::parse(filter, &NODES).map_err(|error| ShapeError::misread("filter", &error))?;
+    Ok(matching(fleet, &filter, now).map(|row| row.node.name.clone()).collect())
+}
