@@ -156,7 +156,15 @@ fn check_turns(before: &World, after: &World) {
         let (was, is) = (unavailable(before), unavailable(after) - returned(before, after));
         assert!(is <= most.max(was), "{is} unavailable after {was}, {most} may be");
     }
-    if let (Some(rollout), false) = (after.active(), fresh.is_empty())
+    // A target that is tried again was updated before: the stage may have become smaller since, with its policy or its targets.
+    let was_updated = |rollout: &Rollout, name: &TargetName| {
+        before
+            .states
+            .get(name)
+            .is_some_and(|old| old.purpose == AssignmentPurpose::Update && old.rollout == rollout.number)
+    };
+    if let Some(rollout) = after.active()
+        && fresh.iter().any(|(name, _, _)| !was_updated(&rollout, name))
         && let Some(stage) = after.entity.policy.stages.get(rollout.stage.at as usize)
     {
         let cap = stage.upto.of_at_least_one(after.observations.len() as u64);
