@@ -2,7 +2,6 @@
 
 use bellwether_core::records::job::JobState;
 use bellwether_core::records::target::AssignmentOutcome;
-use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{EntityName, NodeName, TargetName};
 use bellwether_core::world::fleet::Fleet;
 
@@ -31,8 +30,7 @@ pub fn restless(fleet: &Fleet) -> String {
 pub fn accounted(trace: &Trace, fleet: &Fleet, executions: &Executions) {
     let ends = executions.ends();
     for (name, kept) in &fleet.runs {
-        let rollout = fleet.rollouts.get(&(name.clone(), RolloutNumber::new(1)));
-        if rollout.is_none_or(|rollout| rollout.value.ended.is_none()) {
+        if !fleet.has_ended(name) {
             trace.breaks(&format!("{name} has not ended"));
         }
         let Some(board) = fleet.boards.get(name) else { continue };

@@ -32,7 +32,7 @@ pub struct Report {
     /// The agent's ledger, a DNS label; another one means that the agent lost the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
-    /// The state of each entity, by entity name, at most 256.
+    /// The state of each entity, by entity name, at most 1,024.
     #[serde(default)]
     pub entities: BTreeMap<String, EntityReport>,
     /// The state in each category, by category, at most 64.
@@ -184,7 +184,7 @@ impl TryFrom<Report> for core::Report {
     type Error = ShapeError;
     fn try_from(from: Report) -> Result<Self, ShapeError> {
         if from.entities.len() > core::MAX_ENTITIES {
-            return Err(ShapeError::at("entities", "more than 256"));
+            return Err(ShapeError::at("entities", format!("more than {}", core::MAX_ENTITIES)));
         }
         if from.statuses.len() > bellwether_core::records::status::MAX_CATEGORIES {
             return Err(ShapeError::at("statuses", "more than 64"));

@@ -90,7 +90,11 @@ async fn operate(
     let operation = RolloutOperation { reason: flags.reason, ..operation };
     let entity = flags.of.entity;
     context.client.act_on_rollout(&context.namespace, &entity, verb, &operation).await?;
-    context.show.changed(&format!("entity {entity}: {}", accepted(verb, operation.stage)));
+    let said = match verb == "abort" && context.client.run(&context.namespace, &entity).await.is_ok() {
+        true => format!("run {entity}: aborted; the jobs that run are ended, and its nodes forget it"),
+        false => format!("entity {entity}: {}", accepted(verb, operation.stage)),
+    };
+    context.show.changed(&said);
     Ok(())
 }
 

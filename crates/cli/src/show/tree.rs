@@ -119,7 +119,7 @@ fn opens(wait: &RolloutWait) -> Option<String> {
         | RolloutWait::TargetsClosed { until_ms: None, .. }
         | RolloutWait::NoTargets
         | RolloutWait::BatchIsZero
-        | RolloutWait::OnlyHeld
+        | RolloutWait::OnlyHeld { .. }
         | RolloutWait::OnlySuspect
         | RolloutWait::OnlyUnreachable
         | RolloutWait::NoDomain { .. }

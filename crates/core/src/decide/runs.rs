@@ -6,7 +6,6 @@ use alloc::vec;
 use crate::records::event::EventDraft;
 use crate::records::key::Key;
 use crate::verdict::{Changeset, Verdict, Write};
-use crate::words::counter::RolloutNumber;
 use crate::words::name::EntityName;
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
@@ -27,10 +26,7 @@ pub fn decide(fleet: &Fleet, kept: Span, now: Timestamp) -> Verdict {
         if verdict.changesets.len() >= AT_ONCE {
             break;
         }
-        let rollout = fleet.rollouts.get(&(name.clone(), RolloutNumber::new(1)));
-        let Some(ends) = rollout.and_then(|kept| kept.value.ended).map(|ended| ended.plus(kept)) else {
-            continue;
-        };
+        let Some(ends) = fleet.run_ended(name).map(|ended| ended.plus(kept)) else { continue };
         if ends <= now {
             verdict.changesets.push(forget(name, kept));
         } else {
@@ -47,3 +43,6 @@ fn forget(name: &EntityName, kept: Span) -> Changeset {
     let writes = vec![Write::delete(Key::Run(name.clone())), Write::delete(Key::Entity(name.clone()))];
     Changeset { writes, events: vec![event] }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use crate::records::order::OrderContent;
 use crate::words::name::EntityName;
@@ -16,8 +15,8 @@ pub struct RunsHere {
     failed: BTreeSet<EntityName>,
     /// Have begun, and neither ended nor failed.
     in_progress: BTreeSet<EntityName>,
-    /// Wait to begin, in the order in which they came.
-    waiting: Vec<EntityName>,
+    /// Wait to begin.
+    waiting: BTreeSet<EntityName>,
 }
 
 impl RunsHere {
@@ -27,13 +26,9 @@ impl RunsHere {
         self.in_progress.insert(run.clone()) || was_known
     }
 
-    /// A run waits to begin, behind those that wait already.
+    /// A run waits to begin, behind those that were started before it.
     pub fn waits(&mut self, run: &EntityName) -> bool {
-        let is_new = !self.waiting.contains(run);
-        if is_new {
-            self.waiting.push(run.clone());
-        }
-        is_new
+        self.waiting.insert(run.clone())
     }
 
     /// A run failed here.
@@ -49,9 +44,7 @@ impl RunsHere {
     }
 
     fn leaves(&mut self, run: &EntityName) -> bool {
-        let count = self.waiting.len();
-        self.waiting.retain(|waits| waits != run);
-        self.failed.remove(run) || self.waiting.len() < count
+        self.waiting.remove(run) | self.failed.remove(run)
     }
 
     /// Why this run does not begin, or begin again, on a node with this order; `None` if it may, or is in progress.
@@ -78,10 +71,17 @@ impl RunsHere {
                 "run {other} failed on this node, and the control plane has not taken that up yet"
             ));
         }
-        let before_it = self.waiting.iter().take_while(|waits| *waits != run);
-        let first = before_it.into_iter().find(is_assigned)?;
-        Some(format!("run {first} begins on this node before it"))
+        let waiting = self.waiting.iter().filter(|waits| order.entities.contains_key(*waits));
+        // One that nobody said waits is behind those that do, unless it was started before them.
+        let first = waiting.chain([run]).min_by_key(|waits| started(waits, order))?;
+        (first != run).then(|| format!("run {first} begins on this node before it"))
     }
+}
+
+/// Where a run stands among those that were started: the number of its version only grows.
+fn started(run: &EntityName, order: &OrderContent) -> Option<u64> {
+    let (_, number) = order.entities.get(run)?.version.as_numbered()?;
+    Some(number)
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
         let mut order = OrderContent::default();
         for name in runs {
             let assignment = Assignment {
-                version: Version::parse("work@7").unwrap(),
+                version: Version::parse(&name.replace('-', "@")).unwrap(),
                 number: AssignmentNumber::new(1),
                 method: ApplyMethod::Workflow,
                 soak: None,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_carries_out_one_run_at_a_time_in_the_order_in_which_they_came() {
+    fn a_node_carries_out_one_run_at_a_time_in_the_order_in_which_they_were_started() {
         let mut here = RunsHere::default();
         let order = order(&["a-1", "c-2", "b-3"]);
         let held = |here: &RunsHere, name: &str| here.hold(&run(name), &order, false).unwrap_or_default();
@@ -141,6 +141,9 @@ mod tests {
         assert!(held(&here, "c-2").contains("run a-1 is in progress"));
         assert!(here.hold(&run("c-2"), &order, true).is_some(), "one that is retried waits too");
         assert!(here.ends(&run("a-1")) && !here.ends(&run("a-1")));
+        assert_eq!(held(&here, "c-2"), "");
+        assert!(held(&here, "b-3").contains("run c-2 begins on this node before"));
+        assert!(here.ends(&run("c-2")) && here.waits(&run("c-2")), "it comes after the other");
         assert_eq!(held(&here, "c-2"), "");
         assert!(held(&here, "b-3").contains("run c-2 begins on this node before"));
         assert!(here.begins(&run("c-2")));

@@ -33,7 +33,7 @@ impl NotRunnable {
                 "not runnable: run {run} failed{colon}{reason}; see: bellwether job get {run}/{node}; then: bellwether node runnable {node}"
             ),
             (None, Some(by)) => {
-                format!("not runnable by {by}{colon}{reason}; end it: bellwether node runnable {node}")
+                format!("not runnable, set by {by}{colon}{reason}; end it: bellwether node runnable {node}")
             }
             (None, None) => format!("not runnable{colon}{reason}; end it: bellwether node runnable {node}"),
         }

@@ -13,7 +13,7 @@ use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// Most entities in one report.
-pub const MAX_ENTITIES: usize = 256;
+pub const MAX_ENTITIES: usize = 1_024;
 
 /// Most services that one entity, or one service instance, may wait for.
 pub const MAX_WAITS_FOR: usize = 64;

@@ -115,6 +115,17 @@ pub enum RolloutState {
     },
 }
 
+/// A target that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldTarget {
+    /// Its name.
+    pub target: TargetName,
+    /// What holds it.
+    pub reason: Arc<str>,
+    /// Number of further targets that are held.
+    pub others: u64,
+}
+
 /// Condition that a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutWait {
@@ -122,8 +133,11 @@ pub enum RolloutWait {
     NoTargets,
     /// The policy's batch is zero.
     BatchIsZero,
-    /// Every target that is left is paused or cordoned by an operator.
-    OnlyHeld,
+    /// Every target that is left is held: paused or cordoned by an operator, or not able to begin.
+    OnlyHeld {
+        /// One of them, and what holds it; `None` in a record of an earlier release.
+        held: Option<HeldTarget>,
+    },
     /// Every target that is left has recently stopped reporting.
     OnlyQuiet,
     /// Every target is unreachable.

@@ -1,11 +1,13 @@
 //! How far the workflows of a node are: by its runs, and what those say of it.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::fleet::Fleet;
 use crate::records::target::AssignmentOutcome;
 use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::time::Timestamp;
 
 /// How far the workflows of a node are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,12 @@ impl Fleet {
         }
     }
 
+    /// Why a run does not begin or go on on a node: a person holds the node, or it is not able to run it. `None` if nothing is known to.
+    #[must_use]
+    pub fn held_back(&self, run: &EntityName, node: &NodeName) -> Option<Arc<str>> {
+        self.boards.get(run)?.target(&TargetName::from(node))?.observation?.held.clone()
+    }
+
     /// The nodes that a run failed on, or that it ended without. Costs time in proportion to those while it is in progress, and to all
     /// of its targets once it has ended without success on each.
     #[must_use]
@@ -79,9 +87,20 @@ impl Fleet {
         progress.is_some_and(|progress| progress.active().is_some()) || entity.value.last_request() > handled
     }
 
-    fn has_ended(&self, run: &EntityName) -> bool {
-        let rollout = self.rollouts.get(&(run.clone(), RolloutNumber::new(1)));
-        rollout.is_some_and(|kept| kept.value.ended.is_some())
+    /// Whether a run has ended.
+    #[must_use]
+    pub fn has_ended(&self, run: &EntityName) -> bool {
+        self.run_ended(run).is_some()
+    }
+
+    /// When a run ended; `None` while it is in progress. One that was aborted before its rollout began ended with that.
+    #[must_use]
+    pub fn run_ended(&self, run: &EntityName) -> Option<Timestamp> {
+        if let Some(rollout) = self.rollouts.get(&(run.clone(), RolloutNumber::new(1))) {
+            return rollout.value.ended;
+        }
+        let abort = self.entities.get(run)?.value.abort.as_ref()?.annotation.at;
+        (!self.is_run_in_progress(run)).then_some(abort)
     }
 
     fn state_in<'a>(&'a self, run: &'a EntityName, node: &NodeName) -> WorkflowState<'a> {

@@ -78,7 +78,8 @@ impl WaitProgress {
         let manager = fleet.clusters.get(&self.cluster).map(|kept| &kept.value.manager);
         if let Some(mark) = manager.and_then(|manager| fleet.not_runnable.get(manager)) {
             let state = ClusterWaitState::Interrupted;
-            return ClusterWait { state, reason: format!("its manager {} is not runnable", mark.value.node) };
+            let node = &mark.value.node;
+            return ClusterWait { state, reason: format!("its manager {node} is {}", mark.value.line()) };
         }
         let since = std::mem::replace(&mut self.since, world.revision);
         if self.fail_on_failure {
@@ -129,10 +130,16 @@ impl WaitProgress {
         }
         Some(match state {
             WorkflowState::Failed(run) if self.fail_on_failure => failed(node, run),
-            WorkflowState::Failed(run) => {
-                waiting(format!("{node}: run {run} failed; it is waited for until it is run again"))
+            WorkflowState::Failed(run) if fleet.has_ended(run) => {
+                waiting(format!("{node}: run {run} ended without it; the next run there is waited for"))
             }
-            WorkflowState::InProgress(run) => waiting(format!("{node}: run {run} is in progress")),
+            WorkflowState::Failed(run) => waiting(format!(
+                "{node}: run {run} failed; what is waited for: bellwether job retry {run}/{node}"
+            )),
+            WorkflowState::InProgress(run) => waiting(match fleet.held_back(run, node) {
+                Some(reason) => format!("{node}: run {run} does not begin: the node is {reason}"),
+                None => format!("{node}: run {run} is in progress"),
+            }),
             WorkflowState::Complete => return None,
         })
     }

@@ -3,6 +3,7 @@
 
 mod inputs;
 mod needs;
+mod room;
 mod switch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +68,7 @@ pub(super) fn begun(
     let workflow: WorkflowName = read("workflow", &request.workflow)?;
     let why = reason(&request.reason)?;
     enough(nodes.len(), &request.on)?;
+    let (mut writes, mut events) = room::made(fleet, &workflow, nodes)?;
     let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
     let (run, guards) = frozen(fleet, &workflow, annotation.clone())?;
     let run = with_needs(beginning_at(run, request.from.as_deref())?)?;
@@ -81,9 +83,9 @@ pub(super) fn begun(
     let (subject, on) = (format!("entity/{}", run.name), plural(nodes.len(), "node"));
     let mut started = event("run.started", subject, format!("on {on}: {}", cause(&why)));
     started.after = Some(run.workflow.to_string());
-    let mut writes = vec![Write::put(Record::Run(run)), Write::put(Record::Entity(asked))];
+    writes.extend([Write::put(Record::Run(run)), Write::put(Record::Entity(asked))]);
     writes.extend(switch.writes);
-    let events = switch.events.into_iter().chain([started]).collect();
+    events.extend(switch.events.into_iter().chain([started]));
     Ok((GuardedChangeset { changeset: Changeset { writes, events }, guards }, shape))
 }
 
@@ -144,7 +146,11 @@ fn view(fleet: &Fleet, run: &Run) -> Shape {
         Some(TargetSource::Nodes(_) | TargetSource::External(_)) | None => 0,
     };
     let rollout = fleet.rollouts.get(&(run.name.clone(), RolloutNumber::new(1))).map(|kept| &kept.value);
-    let state = rollout.map_or(RolloutState::InProgress, |rollout| RolloutStatus::from(&rollout.state).state);
+    let state = match rollout {
+        Some(rollout) => RolloutStatus::from(&rollout.state).state,
+        None if fleet.has_ended(&run.name) => RolloutState::Aborted,
+        None => RolloutState::InProgress,
+    };
     let board = fleet.boards.get(&run.name);
     let counts = match rollout {
         Some(rollout) if rollout.ended.is_some() => rollout.counts,

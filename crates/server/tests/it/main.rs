@@ -45,6 +45,7 @@ mod rights;
 mod rollouts;
 mod rounds;
 mod routes;
+mod runs;
 mod schedules;
 mod secrets;
 mod services;

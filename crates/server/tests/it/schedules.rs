@@ -26,7 +26,7 @@ fn spec(cron: &str) -> ScheduleSpec {
 }
 
 /// Writes the workflow that the schedules run.
-async fn workflow(admin: &Client) {
+pub(crate) async fn workflow(admin: &Client) {
     let documents = json!([
         {"kind": "task", "name": "save", "steps": [{"name": "save", "script": {"text": "true"}}]},
         {"kind": "stage", "name": "save", "tasks": ["save"]},

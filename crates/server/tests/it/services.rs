@@ -286,7 +286,7 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let held = |view: &bellwether_api::v1::rollout::RolloutView| {
-        view.reason.contains("the remaining targets are paused or cordoned")
+        view.reason.contains("web-1 is held: cordoned by admin: a noisy disk")
     };
     crate::harness::until(&admin, held).await;
     let why = admin.why("default", "node/web-1").await.unwrap().lines.join("\n");

@@ -10,11 +10,12 @@ use super::reopen;
 use super::stage;
 use crate::records::policy::OnFailure;
 use crate::records::rollout::{
-    Direction, Rollout, RolloutPause, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
+    Direction, HeldTarget, Rollout, RolloutPause, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
 };
 use crate::rollout::board::Board;
 use crate::rollout::board::member::BoardMember;
-use crate::rollout::board::phase::{ASSIGNABLE, MOVED, OPEN, STARTED, TargetPhase};
+use crate::rollout::board::phase::{ASSIGNABLE, MOVED, OPEN, PhaseSet, STARTED, TargetPhase};
+use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::observation::refusal;
 use crate::rollout::thresholds::Thresholds;
 
@@ -196,6 +197,16 @@ fn call(
     }
 }
 
+/// One of the targets that are held, and why.
+fn held(board: &Board) -> Option<HeldTarget> {
+    let tally = board.tree().tally();
+    let all = tally.of(TargetPhase::Held) + tally.of(TargetPhase::HeldFlight);
+    let phases = PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight]);
+    let first = board.tree().first(&WalkFilter::all(phases))?;
+    let reason = first.observation.as_ref()?.held.clone()?;
+    Some(HeldTarget { target: first.name.clone(), reason, others: all.saturating_sub(1) })
+}
+
 /// No target can be assigned anything and none is in flight: the rest are recently silent, held or
 /// unreachable.
 fn call_without_work(
@@ -212,7 +223,7 @@ fn call_without_work(
     } else if good {
         Assessment::End
     } else if tally.of(TargetPhase::Held) + tally.of(TargetPhase::HeldFlight) > 0 {
-        Assessment::Wait(RolloutWait::OnlyHeld)
+        Assessment::Wait(RolloutWait::OnlyHeld { held: held(board) })
     } else if tally.count(STARTED) + counts.succeeded == 0 {
         Assessment::Wait(RolloutWait::OnlyUnreachable)
     } else if silent > thresholds.unreachable {

@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use core::fmt::{self, Display, Formatter};
 
+use super::HeldTarget;
 use super::frozen_targets::FrozenTargets;
 use super::{Direction, RolloutPause, RolloutState, RolloutWait};
 use crate::records::annotation::{attribution, attribution_in_brackets};
@@ -87,7 +88,13 @@ impl Display for RolloutWait {
         match self {
             Self::NoTargets => f.write_str("no target matches"),
             Self::BatchIsZero => f.write_str("batch is 0, so no target starts"),
-            Self::OnlyHeld => f.write_str("the remaining targets are paused or cordoned"),
+            Self::OnlyHeld { held: None } => f.write_str("the remaining targets are held"),
+            Self::OnlyHeld { held: Some(HeldTarget { target, reason, others: 0 }) } => {
+                write!(f, "{target} is held: {reason}")
+            }
+            Self::OnlyHeld { held: Some(HeldTarget { target, reason, others }) } => {
+                write!(f, "{target} and {others} more are held: {reason}")
+            }
             Self::OnlyQuiet => f.write_str("the remaining targets stopped reporting"),
             Self::OnlyUnreachable => f.write_str("no target is reachable"),
             Self::NoDomain { key } => write!(f, "no target has the label {key}, which policy.domain names"),

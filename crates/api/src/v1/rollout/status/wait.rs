@@ -15,8 +15,12 @@ pub enum RolloutWait {
     NoTargets,
     /// The policy's `batch` is 0.
     BatchIsZero,
-    /// Every remaining target is held back by a pause or cordon.
-    OnlyHeld,
+    /// Every remaining target is held: by a pause or a cordon, or because it is not able to begin.
+    OnlyHeld {
+        /// One of them, and what holds it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<HeldTarget>,
+    },
     /// Every remaining target is suspect: it has stopped reporting, and is not unreachable yet.
     OnlySuspect,
     /// Every remaining target is unreachable.
@@ -79,6 +83,18 @@ pub enum RolloutWait {
         /// Its answer, or the error of the call; empty before the first answer.
         reason: String,
     },
+}
+
+/// A target that is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HeldTarget {
+    /// Its name.
+    pub target: String,
+    /// What holds it.
+    pub reason: String,
+    /// Number of further targets that are held.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others: u64,
 }
 
 /// Targets that a freeze keeps from being updated.
@@ -187,7 +203,13 @@ impl From<&core::RolloutWait> for RolloutWait {
         match from {
             core::RolloutWait::NoTargets => Self::NoTargets,
             core::RolloutWait::BatchIsZero => Self::BatchIsZero,
-            core::RolloutWait::OnlyHeld => Self::OnlyHeld,
+            core::RolloutWait::OnlyHeld { held } => Self::OnlyHeld {
+                held: held.as_ref().map(|held| HeldTarget {
+                    target: held.target.to_string(),
+                    reason: held.reason.to_string(),
+                    others: held.others,
+                }),
+            },
             core::RolloutWait::OnlyQuiet => Self::OnlySuspect,
             core::RolloutWait::OnlyUnreachable => Self::OnlyUnreachable,
             core::RolloutWait::NoDomain { key } => Self::NoDomain { key: key.to_string() },
@@ -216,13 +238,18 @@ impl From<&core::RolloutWait> for RolloutWait {
     }
 }
 
+fn held_target(from: HeldTarget) -> Result<core::HeldTarget, ShapeError> {
+    let HeldTarget { target, reason, others } = from;
+    Ok(core::HeldTarget { target: read("status.waiting.target", &target)?, reason: reason.into(), others })
+}
+
 impl TryFrom<RolloutWait> for core::RolloutWait {
     type Error = ShapeError;
     fn try_from(from: RolloutWait) -> Result<Self, ShapeError> {
         Ok(match from {
             RolloutWait::NoTargets => Self::NoTargets,
             RolloutWait::BatchIsZero => Self::BatchIsZero,
-            RolloutWait::OnlyHeld => Self::OnlyHeld,
+            RolloutWait::OnlyHeld { held } => Self::OnlyHeld { held: held.map(held_target).transpose()? },
             RolloutWait::OnlySuspect => Self::OnlyQuiet,
             RolloutWait::OnlyUnreachable => Self::OnlyUnreachable,
             RolloutWait::NoDomain { key } => Self::NoDomain { key: key.into() },
