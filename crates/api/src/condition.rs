@@ -64,7 +64,7 @@ pub fn holds(text: &str, variables: Map<String, Json>) -> Result<bool, String> {
     if found.kind() == ValueKind::Bool {
         return Ok(found.is_true());
     }
-    Err(format!("line 1, column 1: it is {}, and neither true nor false", found.kind()))
+    Err(format!("line 1, column 1: it is {} and not true or false", found.kind()))
 }
 
 /// Whether a condition asks if things are there: by those words, or by `'KEY' in params`.
@@ -173,7 +173,7 @@ mod tests {
             ("params.rol == 'db'", "line 1, column 8: `params.rol` is undefined"),
             ("node.name == 'x' or\n outputs['prob'] != 1", "line 2, column 11: `outputs.prob` is undefined"),
             ("outputs.prob.ok", "`outputs.prob` is undefined"),
-            ("params.role", "it is string, and neither true nor false"),
+            ("params.role", "it is string and not true or false"),
             ("params.size + 'x' == 1", "line 1, column 1: invalid operation"),
             ("range(10000000) | list | length > 1", "line 1"),
         ] {

@@ -9,6 +9,8 @@ pub mod clock;
 pub mod config_error;
 pub mod fail;
 #[cfg(any(test, feature = "testing"))]
+pub mod free_ports;
+#[cfg(any(test, feature = "testing"))]
 pub mod gate;
 pub mod observed;
 pub mod signal;

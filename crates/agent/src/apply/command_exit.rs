@@ -39,7 +39,12 @@ impl std::fmt::Display for CommandExit {
             Self::NotYet => write!(f, "exit code {NOT_YET}, not yet"),
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(number) => write!(f, "killed by signal {number}"),
-            Self::TimedOut(after) => write!(f, "killed after its timeout of {after:?}"),
+            Self::TimedOut(after) => {
+                // What was left of the limit when it started: close to what was written.
+                let seconds = Duration::from_secs_f64(after.as_secs_f64().round());
+                let shown = if seconds.is_zero() { *after } else { seconds };
+                write!(f, "killed after its timeout of {shown:?}")
+            }
             Self::NotStarted(reason) => write!(f, "cannot start: {reason}"),
         }
     }

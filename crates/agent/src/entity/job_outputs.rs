@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
     }
     // What is wrong is said without the text, which may be secret.
     let value = serde_json::from_str(&text).map_err(|error| {
-        format!("its outputs are no JSON: line {}, column {}", error.line(), error.column())
+        format!("its outputs are not JSON: line {}, column {}", error.line(), error.column())
     })?;
     match masked(value) {
         Value::Object(outputs) => Ok(Some(Value::Object(outputs).to_string())),
@@ -119,8 +119,8 @@ mod tests {
         let shortest = written("{ \"port\": 5432,\n \"address\": \"10.0.0.7\" }\n");
         assert_eq!(shortest.unwrap().as_deref(), Some(r#"{"address":"10.0.0.7","port":5432}"#));
         for (text, reason) in [
-            ("", "no JSON: line 1"),
-            ("{\"a\": 1}\n{\"b\": 2}", "no JSON: line 2, column 1"),
+            ("", "not JSON: line 1"),
+            ("{\"a\": 1}\n{\"b\": 2}", "not JSON: line 2, column 1"),
             ("[1]", "a list, and not a JSON object"),
             ("\"hunter22\"", "a string, and not a JSON object"),
             ("{\"id\": 123456789012345678901}", "id: the number 123456789012345678901 cannot be kept"),

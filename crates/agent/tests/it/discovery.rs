@@ -6,15 +6,13 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+pub(crate) use bellwether_rt::free_ports::free_port;
+
 use crate::bench::{Agent, Bench, LONG, lines, within};
 
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let found = within(async || holds().await.then_some(())).await;
     assert!(found.is_some(), "waited in vain until {what}");
-}
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// An answer: its status, its headers in lower case, and its body.

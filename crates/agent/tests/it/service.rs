@@ -1,18 +1,14 @@
 //! Supervised processes with checks.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+pub(crate) use bellwether_rt::free_ports::free_port;
+
 use crate::bench::{Bench, lines};
 use crate::child;
 use crate::logs::log;
-
-/// A port nobody listens on.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// An entity `web` that is the service on `port` with an HTTP check.
 pub(crate) fn entity(bench: &Bench, port: u16) -> String {

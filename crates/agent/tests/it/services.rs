@@ -8,6 +8,7 @@ use std::time::Duration;
 use bellwether_agent::local::client::{LocalError, call};
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, ServiceDefinition, TtlUpdate};
+use bellwether_rt::free_ports::free_port;
 use http::Method;
 
 use crate::bench::{Agent, Bench, NS, within};
@@ -27,10 +28,6 @@ fn dig(port: u16, name: &str, kind: &str) -> Vec<String> {
     let mut lines: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
     lines.sort();
     lines
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 pub(crate) async fn level(bench: &Bench, service: &str) -> Option<String> {

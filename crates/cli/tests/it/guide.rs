@@ -194,7 +194,7 @@ fn the_page_on_clusters_works_as_it_stands() {
     let output = follow_beside_dev(&blocks("docs/guide/clusters.md", None));
     let (said, told) = (text(&output.stdout), text(&output.stderr));
     assert!(told.contains("cluster shop: created, revision 1, 1 member, profile shop"), "{told}");
-    assert!(said.contains("dev-1 leads since"), "{said}");
+    assert!(said.contains("dev-1 has led for"), "{said}");
 }
 
 #[test]

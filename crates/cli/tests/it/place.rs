@@ -1,17 +1,15 @@
 //! A place where a story happens: a directory, a server process, agent processes, and the command line.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::v1::rollout::RolloutView;
+pub(crate) use bellwether_rt::free_ports::{free_port, free_ports};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// How long a story waits for something that should happen within seconds on a busy machine.
@@ -293,28 +291,6 @@ pub(crate) fn done(place: &Setup, args: &[&str]) -> String {
     let output = place.run(args);
     assert_eq!(code(&output), 0, "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
-}
-
-/// Ports for programs of stories: below those of connections that go out, and above those of well-known services.
-const PORTS: std::ops::Range<u16> = 12_000..32_000;
-
-pub(crate) fn free_port() -> u16 {
-    let [port] = free_ports();
-    port
-}
-
-/// Ports that are free now, each another one. They are none of those that the system gives to connections that go out: one of these could
-/// have it before the program that it is for is started.
-pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    static TRIED: LazyLock<AtomicU64> =
-        // Another run of the tests beside this one begins elsewhere.
-        LazyLock::new(|| AtomicU64::new(RandomState::new().build_hasher().finish()));
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    let size = u64::from(PORTS.end - PORTS.start);
-    let ports = std::iter::repeat_with(|| TRIED.fetch_add(1, Ordering::Relaxed) % size)
-        .map(|number| PORTS.start + u16::try_from(number).unwrap());
-    let mut free = ports.filter(is_free);
-    [(); N].map(|()| free.next().unwrap())
 }
 
 /// Asks again and again, a little apart, until it holds.

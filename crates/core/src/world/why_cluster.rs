@@ -57,8 +57,7 @@ impl Fleet {
 
     fn why_leader(&self, cluster: &Cluster, holder: &RoleHolder, now: Timestamp) -> (String, bool) {
         let RoleHolder { node, fence, since } = holder;
-        let leads =
-            format!("{node} leads since {} ago, with fencing number {fence}", now.since(*since).brief());
+        let leads = format!("{node} has led for {}, with fencing number {fence}", now.since(*since).brief());
         let Some(at) = self.replaceable_at(cluster, holder) else { return (leads, false) };
         let others = self.membership.eligible(&cluster.name).any(|other| other != node);
         let next = match (others, at > now) {

@@ -13,7 +13,7 @@ use bellwether_core::rollout::operations;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::feature::Feature;
-use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
+use bellwether_core::words::name::{Actor, ClusterName, EntityName, Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
@@ -111,7 +111,7 @@ pub async fn retry(
             let entity = fleet.entities.get(name).ok_or_else(|| OpError::NotFound(format!("run {name}")))?;
             let progress = fleet.progresses.get(name).map(|kept| &*kept.value).cloned().unwrap_or_default();
             let entity = operations::retry_target(&entity.value, &progress, &target, failed)
-                .map_err(|_| ended(&run.value, node))?;
+                .map_err(|_| ended(fleet, &run.value, node))?;
             let mut writes = vec![Write::put(Record::Entity(entity))];
             let mark = fleet.not_runnable.get(node).map(|kept| &kept.value);
             if mark.is_some_and(|mark| mark.run.as_ref() == Some(name)) {
@@ -141,7 +141,7 @@ fn failed(
     let found =
         board.target(target).ok_or_else(|| OpError::NotFound(format!("node {node} of run {name}")))?;
     if board.rollout().is_none() {
-        return Err(ended(run, node));
+        return Err(ended(fleet, run, node));
     }
     let state = found.state.filter(|state| match state.outcome {
         AssignmentOutcome::Failed { .. } => true,
@@ -159,21 +159,33 @@ fn failed(
     let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
     let bound = order.and_then(|assigned| assigned.binding.ledger.as_ref());
     if bound.is_some() && bound != report.and_then(|report| report.ledger.as_ref()) {
-        return Err(refused(
-            "the node lost its ledger, so that nobody knows what ran",
-            from_a_task(run, node),
-        ));
+        let reason = match cluster_of(fleet, node) {
+            Some(_) => "another node hosts it now, so that nobody knows what ran",
+            None => "the node lost its ledger, so that nobody knows what ran",
+        };
+        return Err(refused(reason, from_a_task(fleet, run, node)));
     }
     Ok(state.assignment)
 }
 
-fn ended(run: &Run, node: &NodeName) -> OpError {
+fn ended(fleet: &Fleet, run: &Run, node: &NodeName) -> OpError {
     let reason = format!("retry a task of run {} on node {node}: the run has ended", run.name);
-    OpError::Refused { reason, hint: Some(from_a_task(run, node)) }
+    OpError::Refused { reason, hint: Some(from_a_task(fleet, run, node)) }
+}
+
+/// The cluster whose manager a node is; `None` for a machine.
+fn cluster_of<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<&'a ClusterName> {
+    fleet.nodes.get(node)?.value.logical.as_ref()
 }
 
 /// The command that begins at a task, in another run.
-fn from_a_task(run: &Run, node: &NodeName) -> String {
+fn from_a_task(fleet: &Fleet, run: &Run, node: &NodeName) -> String {
+    if let Some(cluster) = cluster_of(fleet, node) {
+        let workflow = &run.workflow;
+        return format!(
+            "start another run there: bellwether cluster run {cluster} {workflow} --from STAGE/TASK"
+        );
+    }
     let filter = format!("'name = \"{node}\"'");
     format!("start another run there: bellwether workflow run {} -l {filter} --from STAGE/TASK", run.workflow)
 }

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use super::pass::Pass;
-use crate::records::progress::RolloutActivity;
 use crate::rollout::board::phase::{PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
@@ -11,11 +10,9 @@ use crate::words::name::TargetName;
 /// Most targets at once; the others follow in the next round.
 const AT_ONCE: u64 = 1_024;
 
-/// Removes the assignments without an outcome of an aborted run; returns whether there were any.
+/// Removes the assignments of an aborted run that its nodes may still work on; returns whether there were any.
 pub(super) fn withdraw(pass: &mut Pass<'_>) -> bool {
-    let entity = pass.board.entity();
-    let is_aborted = entity.abort.is_some() && pass.board.progress().activity == RolloutActivity::Abandoned;
-    if !entity.kind.is_run() || !is_aborted {
+    if !pass.board.frame().withdraws {
         return false;
     }
     let open = WalkFilter::all(PhaseSet::of(&[TargetPhase::Settling]));

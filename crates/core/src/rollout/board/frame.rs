@@ -5,6 +5,7 @@ use super::phase::TargetPhase;
 use super::rank::TargetOrdering;
 use crate::records::entity::Entity;
 use crate::records::progress::{Progress, RolloutActivity};
+use crate::records::report::TargetActivity;
 use crate::records::rollout::{Rollout, VersionJudgement};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::rollout::observation::{Observation, PresenceState, is_broken, is_well};
@@ -28,6 +29,8 @@ pub(crate) struct BoardFrame {
     pub(crate) retries: u32,
     /// Whether the monitoring hook must judge a target healthy before it succeeds.
     pub(crate) monitored: bool,
+    /// Whether it is a run that a person aborted: what its nodes have not ended is withdrawn.
+    pub(crate) withdraws: bool,
     /// Order in which targets are updated.
     pub(crate) line: TargetOrdering,
 }
@@ -74,6 +77,9 @@ impl BoardFrame {
             fail_fast: entity.policy.fail_fast,
             retries: entity.policy.retries,
             monitored: entity.policy.hooks.monitoring.is_some(),
+            withdraws: entity.kind.is_run()
+                && entity.abort.is_some()
+                && progress.activity == RolloutActivity::Abandoned,
             line: TargetOrdering::of(&entity.policy),
         }
     }
@@ -216,6 +222,7 @@ impl BoardFrame {
         match state {
             None if self.base.is_some() => tellable(observation, TargetPhase::Newcomer),
             Some(state) if state.is_in_flight() => TargetPhase::Settling,
+            Some(state) if self.withdraws && goes_on(observation, state) => TargetPhase::Settling,
             None | Some(_) => TargetPhase::Rest,
         }
     }
@@ -237,6 +244,21 @@ fn base<'a>(entity: &Entity, progress: &'a Progress) -> Option<&'a Version> {
         | RolloutActivity::Abandoned
         | RolloutActivity::RollingForward(_)
         | RolloutActivity::RollingBack(_) => good,
+    }
+}
+
+/// Whether a node may still work on an assignment that was given up: it is silent, or its deadline is over and its job is not.
+fn goes_on(observation: &Observation, state: &TargetState) -> bool {
+    match state.outcome {
+        AssignmentOutcome::Unreachable { .. } => true,
+        AssignmentOutcome::Failed { .. } => {
+            let is_open = match observation.activity {
+                TargetActivity::Applying { .. } | TargetActivity::Waiting { .. } => true,
+                TargetActivity::Nothing | TargetActivity::Failed { .. } => false,
+            };
+            is_open && observation.answering == state.assignment
+        }
+        AssignmentOutcome::InFlight | AssignmentOutcome::Succeeded { .. } => false,
     }
 }
 

@@ -149,12 +149,17 @@ impl Play {
     /// Node web-1 reports that a task of its run failed.
     fn fails(&mut self, name: &str) {
         let evidence = Arc::new(Evidence { summary: "task two: exit code 3".into(), ..Evidence::default() });
+        self.says(name, TargetActivity::Failed { attempts: 1, evidence });
+    }
+
+    /// Node web-1 reports what it does about a run.
+    fn says(&mut self, name: &str, activity: TargetActivity) {
         let (number, _) = self.assigned(name, "web-1").unwrap();
         let said = EntityReport {
             running: None,
             answering: AssignmentNumber::new(number),
             answered_at: Timestamp::EPOCH,
-            activity: TargetActivity::Failed { attempts: 1, evidence },
+            activity,
             health: TargetHealth::NoChecks,
             healthy_since: None,
             soaked: None,
@@ -240,6 +245,26 @@ fn a_failed_target_is_assigned_again_once_for_each_time_that_a_person_asks() {
     assert_eq!(play.told("work-1"), Some(2));
     play.retry("work-1", 2);
     assert_eq!(play.assigned("work-1", "web-1"), Some((3, AssignmentOutcome::InFlight)), "asked twice");
+}
+
+#[test]
+fn an_abort_withdraws_a_run_where_its_job_goes_on_though_it_failed_there() {
+    let mut play = Play::new();
+    play.start("work-1", "work@1");
+    play.fails("work-1");
+    // As after a deadline: the target is given up, and the job goes on.
+    play.says("work-1", TargetActivity::Applying { attempt: 1, waiting_for: None });
+    assert!(play.assigned("work-1", "web-1").is_some_and(|(_, outcome)| has_failed(&outcome)));
+    play.abort("work-1");
+    assert_eq!(play.assigned("work-1", "web-1"), None);
+    play.delete(&Key::NotRunnable("web-1".parse().unwrap()));
+    play.start("work-2", "work@2");
+    play.fails("work-2");
+    play.abort("work-2");
+    assert!(
+        play.assigned("work-2", "web-1").is_some_and(|(_, outcome)| has_failed(&outcome)),
+        "its job is over"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::records::entity::{Abort, Entity, EntityKind, TargetSource};
 use crate::records::key::Record;
 use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::policy::Policy;
-use crate::records::progress::Progress;
+use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
