@@ -1,5 +1,6 @@
 //! Measures shared data: the whole process of `node list` with a filter over ten thousand nodes, and writes of one live profile
-//! by 32 writers at once, beside what the store itself takes from as many.
+//! by 32 writers at once, beside what the store itself takes from as many, and beside what the same clients reach with requests that
+//! never come to the store.
 //!
 //! Run with `cargo xtask bench data`. Results come last, as `name value unit (peer value, ratio)`.
 
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, CallError, Client, Identity};
 use bellwether_api::problem::Code;
@@ -59,6 +60,8 @@ async fn measure() -> Result<()> {
     let admin = Client::new(&Access { server: address.clone(), ca: Some(server.ca_pem.clone()), identity })?;
 
     let store = puts(&dir.path().join("peer")).await?;
+    let reads = calls(&admin, read).await?;
+    let refusals = calls(&admin, refused).await?;
     let sets = rounds(&admin, false).await?;
     let races = rounds(&admin, true).await?;
     println!("joining {nodes} nodes");
@@ -82,6 +85,8 @@ async fn measure() -> Result<()> {
     server.stop().await?;
     lists.sort_unstable();
     let list = lists.get(LISTS / 2).context("lists were made")?;
+    println!("floor-reads {reads:.0} per_second (store {store:.0}, ratio {:.2})", reads / store);
+    println!("floor-refused-changes {refusals:.0} per_second (store {store:.0}, ratio {:.2})", refusals / store);
     println!("live-profile-sets {sets:.0} per_second (store {store:.0}, ratio {:.2})", sets / store);
     println!(
         "live-profile-races {races:.0} rounds_per_second (store {store:.0}, ratio {:.2})",
@@ -114,6 +119,42 @@ async fn puts(path: &std::path::Path) -> Result<f64> {
     store.close().await;
     tasks.stop(SPAN).await?;
     Ok(rate)
+}
+
+/// Calls per second of as many clients as there are writers.
+async fn calls<F: Future<Output = Result<()>> + Send>(
+    admin: &Client,
+    call: impl Fn(Client) -> F + Copy + Send + 'static,
+) -> Result<f64> {
+    let started = Instant::now();
+    let mut calling = JoinSet::new();
+    for _ in 0..WRITERS {
+        let client = admin.fresh();
+        calling.spawn(async move {
+            let mut count = 0_u32;
+            while started.elapsed() < SPAN {
+                call(client.clone()).await?;
+                count += 1;
+            }
+            anyhow::Ok(count)
+        });
+    }
+    Ok(sum(calling).await? / started.elapsed().as_secs_f64())
+}
+
+/// The smallest read there is.
+async fn read(client: Client) -> Result<()> {
+    client.time(SPAN).await?;
+    Ok(())
+}
+
+/// A change that contradicts itself: authorised, recorded in the audit log and parsed like any other, and refused before it is decided.
+async fn refused(client: Client) -> Result<()> {
+    let change = ParamsPatch { remove: vec!["leader".to_owned()], ..set("leader", 1) };
+    match client.patch_profile("default", "refused", &change).await {
+        Err(CallError::Problem(problem)) if problem.code == Code::Invalid => Ok(()),
+        other => bail!("it was not refused: {other:?}"),
+    }
 }
 
 /// Writes per second of one live profile: each writer sets a key of its own; or all set the same key at the revision that they

@@ -17,6 +17,7 @@ use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::wait::changed_or_never;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::rest::NextStep;
 use super::task::EntityTask;
@@ -104,13 +105,19 @@ impl EntityTask {
         NextStep::Stop
     }
 
-    /// Waits until no other job and no action runs on this node. None when the agent stops.
+    /// Waits until no other job and no action runs on this node. None when the agent stops: a turn that another task gave back
+    /// because it stops is nobody's.
     pub(super) async fn turn(&mut self) -> Option<OwnedSemaphorePermit> {
+        let token = self.context.tasks.token();
+        let turn = self.next_turn(&token).await?;
+        (!token.is_cancelled()).then_some(turn)
+    }
+
+    async fn next_turn(&mut self, token: &CancellationToken) -> Option<OwnedSemaphorePermit> {
         let lane = self.context.lane.clone();
         if let Ok(turn) = lane.clone().try_acquire_owned() {
             return Some(turn);
         }
-        let token = self.context.tasks.token();
         let mut reason = self.context.boot_reason.subscribe();
         // One place in the queue, however often the reason changes.
         let mut turn = std::pin::pin!(lane.acquire_owned());

@@ -22,7 +22,7 @@ const FILES_KEPT: usize = 15;
 pub(super) struct AuditFile {
     dir: PathBuf,
     file: File,
-    /// Bytes that are known to be on disk; what is behind them was never confirmed.
+    /// Bytes up to the end of the last lines that were written whole; what is behind them was never confirmed.
     length: u64,
     /// Number of the last entry.
     last: u64,
@@ -57,13 +57,16 @@ impl AuditFile {
         self.last
     }
 
-    /// Appends lines, each with its line feed, up to the entry `last`; they are on disk once this returns.
+    /// Appends lines, each with its line feed, up to the entry `last`. If there is a new entry among them, they are on disk once this
+    /// returns. Nobody waits for answers: alone, they come to the disk with the next entry, or when the system writes them back.
     pub(super) fn append(&mut self, lines: &[u8], last: u64) -> io::Result<()> {
         let added = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         if self.length > 0 && self.length.saturating_add(added) > FILE_BYTES {
             self.set_aside()?;
         }
-        let written = self.file.write_all(lines).and_then(|()| self.file.sync_data());
+        let has_entry = last > self.last;
+        let written = self.file.write_all(lines);
+        let written = written.and_then(|()| if has_entry { self.file.sync_data() } else { Ok(()) });
         if let Err(error) = written {
             // What may be there was not confirmed, and must not stand before what follows.
             self.file.set_len(self.length)?;

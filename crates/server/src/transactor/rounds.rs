@@ -14,10 +14,10 @@ use bellwether_core::world::World;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::draft::Draft;
-use crate::records::commit::{CommitError, PendingCommit, Proposal};
+use crate::records::commit::{CommitError, Proposal};
 use crate::records::encoding;
 
 /// Number of slots. Records that share one by chance wait for each other too.
@@ -29,7 +29,7 @@ const MAX_ROUND_OPS: usize = 96;
 /// Most bytes of a round, half of those of a transaction. A single change may have more.
 const MAX_ROUND_BYTES: usize = 512 << 10;
 
-/// The result of a round, for all of its members.
+/// The result of a round, for all of its members: they wait together until the world shows it.
 type SharedCommit = Shared<BoxFuture<'static, Result<Revision, CommitError>>>;
 
 /// The slots of a server. Cheap to clone.
@@ -43,7 +43,7 @@ pub(super) struct Rounds {
 #[derive(Debug)]
 pub(super) struct RoundSlot {
     /// Whose turn it is: to decide, or to commit what was decided.
-    turn: Semaphore,
+    turn: Arc<Semaphore>,
     /// The round that may be joined, with the key of its record.
     open: Mutex<Option<(Bytes, Weak<Round>)>>,
 }
@@ -68,7 +68,7 @@ struct RoundLoad {
 
 impl Default for Rounds {
     fn default() -> Self {
-        let slot = || RoundSlot { turn: Semaphore::new(1), open: Mutex::default() };
+        let slot = || RoundSlot { turn: Arc::new(Semaphore::new(1)), open: Mutex::default() };
         Self { slots: Arc::new((0..SLOTS).map(|_| slot()).collect()), hasher: RandomState::new() }
     }
 }
@@ -83,8 +83,8 @@ impl Rounds {
 
 impl RoundSlot {
     /// Waits for a turn, behind those who wait already. It lasts until it is dropped.
-    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.turn.acquire().await.ok()
+    pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.turn).acquire_owned().await.ok()
     }
 
     /// The open round and whether it is of this record; none if all of its members are gone. For whoever has the turn.
@@ -105,7 +105,7 @@ impl RoundSlot {
 
     /// Waits until the round was proposed, or until everyone who waited when its last member joined has decided: then the turn to
     /// propose it is answered.
-    pub(super) async fn until_proposed(&self, round: &Round) -> Option<SemaphorePermit<'_>> {
+    pub(super) async fn until_proposed(&self, round: &Round) -> Option<OwnedSemaphorePermit> {
         let mut proposed = round.proposed.subscribe();
         // Both arms only wait: a turn that was got and not used is returned.
         tokio::select! {
@@ -115,14 +115,17 @@ impl RoundSlot {
         }
     }
 
-    /// Ends a round: nobody joins it any more, and its members get the result of the commit.
-    pub(super) fn close(&self, round: &Arc<Round>, commit: Result<PendingCommit, CommitError>) {
+    /// Ends a round: nobody joins it any more, and its members get the result of the commit once the world shows it.
+    pub(super) fn close(
+        &self,
+        round: &Arc<Round>,
+        shown: impl Future<Output = Result<Revision, CommitError>> + Send + 'static,
+    ) {
         let mut open = self.open();
         if open.as_ref().is_some_and(|(_, other)| other.as_ptr() == Arc::as_ptr(round)) {
             *open = None;
         }
-        let done = async move { commit?.done().await };
-        round.proposed.send_replace(Some(done.boxed().shared()));
+        round.proposed.send_replace(Some(shown.boxed().shared()));
     }
 }
 
@@ -201,7 +204,7 @@ impl Round {
         }
     }
 
-    /// Waits for the result of the commit; for members of a round that was proposed.
+    /// Waits until the world shows the commit; for members of a round that was proposed.
     pub(super) async fn result(&self) -> Result<Revision, CommitError> {
         let commit = self.proposed.borrow().clone();
         match commit {

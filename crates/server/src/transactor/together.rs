@@ -2,14 +2,13 @@
 
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::GuardedChangeset;
-use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bytes::Bytes;
 use std::sync::Arc;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::rounds::{Round, RoundSlot};
 use super::{TRIES, Transactor};
@@ -73,7 +72,7 @@ impl Transactor {
         let answer = match decide(&world, fleet, self.now()) {
             Ok((Some(guarded), answer)) => {
                 if !round.add(actor, guarded.into())? {
-                    let _committed = self.commit_round(place.slot, (&round, actor), turn).await;
+                    self.propose_round(place.slot, (&round, actor), turn).await;
                     return Ok(Attempt::Full);
                 }
                 place.slot.offer(place.key, &round);
@@ -92,12 +91,10 @@ impl Transactor {
         };
         // Those who wait decide before the round ends.
         drop(turn);
-        let turn = place.slot.until_proposed(&round).await;
-        let committed = match turn {
-            Some(turn) => self.commit_round(place.slot, (&round, actor), Some(turn)).await,
-            None => self.shown(round.result().await).await,
-        };
-        match committed {
+        if let Some(turn) = place.slot.until_proposed(&round).await {
+            self.propose_round(place.slot, (&round, actor), Some(turn)).await;
+        }
+        match round.result().await {
             Ok(_) => Ok(Attempt::Done(answer)),
             Err(CommitError::Conflict) => {
                 self.wait_for_revision(round.base().revision.next()).await;
@@ -111,34 +108,28 @@ impl Transactor {
     async fn round(&self, place: RoundPlace<'_>, actor: &Actor) -> Arc<Round> {
         match place.slot.open_round(place.key) {
             Some((round, true)) => return round,
-            Some((other, false)) => self.propose_round(place.slot, &other, actor).await,
+            Some((other, false)) => self.propose_round(place.slot, (&other, actor), None).await,
             None => {}
         }
         Arc::new(Round::new(place.namespace, self.published.world()))
     }
 
-    /// Commits a round. The next one begins on what it wrote: the turn lasts until the world shows that.
-    async fn commit_round(
+    /// Proposes a round. If the caller is dropped before that, another member does it. The next round begins on what this one wrote:
+    /// the turn lasts until the world shows that, as long as any member waits for it.
+    async fn propose_round(
         &self,
         slot: &RoundSlot,
         (round, actor): (&Arc<Round>, &Actor),
-        _turn: Option<SemaphorePermit<'_>>,
-    ) -> Result<Revision, CommitError> {
-        self.propose_round(slot, round, actor).await;
-        self.shown(round.result().await).await
-    }
-
-    /// Proposes a round. If the caller is dropped before that, another member does it.
-    async fn propose_round(&self, slot: &RoundSlot, round: &Arc<Round>, actor: &Actor) {
+        turn: Option<OwnedSemaphorePermit>,
+    ) {
         let pending = self.committer.propose(round.proposal(actor)).await;
-        slot.close(round, pending);
-    }
-
-    /// Waits until the world shows a commit.
-    async fn shown(&self, committed: Result<Revision, CommitError>) -> Result<Revision, CommitError> {
-        let revision = committed?;
-        self.wait_for_revision(revision).await;
-        Ok(revision)
+        let transactor = self.clone();
+        slot.close(round, async move {
+            let revision = pending?.done().await?;
+            transactor.wait_for_revision(revision).await;
+            drop(turn);
+            Ok(revision)
+        });
     }
 }
 
