@@ -156,7 +156,8 @@ impl ReportBoard {
             | Feature::JobLogs
             | Feature::TaskLists
             | Feature::Outputs
-            | Feature::Conditions => true,
+            | Feature::Conditions
+            | Feature::Undo => true,
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {

@@ -214,6 +214,8 @@ pub const WORKFLOW: &str = "/v1/namespaces/{ns}/workflows/{workflow}";
 pub const RUNS: &str = "/v1/namespaces/{ns}/runs";
 /// One run of a workflow.
 pub const RUN: &str = "/v1/namespaces/{ns}/runs/{run}";
+/// Undoes a run.
+pub const RUN_UNDO: &str = "/v1/namespaces/{ns}/runs/{run}/undo";
 /// Jobs of runs.
 pub const JOBS: &str = "/v1/namespaces/{ns}/jobs";
 /// One job: a task of a run on a node.

@@ -68,7 +68,7 @@ pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
-pub(crate) use workflow::{RunFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, WorkflowVerb};
+pub(crate) use workflow::{RunFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, UndoRun, WorkflowVerb};
 
 /// Orchestrate a fleet of machines: versions, configuration, services and locks
 #[derive(Debug, Parser)]

@@ -33,6 +33,7 @@ mod policy;
 mod profile;
 mod role;
 mod rollout;
+mod runs;
 mod schedule;
 mod secret;
 mod selected_nodes;
@@ -88,7 +89,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Pause(verb) => pause::run(&Context::new(&global)?, verb).await,
         Command::Task(verb) => workflow::task(&Context::new(&global)?, verb).await,
         Command::Stage(verb) => workflow::stage(&Context::new(&global)?, verb).await,
-        Command::Run(verb) => workflow::runs(&Context::new(&global)?, verb).await,
+        Command::Run(verb) => runs::runs(&Context::new(&global)?, verb).await,
         Command::Job(verb) => job::run(&Context::new(&global)?, verb).await,
         Command::Workflow(verb) => workflow::workflow(&Context::new(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&Context::new(&global)?, verb).await,

@@ -3,6 +3,7 @@
 pub(crate) mod change;
 pub(crate) mod data;
 pub(crate) mod event;
+pub(crate) mod list;
 pub(crate) mod paint;
 pub(crate) mod screen;
 pub(crate) mod time;

@@ -15,6 +15,8 @@ pub mod registrations;
 pub mod report;
 pub mod retention;
 pub mod rollout;
+#[cfg(test)]
+mod run_play;
 pub mod runs;
 pub mod schedules;
 pub mod services;

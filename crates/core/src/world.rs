@@ -10,6 +10,7 @@ pub mod fleet;
 pub(crate) mod fold;
 pub mod live_params;
 pub mod occupancy;
+pub mod runs;
 pub mod schedules;
 pub mod tally;
 pub mod task_lists;

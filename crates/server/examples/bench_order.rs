@@ -120,6 +120,7 @@ fn order(generation: u64) -> Order {
         rescan: 0,
         hosts: BTreeMap::new(),
         not_runnable: None,
+        undo: None,
         failed_runs: Vec::new(),
         services: None,
     }

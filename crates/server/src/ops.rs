@@ -33,6 +33,7 @@ pub mod report;
 pub mod role;
 pub mod rollout;
 pub mod run;
+pub mod run_policy;
 pub mod runnable;
 pub mod schedule;
 pub mod scope;

@@ -54,7 +54,7 @@ impl OrderWorker {
         for name in gone {
             disk.works.remove(&name);
             disk.memories.remove(&name);
-            self.runs_here.ends(&name);
+            self.runs_here.forgets(&name);
             self.recalled.remove(&name);
             self.board.send_modify(|board| drop(board.entities.remove(&name)));
         }

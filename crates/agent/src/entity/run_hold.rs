@@ -20,7 +20,10 @@ impl EntityTask {
 
     /// Tells the other runs of this node, when the agent starts, of a run that has begun here and goes on.
     pub(crate) async fn recall_run(&mut self) {
-        self.note_run();
+        // Of one that has not begun it is not known yet whether it waits.
+        if self.entry.memory.ran.is_some() {
+            self.note_run();
+        }
         let goes_on = |outcome| outcome == RunOutcome::Begun;
         let Some(ran) = self.entry.memory.ran.as_ref().filter(|ran| goes_on(ran.outcome)) else { return };
         // What cannot be read is told by the run itself, which does nothing until it can be.
@@ -41,6 +44,16 @@ impl EntityTask {
         }
     }
 
+    /// Tells the other runs of this node that this one waits for its turn.
+    pub(super) fn waits_here(&self) {
+        self.tell_runs(RunsHere::waits);
+    }
+
+    /// Tells the other runs of this node that this one is forgotten.
+    pub(super) fn forgotten_here(&self) {
+        self.tell_runs(RunsHere::forgets);
+    }
+
     /// Tells the other runs of this node that this one begins, or begins again.
     pub(super) fn begins_here(&self) {
         self.tell_runs(RunsHere::begins);
@@ -57,7 +70,7 @@ impl EntityTask {
 
     /// Waits for what may end the hold of this run.
     pub(super) async fn rest_held(&mut self, reason: String) -> NextStep {
-        self.tell_runs(RunsHere::waits);
+        self.waits_here();
         self.report(&AgentActivity::Held(reason.clone()));
         let token = self.context.tasks.token();
         let (mut orders, mut runs) = (self.context.orders.clone(), self.context.runs_here.subscribe());

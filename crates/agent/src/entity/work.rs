@@ -41,8 +41,15 @@ impl EntityTask {
         if let Err(reason) = self.recall_work().await {
             return self.hold(reason).await;
         }
-        self.note_run();
-        match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
+        let step = next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some());
+        let has_begun = self.stored_work.as_ref().is_some_and(|stored| stored.memory.has_begun());
+        if matches!(step, ActionStep::Run(_)) && self.allows_tasks() && !has_begun {
+            // Those that were started after it wait for it from now on.
+            self.waits_here();
+        } else {
+            self.note_run();
+        }
+        match step {
             // The control plane knows, and sends none; that is for this machine to say.
             ActionStep::Run(_) if !self.allows_tasks() => {
                 let reason =
@@ -99,13 +106,13 @@ impl EntityTask {
         if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
             tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
         }
-        self.ends_here();
+        self.forgotten_here();
         self.remove_account();
         tracing::info!(run = %self.name, "forgotten");
         NextStep::Stop
     }
 
-    /// Waits until no other job and no action runs on this node. None when the agent stops: a turn that another task gave back
+    /// Waits until no other job and no action runs on this node. None when the agent stops: a turn that another task returned
     /// because it stops is nobody's.
     pub(super) async fn turn(&mut self) -> Option<OwnedSemaphorePermit> {
         let token = self.context.tasks.token();

@@ -94,6 +94,9 @@ pub struct Order {
     /// Why the node begins no run of a workflow that it has not begun, one line; absent if it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_runnable: Option<String>,
+    /// The run that begins in spite of that, and before all others: it undoes the one that failed. Only for agents with the feature `undo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
     /// The runs of workflows that failed on the node, or were given up there, as the control plane knows; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_runs: Vec<String>,
@@ -186,6 +189,7 @@ impl From<&core::Order> for Order {
                 (name.to_string(), Hosting { fence, lease_ms })
             })),
             not_runnable: from.content.not_runnable.clone(),
+            undo: from.content.undo.as_ref().map(ToString::to_string),
             failed_runs: from.content.failed_runs.iter().map(ToString::to_string).collect(),
             services: from.content.services.as_deref().map(texts),
         }
@@ -216,6 +220,7 @@ impl TryFrom<Order> for core::Order {
                 rescan: RescanNumber::new(from.rescan),
                 hosts,
                 not_runnable: from.not_runnable,
+                undo: from.undo.map(|run| read("undo", &run)).transpose()?,
                 failed_runs,
                 services: from.services.as_deref().map(|all| patterns("services", all)).transpose()?,
             },

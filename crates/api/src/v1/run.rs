@@ -52,6 +52,24 @@ pub enum BusyNodes {
     Queue,
 }
 
+/// Request to undo a run: its workflow's rollback runs on the nodes that began a task of it. A run in progress is aborted first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UndoRun {
+    /// Policy of the run that undoes it; absent fields take their defaults, and `batch` is that of the run for rollbacks.
+    #[serde(default, deserialize_with = "object")]
+    pub policy: Policy,
+    /// Reason, recorded in its history.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What becomes of the runs that are in progress on its nodes. Default: it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<BusyNodes>,
+    /// Whether to answer only what would run, and where.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
 /// A run of a workflow. It is carried out as rollout 1 of the entity of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Run {
@@ -71,6 +89,18 @@ pub struct Run {
     pub succeeded: u64,
     /// Number of nodes on which a task failed.
     pub failed: u64,
+    /// Name of the workflow that undoes it, as that was when it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<String>,
+    /// Name of the run that it undoes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
+    /// Name of the run that undoes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<String>,
+    /// Whether it was to be undone, and no node had begun a task of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_to_undo: bool,
     /// Name of the token that started it.
     pub by: String,
     /// Time of the start, in milliseconds since the Unix epoch, by the server's clock.
@@ -133,6 +163,15 @@ pub struct StoredRun {
     /// Features that an agent needs for its tasks, besides those that every run needs.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub features: BTreeSet<String>,
+    /// What undoes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<StoredRunPlan>,
+    /// The run that it undoes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
+    /// How far it is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<StoredUndo>,
     /// Name of the token that started it.
     pub by: String,
     /// Time of the start, in milliseconds since the Unix epoch, by the server's clock.
@@ -140,6 +179,34 @@ pub struct StoredRun {
     /// Reason that was given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+}
+
+/// Stored plan of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredRunPlan {
+    /// Name of the workflow.
+    pub workflow: String,
+    /// SHA-256 of the workflow's content.
+    pub digest: String,
+    /// Its tasks, in the order in which a node runs them.
+    pub tasks: Vec<RunTask>,
+    /// The content of each task, by its digest.
+    pub contents: BTreeMap<String, Value>,
+    /// Features that an agent needs for its tasks.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub features: BTreeSet<String>,
+}
+
+/// How far a run is undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredUndo {
+    /// No node begins it any more.
+    Closed,
+    /// No node had begun it.
+    Nothing,
+    /// The run that undoes it.
+    By(String),
 }
 
 impl From<&core::RunTask> for RunTask {
@@ -175,9 +242,11 @@ impl TryFrom<&core::Run> for StoredRun {
             workflow: from.workflow.to_string(),
             digest: from.digest.clone(),
             tasks: from.tasks.iter().map(RunTask::from).collect(),
-            contents: serde_json::from_str(&from.contents)
-                .map_err(|error| ShapeError::at("contents", error))?,
+            contents: contents_out(&from.contents)?,
             features: from.features.iter().map(ToString::to_string).collect(),
+            rollback: from.rollback.as_deref().map(TryInto::try_into).transpose()?,
+            undoes: from.undoes.as_ref().map(ToString::to_string),
+            undo: from.undo.as_ref().map(StoredUndo::from),
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),
@@ -188,15 +257,17 @@ impl TryFrom<&core::Run> for StoredRun {
 impl TryFrom<StoredRun> for core::Run {
     type Error = ShapeError;
     fn try_from(from: StoredRun) -> Result<Self, ShapeError> {
-        let tasks = from.tasks.into_iter().map(TryInto::try_into);
+        let rollback: Option<core::RunPlan> = from.rollback.map(TryInto::try_into).transpose()?;
         Ok(Self {
             name: read("name", &from.name)?,
             workflow: read("workflow", &from.workflow)?,
             digest: from.digest,
-            tasks: tasks.collect::<Result<_, ShapeError>>().map_err(|error| error.within("tasks"))?,
-            contents: serde_json::to_string(&from.contents)
-                .map_err(|error| ShapeError::at("contents", error))?,
-            features: from.features.iter().map(|name| feature(name)).collect::<Result<_, _>>()?,
+            tasks: tasks_in(from.tasks)?,
+            contents: contents_in(&from.contents)?,
+            features: features_in(&from.features)?,
+            rollback: rollback.map(Box::new),
+            undoes: from.undoes.map(|name| read("undoes", &name)).transpose()?,
+            undo: from.undo.map(TryInto::try_into).transpose()?,
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 reason: from.reason,
@@ -206,7 +277,70 @@ impl TryFrom<StoredRun> for core::Run {
     }
 }
 
-/// A feature by its name. A run that needs one of another build is not taken for one that needs none.
-fn feature(name: &str) -> Result<Feature, ShapeError> {
-    Feature::named(name).ok_or_else(|| ShapeError::at("features", format!("{name:?} is not known")))
+impl TryFrom<&core::RunPlan> for StoredRunPlan {
+    type Error = ShapeError;
+    fn try_from(from: &core::RunPlan) -> Result<Self, ShapeError> {
+        Ok(Self {
+            workflow: from.workflow.to_string(),
+            digest: from.digest.clone(),
+            tasks: from.tasks.iter().map(RunTask::from).collect(),
+            contents: contents_out(&from.contents)?,
+            features: from.features.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+impl TryFrom<StoredRunPlan> for core::RunPlan {
+    type Error = ShapeError;
+    fn try_from(from: StoredRunPlan) -> Result<Self, ShapeError> {
+        Ok(Self {
+            workflow: read("workflow", &from.workflow)?,
+            digest: from.digest,
+            tasks: tasks_in(from.tasks)?,
+            contents: contents_in(&from.contents)?,
+            features: features_in(&from.features)?,
+        })
+    }
+}
+
+impl From<&core::UndoState> for StoredUndo {
+    fn from(from: &core::UndoState) -> Self {
+        match from {
+            core::UndoState::Closed => Self::Closed,
+            core::UndoState::Nothing => Self::Nothing,
+            core::UndoState::By(run) => Self::By(run.to_string()),
+        }
+    }
+}
+
+impl TryFrom<StoredUndo> for core::UndoState {
+    type Error = ShapeError;
+    fn try_from(from: StoredUndo) -> Result<Self, ShapeError> {
+        Ok(match from {
+            StoredUndo::Closed => Self::Closed,
+            StoredUndo::Nothing => Self::Nothing,
+            StoredUndo::By(run) => Self::By(read("undo", &run)?),
+        })
+    }
+}
+
+fn tasks_in(tasks: Vec<RunTask>) -> Result<Vec<core::RunTask>, ShapeError> {
+    let tasks = tasks.into_iter().map(TryInto::try_into);
+    tasks.collect::<Result<_, ShapeError>>().map_err(|error| error.within("tasks"))
+}
+
+fn contents_in(contents: &BTreeMap<String, Value>) -> Result<String, ShapeError> {
+    serde_json::to_string(contents).map_err(|error| ShapeError::at("contents", error))
+}
+
+fn contents_out(text: &str) -> Result<BTreeMap<String, Value>, ShapeError> {
+    serde_json::from_str(text).map_err(|error| ShapeError::at("contents", error))
+}
+
+/// A run that needs a feature of another build is not taken for one that needs none.
+fn features_in(names: &BTreeSet<String>) -> Result<BTreeSet<Feature>, ShapeError> {
+    let known = |name: &String| {
+        Feature::named(name).ok_or_else(|| ShapeError::at("features", format!("{name:?} is not known")))
+    };
+    names.iter().map(known).collect()
 }

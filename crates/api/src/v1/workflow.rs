@@ -84,6 +84,9 @@ pub struct WorkflowSpec {
     pub description: String,
     /// Names of its stages, in the order in which they run, at most 64. A stage need not exist until a run starts.
     pub stages: Vec<String>,
+    /// Name of the workflow that undoes it, on the nodes that began a task of it. It need not exist until a run starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<String>,
 }
 
 /// A workflow.

@@ -135,6 +135,10 @@ pub(crate) enum RunVerb {
         #[command(flatten)]
         of: RunName,
     },
+    /// Undo a run: the workflow that its own one names as `rollback` runs on the nodes that began a task of it
+    ///
+    /// A run that is in progress is aborted first. The tasks are those that the workflow had when the run was started.
+    Undo(Box<UndoRun>),
     /// Delete a run that has ended, with its history
     Delete {
         #[command(flatten)]
@@ -142,6 +146,24 @@ pub(crate) enum RunVerb {
         #[command(flatten)]
         consent: Consent,
     },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct UndoRun {
+    #[command(flatten)]
+    pub(crate) of: RunName,
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) busy: BusyFlags,
+    /// Show what would run, and on how many nodes; nothing is started, and nothing is aborted
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) wait: WaitFlags,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
 }
 
 /// The run that a command is about.

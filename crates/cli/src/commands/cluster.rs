@@ -11,7 +11,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::words::time::Span;
 use tokio::time::Instant;
 
-use super::{documents, lists, workflow};
+use super::{documents, lists, runs};
 use crate::args::{ClusterFlags, ClusterVerb, RunFlags};
 use crate::confirm::confirm;
 use crate::context::Context;
@@ -93,11 +93,11 @@ async fn start(
     flags: RunFlags,
 ) -> CommandResult {
     let RunFlags { from, reason, busy, dry_run, wait, policy } = flags;
-    let policy = workflow::policy_of(policy)?;
+    let policy = runs::policy_of(policy)?;
     let new = NewClusterRun { workflow, on, from, policy, reason, busy: busy.chosen(), dry_run };
     let started = context.client.start_cluster_run(&context.namespace, cluster, &new).await;
     let started = started.map_err(|error| Failure::pointing(error, new.on.as_deref()))?;
-    workflow::begun(context, started, dry_run, wait).await
+    runs::begun(context, started, dry_run, wait).await
 }
 
 /// Waits until the workflows of members are complete.

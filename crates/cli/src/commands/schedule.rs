@@ -9,7 +9,7 @@ use bellwether_api::v1::schedule::{Concurrency, DueOutcome, Schedule, ScheduleSp
 use bellwether_core::words::time::Span;
 
 use super::policy::PolicyChange;
-use super::{documents, lists, workflow};
+use super::{documents, lists, runs};
 use crate::args::{ScheduleFlags, ScheduleVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(super) async fn run(context: &Context, verb: ScheduleVerb) -> CommandResult 
     let (client, namespace) = (&context.client, context.namespace.as_str());
     match verb {
         ScheduleVerb::Create { of, workflow, filter, cron, change } => {
-            let policy = workflow::policy_of(change.policy.clone())?;
+            let policy = runs::policy_of(change.policy.clone())?;
             let spec = ScheduleSpec { workflow, filter, cron, policy, ..ScheduleSpec::default() };
             let spec = changed(spec, change);
             let created = client.only_at(0).set_schedule(namespace, &of.name, &spec).await;

@@ -2,22 +2,16 @@
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::policy::Policy;
-use bellwether_api::v1::run::{NewRun, Run};
 use bellwether_api::v1::workflow::{Stage, Task, TaskStep, Workflow};
 
-use super::policy::PolicyChange;
-use super::rollout::follow;
-use super::{documents, lists};
-use crate::args::{
-    PolicyFlags, RunFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, WaitFlags, WorkflowVerb,
-};
+use super::{documents, lists, runs};
+use crate::args::{StageVerb, TaskVerb, WorkflowVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::list::{listed, short};
 use crate::show::table;
 use crate::show::time::date;
-use bellwether_core::words::plural::plural;
 
 pub(super) async fn task(context: &Context, verb: TaskVerb) -> CommandResult {
     let namespace = &context.namespace;
@@ -85,7 +79,7 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
                 )?;
             }
         }
-        WorkflowVerb::Run(run) => return begin(context, *run).await,
+        WorkflowVerb::Run(run) => return runs::begin(context, *run).await,
         WorkflowVerb::Delete { of, consent } => {
             confirm(&format!("delete workflow {}?", of.name), consent)?;
             context.client.delete_workflow(namespace, &of.name).await?;
@@ -93,105 +87,6 @@ pub(super) async fn workflow(context: &Context, verb: WorkflowVerb) -> CommandRe
         }
     }
     Ok(Exit::Yes)
-}
-
-/// Starts a run of a workflow, and follows it if that was asked for.
-async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
-    let RunWorkflow { of, filter, run: RunFlags { from, reason, busy, dry_run, wait, policy } } = run;
-    let policy = policy_of(policy)?;
-    let new = NewRun { workflow: of.name, on: filter, from, policy, reason, busy: busy.chosen(), dry_run };
-    let started = context.client.start_run(&context.namespace, &new).await?;
-    begun(context, started, dry_run, wait).await
-}
-
-/// The policy of a run.
-pub(super) fn policy_of(flags: PolicyFlags) -> Result<Policy, Failure> {
-    let change = PolicyChange::read(flags)?;
-    if change.unset.is_empty() {
-        return Ok(change.set);
-    }
-    Err(Failure::usage("unset a field of the policy of a run: it has no other policy".to_owned()))
-}
-
-/// Shows a run that was started, or that would be, and follows it if that was asked for.
-pub(super) async fn begun(context: &Context, started: Run, dry_run: bool, wait: WaitFlags) -> CommandResult {
-    let on = plural(usize::try_from(started.nodes).unwrap_or(usize::MAX), "node");
-    let tasks = plural(started.tasks.len(), "task");
-    if dry_run {
-        context.show.changed(&format!("workflow {}: would run {tasks} on {on}", started.workflow));
-        context.show.data(&started, || vec![started.workflow.clone()], |_| run_tasks(&started))?;
-        return Ok(Exit::Yes);
-    }
-    let name = &started.name;
-    context.show.changed(&format!("run {name}: started, {tasks} on {on}"));
-    if wait.watch {
-        return follow::follow(context, name, wait.timeout, 1).await;
-    }
-    context.show.data(&started, || vec![name.clone()], |_| name.clone())?;
-    context.show.note(&format!("watch it with: bellwether rollout get {name} -w"));
-    Ok(Exit::Yes)
-}
-
-pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
-    let namespace = &context.namespace;
-    match verb {
-        RunVerb::List { flags, node } => {
-            let read = async |context: &Context| match &node {
-                None => context.client.runs(namespace).await,
-                Some(node) => context.client.runs_of_node(namespace, node).await,
-            };
-            let path = fill(paths::RUNS, &[namespace]);
-            let path = node.as_ref().map_or(path.clone(), |node| format!("{path}?node={node}"));
-            return lists::show(context, &flags, &path, read, async |page| run_list(context, &page)).await;
-        }
-        RunVerb::Get { of } => {
-            let run = context.client.run(namespace, &of.name).await?;
-            context.show.data(&run, || vec![run.name.clone()], |_| run_sheet(&run))?;
-        }
-        RunVerb::Delete { of, consent } => {
-            confirm(&format!("delete run {} and its history?", of.name), consent)?;
-            context.client.delete_run(namespace, &of.name).await?;
-            context.show.changed(&format!("run {}: deleted", of.name));
-        }
-    }
-    Ok(Exit::Yes)
-}
-
-fn run_list(context: &Context, page: &Page<Run>) -> Result<(), Failure> {
-    let names = || page.items.iter().map(|run| run.name.clone()).collect();
-    context.show.data(&page.items, names, |_| {
-        let rows = page.items.iter().map(|run| {
-            let done = format!("{} of {}", run.succeeded, run.nodes);
-            let (state, failed) = (run.state.as_str().to_owned(), run.failed.to_string());
-            vec![run.name.clone(), state, done, failed, date(run.at_ms), run.by.clone(), run.reason.clone()]
-        });
-        if page.items.is_empty() {
-            return "no runs; start one with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
-        }
-        table(&["name", "state", "done", "failed", "started", "by", "reason"], rows)
-    })
-}
-
-fn run_sheet(run: &Run) -> String {
-    let reason = if run.reason.is_empty() { "-" } else { &run.reason };
-    let head = [
-        format!("name      {}", run.name),
-        format!("workflow  {} ({})", run.workflow, short(&run.digest)),
-        format!("state     {}", run.state.as_str()),
-        format!("nodes     {}, {} done, {} failed", run.nodes, run.succeeded, run.failed),
-        format!("started   {} by {}", date(run.at_ms), run.by),
-        format!("reason    {reason}"),
-    ];
-    format!("{}\n\n{}", head.join("\n"), run_tasks(run))
-}
-
-/// The tasks of a run, in their order.
-fn run_tasks(run: &Run) -> String {
-    let rows = run.tasks.iter().enumerate().map(|(index, task)| {
-        let number = index.saturating_add(1).to_string();
-        vec![number, task.stage.clone(), task.task.clone(), short(&task.digest), listed(&task.profiles)]
-    });
-    table(&["", "stage", "task", "digest", "profiles"], rows)
 }
 
 async fn tasks(context: &Context, page: &Page<Task>) -> Result<(), Failure> {
@@ -311,6 +206,7 @@ fn workflow_sheet(workflow: &Workflow) -> String {
         format!("description  {}", or_dash(&workflow.spec.description)),
         format!("stages       {}", listed(&workflow.spec.stages)),
         format!("tasks        {}", listed(&workflow.tasks)),
+        format!("rollback     {}", workflow.spec.rollback.as_deref().unwrap_or("-")),
         format!("missing      {}", listed(&workflow.missing)),
         changed(&workflow.by, workflow.at_ms, &workflow.reason),
     ]
@@ -322,14 +218,6 @@ fn changed(by: &str, at_ms: u64, reason: &str) -> String {
     format!("changed      by {by}, {}{reason}", date(at_ms))
 }
 
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
-}
-
 fn or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
-}
-
-fn short(digest: &str) -> String {
-    digest.chars().take(12).collect()
 }

@@ -55,5 +55,6 @@ mod story_secrets;
 mod story_servers;
 mod story_slots;
 mod story_task_lists;
+mod story_undo;
 mod story_workflows;
 mod written;

@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 
-use crate::records::order::OrderContent;
+use crate::records::order::{ApplyMethod, OrderContent};
 use crate::words::name::EntityName;
 
 /// The runs of a node that keep others from beginning. What is no longer assigned keeps nothing.
@@ -17,30 +17,45 @@ pub struct RunsHere {
     in_progress: BTreeSet<EntityName>,
     /// Wait to begin.
     waiting: BTreeSet<EntityName>,
+    /// Were looked at, whatever came of it: those that are assigned and not among these may have begun, or wait.
+    known: BTreeSet<EntityName>,
 }
 
 impl RunsHere {
     /// A run begins, or begins again. Returns whether that changes anything; so do the others.
     pub fn begins(&mut self, run: &EntityName) -> bool {
-        let was_known = self.leaves(run);
-        self.in_progress.insert(run.clone()) || was_known
+        let was_waiting = self.leaves(run);
+        self.is_known(run) | self.in_progress.insert(run.clone()) | was_waiting
     }
 
-    /// A run waits to begin, behind those that were started before it.
+    /// A run waits to begin, behind those that were started before it; one that has begun does not.
     pub fn waits(&mut self, run: &EntityName) -> bool {
-        self.waiting.insert(run.clone())
+        if self.in_progress.contains(run) {
+            return false;
+        }
+        self.is_known(run) | self.waiting.insert(run.clone())
     }
 
     /// A run failed here.
     pub fn fails(&mut self, run: &EntityName) -> bool {
-        let was_in_progress = self.in_progress.remove(run);
-        self.failed.insert(run.clone()) || was_in_progress
+        let was_before = self.in_progress.remove(run) | self.waiting.remove(run);
+        self.is_known(run) | self.failed.insert(run.clone()) | was_before
     }
 
-    /// A run ended here, is forgotten, or is of no meaning for others.
+    /// A run ended here, or is of no meaning for others.
     pub fn ends(&mut self, run: &EntityName) -> bool {
-        let was_known = self.leaves(run);
-        self.in_progress.remove(run) || was_known
+        let was_waiting = self.leaves(run);
+        self.is_known(run) | self.in_progress.remove(run) | was_waiting
+    }
+
+    /// A run is forgotten here.
+    pub fn forgets(&mut self, run: &EntityName) -> bool {
+        let was_waiting = self.leaves(run);
+        self.known.remove(run) | self.in_progress.remove(run) | was_waiting
+    }
+
+    fn is_known(&mut self, run: &EntityName) -> bool {
+        self.known.insert(run.clone())
     }
 
     fn leaves(&mut self, run: &EntityName) -> bool {
@@ -62,7 +77,7 @@ impl RunsHere {
             return None;
         }
         if let Some(reason) = &order.not_runnable {
-            return Some(reason.clone());
+            return (order.undo.as_ref() != Some(run)).then(|| reason.clone());
         }
         if let Some(other) =
             self.failed.iter().filter(is_assigned).find(|run| !order.failed_runs.contains(*run))
@@ -71,8 +86,14 @@ impl RunsHere {
                 "run {other} failed on this node, and the control plane has not taken that up yet"
             ));
         }
+        let is_before = |other: &EntityName| started(other, order) < started(run, order);
+        let runs = order.entities.iter().filter(|(_, assigned)| assigned.method == ApplyMethod::Workflow);
+        if let Some((other, _)) =
+            runs.into_iter().find(|(other, _)| !self.known.contains(*other) && is_before(other))
+        {
+            return Some(format!("run {other} was started before it, and is looked at first"));
+        }
         let waiting = self.waiting.iter().filter(|waits| order.entities.contains_key(*waits));
-        // One that nobody said waits is behind those that do, unless it was started before them.
         let first = waiting.chain([run]).min_by_key(|waits| started(waits, order))?;
         (first != run).then(|| format!("run {first} begins on this node before it"))
     }
@@ -87,7 +108,7 @@ fn started(run: &EntityName, order: &OrderContent) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::order::{ApplyMethod, Assignment};
+    use crate::records::order::Assignment;
     use crate::words::counter::AssignmentNumber;
     use crate::words::version::Version;
 
@@ -152,6 +173,39 @@ mod tests {
         assert!(held(&here, "b-3").contains("run c-2 failed"));
         assert!(here.ends(&run("c-2")));
         assert_eq!(held(&here, "b-3"), "");
+    }
+
+    #[test]
+    fn a_run_waits_until_those_that_were_started_before_it_were_looked_at() {
+        let mut here = RunsHere::default();
+        let order = order(&["a-1", "b-2"]);
+        assert_eq!(here.hold(&run("a-1"), &order, false), None);
+        let reason = here.hold(&run("b-2"), &order, false).unwrap();
+        assert!(reason.contains("run a-1 was started before it"), "{reason}");
+        assert!(here.waits(&run("a-1")));
+        let reason = here.hold(&run("b-2"), &order, false).unwrap();
+        assert!(reason.contains("run a-1 begins on this node before it"), "{reason}");
+        assert!(here.ends(&run("a-1")));
+        assert_eq!(here.hold(&run("b-2"), &order, false), None);
+        assert!(here.forgets(&run("a-1")) && !here.forgets(&run("a-1")));
+        assert!(here.hold(&run("b-2"), &order, false).is_some(), "it is assigned again");
+        assert!(here.begins(&run("a-1")) && !here.waits(&run("a-1")) && here.ends(&run("a-1")));
+        assert_eq!(here.hold(&run("b-2"), &order, false), None);
+    }
+
+    #[test]
+    fn what_undoes_the_run_that_failed_begins_before_all_others() {
+        let mut here = RunsHere::default();
+        let mut order = order(&["a-1", "b-2", "undo-3"]);
+        assert!(here.fails(&run("a-1")) && here.waits(&run("b-2")) && here.waits(&run("undo-3")));
+        order.failed_runs = [run("a-1")].into();
+        order.not_runnable = Some("not runnable".into());
+        assert!(here.hold(&run("undo-3"), &order, false).is_some());
+        order.undo = Some(run("undo-3"));
+        assert_eq!(here.hold(&run("undo-3"), &order, false), None);
+        assert!(here.hold(&run("b-2"), &order, false).is_some());
+        assert!(here.begins(&run("undo-3")));
+        assert!(here.hold(&run("b-2"), &order, false).is_some());
     }
 
     #[test]

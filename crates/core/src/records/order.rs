@@ -40,6 +40,8 @@ pub struct OrderContent {
     pub hosts: BTreeMap<NodeName, Hosting>,
     /// Why the node begins no run of a workflow that it has not begun; `None` if it may.
     pub not_runnable: Option<String>,
+    /// The run that begins in spite of that, and before all others: it undoes the one that failed.
+    pub undo: Option<EntityName>,
     /// The runs that failed on the node, or were given up there, as the control plane knows: what follows from that for other runs is in `not_runnable`.
     pub failed_runs: BTreeSet<EntityName>,
     /// The services that the node may register; `None` for all. It is told, so that the machine itself can say what it may not.
@@ -136,6 +138,7 @@ impl OrderContent {
             && self.rescan == wanted.rescan
             && self.services == wanted.services
             && self.not_runnable == wanted.not_runnable
+            && self.undo == wanted.undo
             && self.failed_runs == wanted.failed_runs
             && self.hosts == wanted.hosts
             && self.entities.len() == wanted.entities.len()

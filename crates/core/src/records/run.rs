@@ -3,14 +3,18 @@
 //! A run is carried out as the rollout of an entity of the same name, over the nodes that were chosen at its start. This
 //! record has what the nodes do: the content that the workflow, its stages and its tasks had then.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::records::annotation::Annotation;
+use crate::words::counter::Sequence;
 use crate::words::feature::Feature;
 use crate::words::name::{EntityName, ProfileName, StageName, TaskName, WorkflowName};
+use crate::words::version::Version;
 
 /// Most tasks of a run.
 pub const MAX_TASKS: usize = 256;
@@ -18,7 +22,7 @@ pub const MAX_TASKS: usize = 256;
 /// Most nodes of a run.
 pub const MAX_NODES: usize = 20_000;
 
-/// Longest content of all tasks of a run, as JSON, in bytes.
+/// Longest content of all tasks of a run and of what undoes it, as JSON, in bytes.
 pub const MAX_RUN_BYTES: usize = 768 << 10;
 
 /// A run of a workflow.
@@ -36,8 +40,72 @@ pub struct Run {
     pub contents: String,
     /// Features that an agent needs for its tasks, besides those that every run needs: it does not begin on a node that lacks one.
     pub features: BTreeSet<Feature>,
+    /// What undoes it, as that was when the run was started; `None` if its workflow names no other for that.
+    pub rollback: Option<Box<RunPlan>>,
+    /// The run that it undoes; `None` if it undoes none.
+    pub undoes: Option<EntityName>,
+    /// How far it is undone; `None` if it is not.
+    pub undo: Option<UndoState>,
     /// Who started it, when and why.
     pub annotation: Annotation,
+}
+
+/// How far a run is undone. From the first of these on, no node begins a task of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UndoState {
+    /// It is known which nodes began it. What undoes it is started next.
+    Closed,
+    /// No node had begun a task of it.
+    Nothing,
+    /// This run undoes it.
+    By(EntityName),
+}
+
+/// What a run does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPlan {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// The SHA-256 of the workflow's content, in lower-case hex.
+    pub digest: String,
+    /// The tasks, in the order in which a node runs them; at most [`MAX_TASKS`].
+    pub tasks: Vec<RunTask>,
+    /// The content of each task by its digest, as in a [`Run`].
+    pub contents: String,
+    /// Features that an agent needs for its tasks, besides those that every run needs.
+    pub features: BTreeSet<Feature>,
+}
+
+impl Run {
+    /// A run that does this, under a name that no other has: `number` is one that no event had before.
+    ///
+    /// # Errors
+    /// [`NameTooLong`].
+    pub fn new(plan: RunPlan, number: Sequence, annotation: Annotation) -> Result<Self, NameTooLong> {
+        let RunPlan { workflow, digest, tasks, contents, features } = plan;
+        let name = EntityName::parse(&format!("{workflow}-{number}"));
+        let Ok(name) = name else { return Err(NameTooLong { workflow }) };
+        let (rollback, undoes, undo) = (None, None, None);
+        Ok(Self { name, workflow, digest, tasks, contents, features, rollback, undoes, undo, annotation })
+    }
+
+    /// The version that it is: its workflow's name and the number at the end of its own.
+    ///
+    /// # Errors
+    /// [`NameTooLong`].
+    pub fn version(&self) -> Result<Version, NameTooLong> {
+        let number = self.name.as_str().rsplit('-').next().and_then(|digits| digits.parse().ok());
+        let version = Version::numbered(self.workflow.as_str(), number.unwrap_or_default());
+        version.ok_or_else(|| NameTooLong { workflow: self.workflow.clone() })
+    }
+}
+
+/// A workflow whose name is too long for the names of its runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("run workflow {workflow}: its name is too long for a run")]
+pub struct NameTooLong {
+    /// The workflow.
+    pub workflow: WorkflowName,
 }
 
 impl RunTask {

@@ -30,6 +30,8 @@ pub enum Feature {
     Outputs,
     /// Conditions of tasks: it skips a task whose condition does not hold.
     Conditions,
+    /// Undo: it begins a run that undoes the one that failed on its node, before all others.
+    Undo,
 }
 
 /// The features of an agent.
@@ -38,7 +40,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -51,6 +53,7 @@ impl Feature {
         Self::TaskLists,
         Self::Outputs,
         Self::Conditions,
+        Self::Undo,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -72,6 +75,7 @@ impl Feature {
             Self::TaskLists => "task_lists",
             Self::Outputs => "outputs",
             Self::Conditions => "conditions",
+            Self::Undo => "undo",
         }
     }
 

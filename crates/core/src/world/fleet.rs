@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::clusters::ClusterIndex;
+use super::runs::RunIndex;
 use super::schedules::ScheduleIndex;
 use super::tally::NodeTally;
 use super::touched::TouchIndex;
@@ -122,12 +123,16 @@ pub struct Fleet {
     pub definitions: Map<DefinitionId, Versioned<Definition>>,
     /// Runs of workflows, by the name of their entity.
     pub runs: Map<EntityName, Versioned<Run>>,
+    /// Index of the runs that have ended.
+    pub run_index: RunIndex,
     /// Jobs of runs on nodes.
     pub jobs: Map<(EntityName, NodeName), Versioned<NodeJobs>>,
     /// Task lists of runs on nodes where people changed them.
     pub task_lists: Map<(EntityName, NodeName), Versioned<TaskList>>,
     /// Nodes that begin no run, each with the reason.
     pub not_runnable: Map<NodeName, Versioned<NotRunnable>>,
+    /// Nodes that are still marked so because of a run that is undone there.
+    pub undone_marks: Set<NodeName>,
     /// Declared params.
     pub params: Map<ParamKey, Versioned<ParamDeclaration>>,
     /// Schedules of workflows.

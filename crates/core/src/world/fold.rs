@@ -10,6 +10,7 @@ mod nodes;
 pub(crate) mod observations;
 mod other_records;
 mod registrations;
+mod runs;
 mod waits;
 mod whole;
 

@@ -6,7 +6,7 @@ use axum::extract::State;
 use bellwether_api::list::tables::RUNS;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::run::{NewRun, Run};
+use bellwether_api::v1::run::{NewRun, Run, UndoRun};
 use bellwether_api::v1::task_list::NextJob;
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::words::filter::Filter;
@@ -61,6 +61,20 @@ pub(crate) async fn start(
     let nodes = chosen(&app, &caller, &namespace, &request.on)?;
     let by = (&namespace, &caller.actor());
     Ok(JsonAnswer(ops::run::start(&app.records.transactor, by, &request, &nodes).await?))
+}
+
+pub(crate) async fn undo(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), RunNamed(name)): (NamespacePath, RunNamed),
+    JsonBody(request): JsonBody<UndoRun>,
+) -> Result<JsonAnswer<Run>, Failure> {
+    let world = app.world();
+    let run = world.fleets.get(&namespace).and_then(|fleet| fleet.runs.get(&name));
+    let workflow = run.map(|kept| kept.value.workflow.to_string());
+    caller.require(Right::update(ObjectKind::Run), workflow.as_deref(), Some(&namespace))?;
+    let by = (&namespace, &caller.actor());
+    Ok(JsonAnswer(ops::run::undo(&app.records.transactor, by, &name, &request).await?))
 }
 
 pub(crate) async fn delete(

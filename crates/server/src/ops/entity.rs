@@ -16,7 +16,7 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
 use super::scope::EntityScope;
-use super::{OpError, entity_warnings, event, field_change};
+use super::{OpError, entity_warnings, event, field_change, run_policy};
 use crate::transactor::Transactor;
 
 /// Longest wait for the removal of a deleted entity, before another with its name is created.
@@ -111,6 +111,9 @@ fn changed_to(
     let kind = kind_of(name, old, spec.kind()?.as_ref())?;
     same_source(name, old, &source)?;
     let policy = policy(&kind, &source, &spec.policy)?;
+    if let Some(run) = fleet.runs.get(name) {
+        run_policy::may_roll_back(&run.value, &policy)?;
+    }
     let cause = format!("its targets are {source}");
     let new = match old {
         Some(old) => changed(old, source, policy, info),

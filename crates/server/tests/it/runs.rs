@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::apply::ApplyRequest;
+use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::RolloutOperation;
-use bellwether_api::v1::run::{BusyNodes, NewRun, Run};
+use bellwether_api::v1::run::{BusyNodes, NewRun, Run, UndoRun};
+use serde_json::json;
 
 use crate::harness::{Installation, SOON, problem};
 use crate::schedules::workflow;
@@ -56,4 +59,43 @@ async fn a_node_keeps_its_newest_runs_and_those_in_progress() {
     assert!(names.contains(&&*first.name) && names.contains(&&*second.name) && names.contains(&&*last.name));
     assert!(!names.contains(&&**oldest_ended));
     assert_eq!(problem(admin.run("default", oldest_ended).await).0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_run_that_nothing_undoes_or_that_no_node_began_is_not_undone() {
+    let installation = Installation::new().await;
+    installation.node("db-1").await;
+    let admin = installation.admin();
+    workflow(&admin).await;
+    let rolled_back = |workflow: &str| NewRun {
+        workflow: workflow.to_owned(),
+        policy: Policy { on_failure: Some(OnFailure::Rollback), ..Policy::default() },
+        ..queued()
+    };
+    let (code, said) = problem(admin.start_run("default", &rolled_back("backup")).await);
+    assert_eq!(code, Code::Invalid);
+    assert!(said.contains("policy.on_failure") && said.contains("names no other one"), "{said}");
+    let run = admin.start_run("default", &queued()).await.unwrap();
+    let undo = UndoRun::default();
+    let (code, said) = problem(admin.undo_run("default", &run.name, &undo).await);
+    assert_eq!(code, Code::Refused);
+    assert!(said.contains("named no other one that undoes it"), "{said}");
+
+    let documents = json!([{"kind": "workflow", "name": "keep", "stages": ["save"], "rollback": "drop"}]);
+    let documents = serde_json::from_value(documents).unwrap();
+    admin.apply("default", &ApplyRequest { documents, ..ApplyRequest::default() }).await.unwrap();
+    assert_eq!(admin.workflow("default", "keep").await.unwrap().missing, ["workflow/drop"]);
+    let (_, said) = problem(admin.start_run("default", &rolled_back("keep")).await);
+    assert!(said.contains("workflow drop does not exist"), "{said}");
+    let documents = json!([{"kind": "workflow", "name": "drop", "stages": ["save"]}]);
+    let documents = serde_json::from_value(documents).unwrap();
+    admin.apply("default", &ApplyRequest { documents, ..ApplyRequest::default() }).await.unwrap();
+    let run = admin.start_run("default", &rolled_back("keep")).await.unwrap();
+    assert_eq!(run.rollback.as_deref(), Some("drop"));
+    let (code, said) = problem(admin.undo_run("default", &run.name, &undo).await);
+    assert_eq!(code, Code::Refused);
+    assert!(said.contains("no node began a task of it"), "{said}");
+    assert_ne!(admin.run("default", &run.name).await.unwrap().state.as_str(), "aborted");
+    let gone = problem(admin.undo_run("default", "keep-99999", &undo).await);
+    assert_eq!(gone.0, Code::NotFound);
 }

@@ -29,6 +29,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         rescan: 0,
         hosts: BTreeMap::new(),
         not_runnable: None,
+        undo: None,
         failed_runs: Vec::new(),
         services: None,
     }

@@ -11,7 +11,7 @@ use crate::v1::job::Job;
 use crate::v1::job_log::{JobLog, LogChunk};
 use crate::v1::node::Reason;
 use crate::v1::page::Page;
-use crate::v1::run::{NewRun, Run};
+use crate::v1::run::{NewRun, Run, UndoRun};
 use crate::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use crate::v1::workflow::{Stage, Task, Workflow};
 
@@ -116,6 +116,14 @@ impl Client {
     /// [`CallError`].
     pub async fn start_run(&self, namespace: &str, run: &NewRun) -> Result<Run, CallError> {
         self.send(Method::POST, &fill(paths::RUNS, &[namespace]), run, DEFAULT_DEADLINE).await
+    }
+
+    /// Undoes a run; answers the run that does it.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn undo_run(&self, namespace: &str, run: &str, undo: &UndoRun) -> Result<Run, CallError> {
+        self.send(Method::POST, &fill(paths::RUN_UNDO, &[namespace, run]), undo, DEFAULT_DEADLINE).await
     }
 
     /// Deletes a run that has ended.

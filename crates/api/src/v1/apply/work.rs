@@ -135,6 +135,11 @@ pub struct WorkflowDocument {
     /// Names of its stages, in the order in which they run, 1 to 64.
     #[schema(example = json!(["database", "web"]))]
     pub stages: Vec<String>,
+    /// Name of the workflow that undoes it, on the nodes that began a task of it: `run undo` starts it, and a run with `--on-failure
+    /// rollback` that fails. Default: none.
+    #[schema(example = "remove-shop")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<String>,
     /// Reason for the change, recorded in its event; it is not compared.
     #[schema(example = "the web server comes last")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -206,13 +211,15 @@ impl WorkflowDocument {
     /// The document of a workflow.
     #[must_use]
     pub fn of(workflow: Workflow) -> Self {
-        let WorkflowSpec { description, stages } = workflow.spec;
-        Self { name: workflow.name, labels: workflow.labels, description, stages, ..Self::default() }
+        let WorkflowSpec { description, stages, rollback } = workflow.spec;
+        let (name, labels) = (workflow.name, workflow.labels);
+        Self { name, labels, description, stages, rollback, ..Self::default() }
     }
 
     /// What the document sets.
     #[must_use]
     pub fn spec(&self) -> WorkflowSpec {
-        WorkflowSpec { description: self.description.clone(), stages: self.stages.clone() }
+        let (stages, rollback) = (self.stages.clone(), self.rollback.clone());
+        WorkflowSpec { description: self.description.clone(), stages, rollback }
     }
 }

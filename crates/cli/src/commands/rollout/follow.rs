@@ -89,6 +89,19 @@ pub(crate) async fn until_rest(
     }
 }
 
+/// Waits until `is_so`, which is asked again after each change of an entity, and now and then.
+pub(crate) async fn until(
+    context: &Context,
+    entity: &str,
+    mut is_so: impl AsyncFnMut() -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    let mut index = None;
+    while !is_so().await? {
+        index = Some(next(context, entity, index).await?.revision);
+    }
+    Ok(())
+}
+
 async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<RolloutView, Failure> {
     Ok(context.client.current_rollout(&context.namespace, entity, index, WAIT).await?)
 }

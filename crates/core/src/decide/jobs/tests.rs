@@ -50,6 +50,9 @@ fn world() -> World {
         tasks: vec![task("one"), task("two")],
         contents: "{}".into(),
         features: Default::default(),
+        rollback: None,
+        undoes: None,
+        undo: None,
         annotation: by(),
     };
     let joined = Node {

@@ -259,10 +259,17 @@ fn why_bad(rollout: &Rollout, counts: &TargetCounts, thresholds: &Thresholds) ->
     format!("{failed} of {targets} failed, {} tolerated{first}", thresholds.tolerated)
 }
 
+/// What follows when a run is bad: its part of a rollback is to end, whatever its nodes do.
+const UNDONE: &str = "another run undoes it";
+
 fn turn_from_bad(draft: &mut RolloutDraft, board: &Board, counts: &TargetCounts, thresholds: &Thresholds) {
     let (failed, tolerated) = (counts.failed, thresholds.tolerated);
     let known_good = draft.progress.last_known_good.clone();
     let pause = match (board.entity().policy.on_failure, known_good) {
+        (OnFailure::Rollback, _) if board.entity().kind.is_run() => {
+            let cause = format!("{failed} failed, {tolerated} tolerated; {UNDONE}");
+            return draft.turn_to(RolloutState::RolledBack, cause);
+        }
         (OnFailure::Rollback, Some(good)) => {
             draft.change_rollout(|rollout| rollout.direction = Direction::RollbackFromBad);
             let cause = format!("{failed} failed, {tolerated} tolerated; back to {good}");
@@ -279,6 +286,9 @@ fn turn_from_bad(draft: &mut RolloutDraft, board: &Board, counts: &TargetCounts,
 /// What follows when a version is bad for another reason than failed targets.
 fn turn_from_wrong(draft: &mut RolloutDraft, board: &Board, reason: String) {
     match (board.entity().policy.on_failure, draft.progress.last_known_good.clone()) {
+        (OnFailure::Rollback, _) if board.entity().kind.is_run() => {
+            draft.turn_to(RolloutState::RolledBack, format!("{reason}; {UNDONE}"));
+        }
         (OnFailure::Rollback, Some(good)) => {
             draft.change_rollout(|rollout| rollout.direction = Direction::RollbackFromBad);
             draft.turn_to(RolloutState::RollingBack, format!("{reason}; back to {good}"));

@@ -33,6 +33,9 @@ fn a_run_that_is_aborted_before_its_rollout_began_has_ended_and_is_forgotten_in_
         tasks: Default::default(),
         contents: "{}".into(),
         features: Default::default(),
+        rollback: None,
+        undoes: None,
+        undo: None,
         annotation: by(at(10)),
     };
     let none = Progress::default();

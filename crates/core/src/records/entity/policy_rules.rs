@@ -34,11 +34,7 @@ impl EntityKind {
                 }
                 draft.on_failure = draft.on_failure.or(Some(OnFailure::Pause));
             }
-            Self::Workflow(workflow) => {
-                if draft.on_failure == Some(OnFailure::Rollback) {
-                    let reason = format!("workflow {workflow} cannot be rolled back; use pause or continue");
-                    return wrong("on_failure", reason);
-                }
+            Self::Workflow(_) => {
                 if draft.retries.is_some_and(|retries| retries > 0) {
                     let reason = "a task that failed waits for a person; mark the tasks as idempotent, or retry the node";
                     return wrong("retries", reason.into());

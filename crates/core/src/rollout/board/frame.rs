@@ -29,7 +29,7 @@ pub(crate) struct BoardFrame {
     pub(crate) retries: u32,
     /// Whether the monitoring hook must judge a target healthy before it succeeds.
     pub(crate) monitored: bool,
-    /// Whether it is a run that a person aborted: what its nodes have not ended is withdrawn.
+    /// Whether it is a run that a person aborted, or that is rolled back: what its nodes have not ended is withdrawn.
     pub(crate) withdraws: bool,
     /// Order in which targets are updated.
     pub(crate) line: TargetOrdering,
@@ -77,9 +77,7 @@ impl BoardFrame {
             fail_fast: entity.policy.fail_fast,
             retries: entity.policy.retries,
             monitored: entity.policy.hooks.monitoring.is_some(),
-            withdraws: entity.kind.is_run()
-                && entity.abort.is_some()
-                && progress.activity == RolloutActivity::Abandoned,
+            withdraws: entity.kind.is_run() && is_given_up(entity, progress),
             line: TargetOrdering::of(&entity.policy),
         }
     }
@@ -230,6 +228,17 @@ impl BoardFrame {
     fn is_turn_of_this(&self, state: &TargetState) -> bool {
         state.rollout == self.rollout
             && matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
+    }
+}
+
+/// Whether a run ended before its end. One that settles without having been known good is rolled back.
+fn is_given_up(entity: &Entity, progress: &Progress) -> bool {
+    match progress.activity {
+        RolloutActivity::Abandoned => entity.abort.is_some(),
+        RolloutActivity::Settled => progress.last_known_good.is_none(),
+        RolloutActivity::Continued | RolloutActivity::RollingForward(_) | RolloutActivity::RollingBack(_) => {
+            false
+        }
     }
 }
 

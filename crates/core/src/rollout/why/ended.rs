@@ -36,7 +36,9 @@ pub(super) fn outcome(rollout: &Rollout, good: Option<&Version>) -> Option<Strin
             Direction::RollbackByUndo { by, reason } => {
                 format!("{} was undone {}; back to {back}", name, attribution(by, reason))
             }
-            Direction::Forward | Direction::RollbackFromBad => {
+            // A run of a workflow: another run undoes it.
+            Direction::Forward => format!("{name} was rolled back: {}", why_bad(rollout)),
+            Direction::RollbackFromBad => {
                 format!("{name} was rolled back to {back}: {}{}", why_bad(rollout), missed(rollout))
             }
         },

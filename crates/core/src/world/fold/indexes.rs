@@ -109,16 +109,6 @@ impl Fleet {
         self.refresh_progress_indexes(name);
     }
 
-    /// A run was added or removed: whether a node can be a target depends on what its tasks need.
-    pub(super) fn run_changed(&mut self, name: &EntityName, revision: Revision) {
-        if self.loading || !self.boards.contains_key(name) {
-            return;
-        }
-        self.touch(name, revision);
-        self.build_board(name);
-        self.refresh_progress_indexes(name);
-    }
-
     /// An entity's progress, or one of its rollouts, changed.
     pub(super) fn progress_changed(&mut self, name: &EntityName, revision: Revision) {
         if self.loading {
@@ -253,6 +243,7 @@ impl Fleet {
 
     /// Puts a target's assignment into its node's order, if the target is a node.
     fn tell_target(&mut self, entity: &EntityName, target: &TargetName, state: Option<&TargetState>) {
+        self.note_undone(entity, target, state);
         let known = self.entities.get(entity).map(|kept| &*kept.value);
         // A controller may use the name of a node for a target of its own: that must not reach the node's
         // order.
@@ -365,6 +356,8 @@ impl Fleet {
         content.rescan = rescan.unwrap_or_default();
         content.hosts = self.hostings(name);
         let mark = self.not_runnable.get(name).filter(|_| self.features(name).has(Feature::Jobs));
+        let undone = mark.filter(|_| self.features(name).has(Feature::Undo));
+        content.undo = undone.and_then(|kept| self.undo_of(kept.value.run.as_ref()?)).cloned();
         content.not_runnable = mark.map(|kept| kept.value.line());
         content.services = node.and_then(|node| node.services_if_limited());
         self.set_content(name, content);

@@ -187,7 +187,8 @@ impl Fleet {
             | Feature::JobLogs
             | Feature::TaskLists
             | Feature::Outputs
-            | Feature::Conditions => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Conditions
+            | Feature::Undo => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 
@@ -196,6 +197,10 @@ impl Fleet {
         let mark = &self.not_runnable.get(name)?.value;
         let is_run = self.entities.get(entity)?.value.kind.is_run();
         let has_begun = self.targets.contains_key(&(entity.clone(), TargetName::from(name)));
+        let undoes = self.runs.get(entity).and_then(|run| run.value.undoes.as_ref());
+        if mark.run.is_some() && mark.run.as_ref() == undoes {
+            return None;
+        }
         (is_run && !has_begun).then(|| mark.line())
     }
 

@@ -7,10 +7,8 @@ use super::kept;
 use crate::records::event::Event;
 use crate::records::event::FORGOTTEN;
 use crate::records::job::NodeJobs;
-use crate::records::not_runnable::NotRunnable;
 use crate::records::profile::ProfileRevision;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
-use crate::records::run::Run;
 use crate::records::schedule::Schedule;
 use crate::records::task_list::TaskList;
 use crate::words::counter::{Revision, Sequence};
@@ -46,17 +44,6 @@ impl Fleet {
         self.service_forgotten(name, revision);
     }
 
-    pub(super) fn put_run(&mut self, run: Run, revision: Revision) {
-        let name = run.name.clone();
-        self.runs.insert_mut(name.clone(), kept(run, revision));
-        self.run_changed(&name, revision);
-    }
-
-    pub(super) fn delete_run(&mut self, name: &EntityName, revision: Revision) {
-        self.runs.remove_mut(name);
-        self.run_changed(name, revision);
-    }
-
     pub(super) fn put_jobs(&mut self, jobs: NodeJobs, revision: Revision) {
         let run = jobs.run.clone();
         if jobs.jobs.iter().any(|job| job.state.is_open()) {
@@ -90,25 +77,6 @@ impl Fleet {
         self.task_lists.remove_mut(&(run.clone(), node.clone()));
         if !self.loading {
             self.note_orphans(run);
-        }
-    }
-
-    pub(super) fn put_not_runnable(&mut self, mark: NotRunnable, revision: Revision) {
-        let name = mark.node.clone();
-        self.not_runnable.insert_mut(name.clone(), kept(mark, revision));
-        self.runnable_changed(&name);
-        self.observations_changed(&name, revision);
-    }
-
-    pub(super) fn delete_not_runnable(&mut self, name: &NodeName, revision: Revision) {
-        self.not_runnable.remove_mut(name);
-        self.runnable_changed(name);
-        self.observations_changed(name, revision);
-    }
-
-    fn runnable_changed(&mut self, name: &NodeName) {
-        if !self.loading {
-            self.refresh_node(name);
         }
     }
 

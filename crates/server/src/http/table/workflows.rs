@@ -5,7 +5,7 @@ use bellwether_api::v1::job::Job;
 use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::run::{NewRun, Run};
+use bellwether_api::v1::run::{NewRun, Run, UndoRun};
 use bellwether_api::v1::schedule::{Schedule, ScheduleSpec};
 use bellwether_api::v1::task_list::{NextJob, TaskList, TaskListEdit};
 use bellwether_api::v1::workflow::{Stage, StageSpec, Task, TaskSpec, Workflow, WorkflowSpec};
@@ -130,6 +130,15 @@ pub(super) fn runs(routes: Routes) -> Routes {
             handlers::start,
         )
         .add::<Empty, Run, _, _>(route(Get, paths::RUN, get(), "Get a run of a workflow"), handlers::get)
+        .add::<UndoRun, Run, _, _>(
+            route(
+                Post,
+                paths::RUN_UNDO,
+                RequiredAccess::Right(Right::update(ObjectKind::Run).partial()),
+                "Undo a run: abort it if it is in progress, and run what its workflow names for that where it began",
+            ),
+            handlers::undo,
+        )
         .add::<Empty, NextJob, _, _>(
             route(
                 Post,

@@ -8,7 +8,9 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::workflow::{Script, StageSpec, TaskFile, TaskSpec, TaskStep, WorkflowSpec};
 use bellwether_core::access::{Claim, NamePattern, Rights};
 use bellwether_core::records::definition::DefinitionId;
-use bellwether_core::words::name::{Namespace, ParamKey, ProfileName, StageName, StepName, TaskName};
+use bellwether_core::words::name::{
+    Namespace, ParamKey, ProfileName, StageName, StepName, TaskName, WorkflowName,
+};
 use bellwether_core::words::time::Span;
 use bellwether_core::world::fleet::Fleet;
 use serde_json::Value;
@@ -151,6 +153,9 @@ pub fn stage(spec: &StageSpec) -> Result<DefinitionContent, ShapeError> {
 pub fn workflow(spec: &WorkflowSpec) -> Result<DefinitionContent, ShapeError> {
     described(&spec.description)?;
     listed::<StageName>("stages", &spec.stages, (1, MAX_NAMES))?;
+    if let Some(rollback) = &spec.rollback {
+        read::<WorkflowName>("rollback", rollback)?;
+    }
     content(spec)
 }
 

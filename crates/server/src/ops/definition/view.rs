@@ -72,6 +72,9 @@ pub fn workflow_view(fleet: &Fleet, name: &WorkflowName) -> Result<Option<Workfl
             None => missing.push(format!("stage/{stage}")),
         }
     }
+    missing.extend(
+        spec.rollback.iter().filter(|name| !is_workflow(fleet, name)).map(|name| format!("workflow/{name}")),
+    );
     missing.sort_unstable();
     missing.dedup();
     let Definition { digest, labels, annotation, .. } = stored;
@@ -134,6 +137,10 @@ pub fn users(fleet: &Fleet) -> Result<Users, ShapeError> {
 
 fn stored<'a>(fleet: &'a Fleet, id: &DefinitionId) -> Option<&'a Definition> {
     fleet.definitions.get(id).map(|kept| &*kept.value)
+}
+
+fn is_workflow(fleet: &Fleet, name: &str) -> bool {
+    name.parse().is_ok_and(|name| fleet.definitions.contains_key(&DefinitionId::Workflow(name)))
 }
 
 fn stage_spec(fleet: &Fleet, name: &str) -> Result<Option<StageSpec>, ShapeError> {

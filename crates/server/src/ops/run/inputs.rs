@@ -70,6 +70,8 @@ pub async fn take(
 fn assigned<'a>(fleet: &'a Fleet, node: &NodeName, name: &EntityName) -> Result<&'a Run, OpError> {
     let assigned = fleet.contents.get(node).is_some_and(|content| content.entities.contains_key(name));
     let run = fleet.runs.get(name).filter(|_| assigned).map(|kept| &*kept.value);
+    // Of one that is undone, it is known already who began it.
+    let run = run.filter(|run| run.undo.is_none());
     run.ok_or_else(|| OpError::NotFound(format!("run {name} on node {node}")))
 }
 

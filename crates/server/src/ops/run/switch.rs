@@ -42,7 +42,8 @@ pub(super) fn switched(
 ) -> Result<Switch, OpError> {
     let mut busy: BTreeMap<&EntityName, BTreeSet<&NodeName>> = BTreeMap::new();
     for node in nodes {
-        for run in fleet.runs_in_progress(node) {
+        // The run that it undoes is ended in any case.
+        for run in fleet.runs_in_progress(node).filter(|run| Some(*run) != new.undoes.as_ref()) {
             busy.entry(run).or_default().insert(node);
         }
     }

@@ -1,0 +1,98 @@
+//! Runs that are undone, on real processes: by themselves when they fail, and on request; on the nodes that began them, before all else.
+
+use crate::place::{Setup, code, done, text, wait_for};
+use crate::story_workflows::{installed, lines, reports, state};
+
+/// Applies a workflow `work` that `unwork` undoes, each of one task that notes its node in `out`; `work` then runs this script.
+fn apply(place: &Setup, out: &str, then: &str) {
+    let task = |name: &str, script: &str| {
+        format!(
+            "kind: task\nname: {name}\nsteps: [{{name: do, script: {{text: \"echo {name} $BELLWETHER_NODE >> {out}\\n{script}\\n\"}}}}]\n---\n\
+             kind: stage\nname: {name}\ntasks: [{name}]\n---\n"
+        )
+    };
+    let workflows = "kind: workflow\nname: work\nstages: [work]\nrollback: unwork\n---\n\
+                     kind: workflow\nname: unwork\nstages: [unwork]\n---\n\
+                     kind: workflow\nname: other\nstages: [unwork]\n";
+    let documents = format!("{}{}{workflows}", task("work", then), task("unwork", "true"));
+    let applied = place.run_with(&["apply", "-f", "-"], &documents);
+    assert_eq!(code(&applied), 0, "{}", text(&applied.stderr));
+}
+
+fn run(place: &Setup, args: &[&str]) -> String {
+    let run = done(place, &[args, &["-o", "name"]].concat());
+    run.trim().trim_start_matches("run/").to_owned()
+}
+
+fn runnable(place: &Setup) -> Vec<String> {
+    let listed = done(place, &["node", "list", "runnable", "-o", "name"]);
+    listed.lines().map(|line| line.trim_start_matches("node/").to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
+    let place = installed(&["web-1", "web-2", "web-3"]).await;
+    let (out, go) = (place.path("out"), place.path("go"));
+    apply(&place, &out, &format!("while [ ! -e {go} ]; do sleep 0.05; done; [ $BELLWETHER_NODE != web-2 ]"));
+    let flags = ["workflow", "run", "work", "-l", "all", "--batch", "2", "--on-failure", "rollback"];
+    let first = run(&place, &flags);
+    wait_for("two nodes began it", async || lines(&out).len() == 2).await;
+    let other = run(&place, &["workflow", "run", "other", "-l", "name = web-2", "--queue"]);
+    std::fs::write(&go, "").unwrap();
+    wait_for("it is rolled back", async || state(&place, &first) == "rolled_back").await;
+    wait_for("the other run ends", async || state(&place, &other) == "succeeded").await;
+    let shown = done(&place, &["run", "get", &first]);
+    let undo =
+        shown.lines().find_map(|line| line.strip_prefix("rollback  undone by run ")).unwrap().to_owned();
+    done(&place, &["rollout", "status", &undo, "--wait", "--timeout", "60s"]);
+    let mut did = lines(&out);
+    // The other run wrote the last line of its node: it waited until that was undone.
+    let of_second = did.iter().filter(|line| line.ends_with("web-2")).count();
+    assert_eq!(of_second, 3, "{did:?}");
+    assert_eq!(did.iter().filter(|line| line.ends_with("web-3")).count(), 0, "{did:?}");
+    did.sort();
+    did.dedup();
+    assert_eq!(did, ["unwork web-1", "unwork web-2", "work web-1", "work web-2"]);
+    let end = |run: &str| {
+        let jobs = done(&place, &["job", "list", "--run", run, "-o", "json"]);
+        let jobs: Vec<serde_json::Value> = serde_json::from_str(&jobs).unwrap();
+        let of_second = jobs.iter().find(|job| job.get("node").is_some_and(|node| node == "web-2"));
+        let ended = of_second.and_then(|job| job.get("ended")?.as_str().map(str::to_owned));
+        ended.unwrap_or_else(|| panic!("{run}: {jobs:?}"))
+    };
+    assert!(end(&undo) <= end(&other), "what undoes a run is not behind others");
+    assert_eq!(runnable(&place), ["web-1", "web-2", "web-3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_undone_once_on_request_also_while_it_is_in_progress() {
+    let mut place = installed(&["web-1", "web-2"]).await;
+    let out = place.path("out");
+    apply(&place, &out, "sleep 600");
+    let first = run(&place, &["workflow", "run", "work", "-l", "all", "--batch", "1"]);
+    let other = run(&place, &["workflow", "run", "other", "-l", "all", "--queue"]);
+    let nothing = place.run(&["run", "undo", &other]);
+    assert_eq!(code(&nothing), 7);
+    assert!(text(&nothing.stderr).contains("named no other one that undoes it"), "{}", text(&nothing.stderr));
+    wait_for("a node began it", async || lines(&out).len() == 1).await;
+    let busy = place.run(&["run", "undo", &first]);
+    assert!(text(&busy.stderr).contains("--queue"), "{}", text(&busy.stderr));
+    let would = text(&place.run(&["run", "undo", &first, "--dry-run", "--force"]).stderr);
+    assert!(would.contains("would run 1 task on 1 node"), "{would}");
+    assert_eq!(state(&place, &first), "in_progress", "nothing is ended in vain");
+
+    let undo = run(&place, &["run", "undo", &first, "--force"]);
+    place.kill_server();
+    place.start_server().await;
+    wait_for("the agents are back", async || reports(&place, "web-1") && reports(&place, "web-2")).await;
+    wait_for("it is undone", async || state(&place, &undo) == "succeeded").await;
+    assert_eq!(state(&place, &first), "aborted");
+    wait_for("the other run ends", async || state(&place, &other) == "succeeded").await;
+    let mut did = lines(&out);
+    did.sort();
+    assert_eq!(did, ["unwork web-1", "unwork web-2", "work web-1"], "the other run lost web-1");
+    let again = place.run(&["run", "undo", &first]);
+    assert_eq!(code(&again), 7);
+    let said = text(&again.stderr);
+    assert!(said.contains(&format!("run {undo} undoes it already")), "{said}");
+}
