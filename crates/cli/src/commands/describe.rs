@@ -134,13 +134,13 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
 }
 
 /// One target of an entity, by `ENTITY/NAME`.
-async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
+pub(super) async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
     let (entity, name) = asked
         .split_once('/')
         .ok_or_else(|| Failure::usage(format!("describe target/{asked}")).hint("write target/ENTITY/NAME"))?;
     let mut after: Option<String> = None;
     loop {
-        let page = context.client.targets(&context.namespace, entity, None, after.as_deref()).await?;
+        let page = context.client.targets(&context.namespace, entity, after.as_deref(), None).await?;
         if let Some(found) = page.items.into_iter().find(|target| target.name == name) {
             return Ok(found);
         }

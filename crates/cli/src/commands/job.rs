@@ -1,7 +1,10 @@
 //! `job`: what the tasks of runs do on nodes.
 
+mod failure;
 mod logs;
 mod tasks;
+
+use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::job::Job;
@@ -26,20 +29,32 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
             let (run, node) = place(&of.name)?;
             context.client.retry_job(&context.namespace, (run, node), &reason).await?;
             context.show.changed(&format!("run {run}: retried on node {node}"));
-            context
-                .show
-                .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
+            // Without the right to read the rollout it is not known whether it is paused.
+            let view =
+                context.client.current_rollout(&context.namespace, run, None, Duration::ZERO).await.ok();
+            let pause = view.and_then(|view| view.rollout?.status.paused);
+            if let Some(note) = pause.and_then(|pause| failure::paused(run, &pause)) {
+                context.show.note(&note);
+            }
             Ok(Exit::Yes)
         }
         JobVerb::Tasks(verb) => tasks::run(context, verb).await,
         JobVerb::Logs { of, follow, offset } => {
             let job = find(context, &of.name).await?;
-            let reader = LogReader { job, follow, offset };
+            let reader = LogReader { job, follow, offset, is_within_line: false };
             reader.run(context).await
         }
         JobVerb::Get { of, script } => {
             let job = find(context, &of.name).await?;
-            let text = if script { script_text(&job) } else { sheet(&job) };
+            let text = match (script, context.show.is_data()) {
+                (true, _) => script_text(&job),
+                (false, true) => String::new(),
+                (false, false) => [sheet(&job)]
+                    .into_iter()
+                    .chain(failure::lines(context, &job).await)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            };
             context.show.data(&job, || vec![job.name.clone()], |_| text)?;
             Ok(Exit::Yes)
         }
@@ -84,7 +99,10 @@ async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
         _ => None,
     };
     match (parts.as_slice(), index) {
-        ([run, node, ..], Some(index)) => Ok(context.client.job(namespace, (run, node), index).await?),
+        ([run, node, ..], Some(index)) => match context.client.job(namespace, (run, node), index).await {
+            Ok(job) => Ok(job),
+            Err(error) => Err(failure::not_begun(context, (run, node), error.into()).await),
+        },
         (_, _) => Err(misnamed(name)),
     }
 }

@@ -105,6 +105,10 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     let run = start(&place, &[]);
     wait_for("it fails", async || why(&place, &run, "web-1").contains("param port has no value")).await;
     assert!(done(&place, &["run", "get", &run]).contains("0 done, 1 failed"));
+    let none = place.run(&["job", "get", &format!("{run}/web-1")]);
+    let said = text(&none.stderr);
+    assert!(said.contains("has not begun that task") && said.contains("param port has no value"), "{said}");
+    assert!(said.contains(&format!("bellwether why target/{run}/web-1")), "{said}");
     done(&place, &["node", "runnable", "web-1"]);
     apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);

@@ -56,7 +56,10 @@ pub(crate) async fn get(
                 return Err(unreadable(&format!("node/{target}"), &namespace));
             }
             let known = board.target(&target).is_some();
-            let none = || Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"));
+            let none = || {
+                Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"))
+                    .hint(format!("list its targets: bellwether rollout get {name}"))
+            };
             let lines =
                 known.then(|| vec![world.why_target(fleet, board, &target, time)]).ok_or_else(none)?;
             (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
