@@ -118,6 +118,15 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(!Path::new(&never).exists(), "no task after one that failed");
     let logs = place.run(&["node", "logs", "web-1"]);
     assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
+    let watched = place.run(&["rollout", "get", &run, "-w"]);
+    let said = text(&watched.stdout);
+    assert!(
+        said.contains("web-1 failed: task needs (1 of 2), step do: exit code 3; last output: out of paper"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("bellwether job get {run}/web-1")), "{said}");
+    let advice = text(&watched.stderr);
+    assert!(advice.contains(&format!("job retry {run}/web-1")) && !advice.contains("undo"), "{advice}");
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
     assert!(!done(&place, &["export"]).contains(&run), "a run is started, not applied");
@@ -223,6 +232,8 @@ async fn a_node_runs_tasks_only_if_its_own_configuration_allows_it() {
     apply(&place, &[("one", "", "true")]);
     let run = start(&place, &[]);
     wait_for("it says why", async || why(&place, &run, "web-1").contains("set tasks = \"allow\"")).await;
+    let watched = text(&place.run(&["rollout", "get", &run, "-w", "--timeout", "3s"]).stdout);
+    assert_eq!(watched.matches("set tasks = \"allow\"").count(), 1, "what holds it is told once: {watched}");
     let config = place.path("web-1/agent.toml");
     let before = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, before.replace("[agent]\n", &format!("[agent]\n{ALLOWED}\n"))).unwrap();
