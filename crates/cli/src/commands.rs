@@ -48,7 +48,7 @@ mod values;
 mod wait;
 mod workflow;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, RunVerb};
 use crate::context::Context;
 use crate::exit::CommandResult;
 
@@ -88,7 +88,13 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Pause(verb) => pause::run(&Context::new(&global)?, verb).await,
         Command::Task(verb) => workflow::task(&Context::new(&global)?, verb).await,
         Command::Stage(verb) => workflow::stage(&Context::new(&global)?, verb).await,
-        Command::Run(verb) => workflow::runs(&Context::new(&global)?, verb).await,
+        Command::Run(verb) => {
+            let context = Context::new(&global)?;
+            if let RunVerb::List { node: Some(node), .. } = &verb {
+                node::exists(&context, node).await?;
+            }
+            workflow::runs(&context, verb).await
+        }
         Command::Job(verb) => job::run(&Context::new(&global)?, verb).await,
         Command::Workflow(verb) => workflow::workflow(&Context::new(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&Context::new(&global)?, verb).await,

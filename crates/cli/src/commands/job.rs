@@ -20,11 +20,7 @@ use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
     match verb {
-        JobVerb::List { flags, run, node } => {
-            let of = |field: &str, name: Option<String>| name.map(|name| format!("{field} = {name:?}"));
-            let terms: Vec<String> = [of("run", run), of("node", node)].into_iter().flatten().collect();
-            list(context, &flags.and(&terms)).await
-        }
+        JobVerb::List { flags, run, node } => list(context, flags, run, node).await,
         JobVerb::Retry { of, reason } => {
             let (run, node) = place(&of.name)?;
             context.client.retry_job(&context.namespace, (run, node), &reason).await?;
@@ -61,12 +57,36 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
     }
 }
 
-/// Lists the jobs that the flags ask for.
-pub(super) async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+/// Lists the jobs that the flags ask for, of a run and on a node that are there.
+pub(super) async fn list(
+    context: &Context,
+    flags: ListFlags,
+    run: Option<String>,
+    node: Option<String>,
+) -> CommandResult {
     let namespace = &context.namespace;
+    if let Some(run) = &run {
+        context.client.run(namespace, run).await?;
+    }
+    if let Some(node) = &node {
+        super::node::exists(context, node).await?;
+    }
+    let empty = match (flags.filter(), &run, &node) {
+        (Some(_), _, _) => "no job matches the filter; list all of them with: bellwether job list".to_owned(),
+        (None, Some(run), Some(node)) => {
+            format!("no job of run {run} on node {node}; see why: bellwether why target/{run}/{node}")
+        }
+        (None, Some(run), None) => format!("no job of run {run}; see why: bellwether why {run}"),
+        (None, None, Some(node)) => format!("no job on node {node}"),
+        (None, None, None) => {
+            "no jobs; start some with: bellwether workflow run WORKFLOW -l FILTER".to_owned()
+        }
+    };
+    let of = |field: &str, name: &Option<String>| name.as_ref().map(|name| format!("{field} = {name:?}"));
+    let terms: Vec<String> = [of("run", &run), of("node", &node)].into_iter().flatten().collect();
     let read = async |context: &Context| context.client.jobs(namespace).await;
-    lists::show(context, flags, &fill(paths::JOBS, &[namespace]), read, async |page| jobs(context, &page))
-        .await
+    let show = async |page| jobs(context, &page, &empty);
+    lists::show(context, &flags.and(&terms), &fill(paths::JOBS, &[namespace]), read, show).await
 }
 
 /// The run and the node of a job.
@@ -107,11 +127,11 @@ async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
     }
 }
 
-fn jobs(context: &Context, page: &Page<Job>) -> Result<(), Failure> {
+fn jobs(context: &Context, page: &Page<Job>, empty: &str) -> Result<(), Failure> {
     let names = || page.items.iter().map(|job| job.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {
-            return "no jobs; start some with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
+            return empty.to_owned();
         }
         let rows = page.items.iter().map(|job| {
             vec![
