@@ -199,6 +199,8 @@ async fn a_failed_task_keeps_other_runs_from_the_node_until_it_is_retried() {
     let again = place.run(&["job", "retry", &format!("{run}/web-1")]);
     assert!(text(&again.stderr).contains("the run has ended"), "{}", text(&again.stderr));
     assert!(text(&again.stderr).contains("--from STAGE/TASK"), "{}", text(&again.stderr));
+    let why = text(&place.run(&["why", "node/web-1"]).stdout);
+    assert!(!why.contains(&run) && !why.contains(&behind), "runs that have succeeded: {why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
