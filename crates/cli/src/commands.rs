@@ -42,6 +42,7 @@ mod simulate;
 mod slot;
 mod statuses;
 mod subject;
+mod targets;
 mod token;
 mod transfer;
 mod values;
@@ -91,7 +92,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Run(verb) => {
             let context = Context::new(&global)?;
             if let RunVerb::List { node: Some(node), .. } = &verb {
-                node::exists(&context, node).await?;
+                selected_nodes::exists(&context, node).await?;
             }
             workflow::runs(&context, verb).await
         }

@@ -69,7 +69,7 @@ pub(super) async fn list(
         context.client.run(namespace, run).await?;
     }
     if let Some(node) = &node {
-        super::node::exists(context, node).await?;
+        super::selected_nodes::exists(context, node).await?;
     }
     let empty = match (flags.filter(), &run, &node) {
         (Some(_), _, _) => "no job matches the filter; list all of them with: bellwether job list".to_owned(),
@@ -104,7 +104,7 @@ fn misnamed(name: &str) -> Failure {
 }
 
 /// The job of this name; without an index, the last one of the run on the node.
-async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
+pub(super) async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
     let namespace = &context.namespace;
     let parts: Vec<&str> = name.split('/').collect();
     let index = match parts.as_slice() {

@@ -7,7 +7,6 @@ use bellwether_api::paths::{self, fill};
 use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
-use bellwether_api::problem::Code;
 use bellwether_api::v1::annotation::Annotation;
 use bellwether_api::v1::node::{AllowedServices, Cordon, Drain, LabelChange, NodeView};
 use bellwether_api::v1::not_runnable::Runnable;
@@ -81,16 +80,6 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
-}
-
-/// Refuses a node that is not there. One that the caller may not read is not known to be there, and not refused.
-pub(super) async fn exists(context: &Context, name: &str) -> Result<(), Failure> {
-    match context.client.node(&context.namespace, name).await {
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-            Err(CallError::Problem(problem).into())
-        }
-        Ok(_) | Err(_) => Ok(()),
-    }
 }
 
 /// Says whether a node begins runs, and reports what changed.

@@ -127,6 +127,22 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(said.contains(&format!("bellwether job get {run}/web-1")), "{said}");
     let advice = text(&watched.stderr);
     assert!(advice.contains(&format!("job retry {run}/web-1")) && !advice.contains("undo"), "{advice}");
+    for (asked, says) in [
+        (["why", &format!("run/{run}")], "paused"),
+        (["why", &format!("job/{run}/web-1")], "step do: exit code 3"),
+        (["describe", &format!("run/{run}")], "target.failed"),
+        (["describe", &format!("job/{run}/web-1")], "out of paper"),
+        (["describe", "workflow/work"], "stages       all"),
+        (["describe", "task/needs"], "step do: script"),
+        (["describe", "stage/all"], "workflows    work"),
+    ] {
+        let said = text(&place.run(&asked).stdout);
+        assert!(said.contains(says), "{asked:?}: {says:?} is not in:\n{said}");
+    }
+    let unknown = text(&place.run(&["why", "run/work-999"]).stderr);
+    assert!(unknown.contains("cannot find run work-999"), "{unknown}");
+    let of_node = text(&place.run(&["why", "web-1"]).stdout);
+    assert!(of_node.contains(&format!("{run}: ")), "a failure of a run that has not ended: {of_node}");
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
     assert!(!done(&place, &["export"]).contains(&run), "a run is started, not applied");
@@ -136,6 +152,9 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(text(&refused.stderr).contains("rollout abort"), "{}", text(&refused.stderr));
     done(&place, &["rollout", "abort", &run]);
     wait_for("it is aborted", async || state(&place, &run) == "aborted").await;
+    done(&place, &["node", "runnable", "web-1"]);
+    let of_node = text(&place.run(&["why", "web-1"]).stdout);
+    assert!(!of_node.contains(&format!("{run}: web-1")), "a run that was aborted: {of_node}");
     done(&place, &["run", "delete", &run, "--yes"]);
     let kept = place.path(&format!("web-1/data/ledger/runs/{run}"));
     wait_for("the agent forgets it", async || !Path::new(&kept).exists()).await;

@@ -5,7 +5,7 @@ use bellwether_api::v1::job::{Job, JobState};
 use bellwether_api::v1::rollout::RolloutState;
 use bellwether_api::v1::rollout::status::RolloutPause;
 
-use crate::commands::describe;
+use crate::commands::targets::target;
 use crate::context::Context;
 use crate::exit::Failure;
 
@@ -20,7 +20,7 @@ pub(super) async fn lines(context: &Context, job: &Job) -> Vec<String> {
         | JobState::Incomplete
         | JobState::Cancelled => return Vec::new(),
     }
-    let target = describe::target(context, &format!("{}/{}", job.run, job.node)).await.ok();
+    let target = target(context, &format!("{}/{}", job.run, job.node)).await.ok();
     let run = context.client.run(&context.namespace, &job.run).await.ok();
     let retried = run.is_some_and(|run| may_be_retried(run.state)) && target.is_some();
     told(job, target.and_then(|target| target.evidence).as_ref(), retried)
@@ -29,7 +29,7 @@ pub(super) async fn lines(context: &Context, job: &Job) -> Vec<String> {
 /// That a job is not there, with the reason if its node is to begin it or has failed before that.
 pub(super) async fn not_begun(context: &Context, (run, node): (&str, &str), mut failure: Failure) -> Failure {
     if failure.not_found
-        && let Ok(target) = describe::target(context, &format!("{run}/{node}")).await
+        && let Ok(target) = target(context, &format!("{run}/{node}")).await
     {
         failure.message = format!("{}; {}", failure.message, target.reason);
     }

@@ -4,6 +4,7 @@ use bellwether_api::v1::job::JobState;
 use bellwether_api::v1::task_list::{TaskList, TaskListEdit};
 
 use crate::args::{TasksOf, TasksVerb};
+use crate::commands::selected_nodes::exists;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
@@ -41,7 +42,7 @@ pub(super) async fn run(context: &Context, verb: TasksVerb) -> CommandResult {
 
 /// The run that has not ended on the node.
 async fn present(context: &Context, node: &str) -> Result<String, Failure> {
-    crate::commands::node::exists(context, node).await?;
+    exists(context, node).await?;
     let page = context.client.runs_of_node(&context.namespace, node).await?;
     let mut names = page.items.into_iter().map(|run| run.name);
     match (names.next(), names.next()) {
