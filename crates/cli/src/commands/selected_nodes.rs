@@ -36,9 +36,7 @@ pub(super) async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<N
 /// Refuses a node that is not there. One that the caller may not read is not known to be there, and not refused.
 pub(super) async fn exists(context: &Context, name: &str) -> Result<(), Failure> {
     match context.client.node(&context.namespace, name).await {
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-            Err(CallError::Problem(problem).into())
-        }
-        Ok(_) | Err(_) => Ok(()),
+        Err(CallError::Problem(problem)) if problem.code == Code::Forbidden => Ok(()),
+        found => Ok(found.map(drop)?),
     }
 }
