@@ -94,31 +94,9 @@ async fn every_node_runs_the_tasks_in_order_once_with_its_params() {
     assert!(done(&place, &["run", "list"]).contains("2 of 2"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why() {
-    let place = installed(&["web-1"]).await;
-    let never = place.path("never");
-    apply(
-        &place,
-        &[("needs", "params: {port: {type: integer}}\n", "true"), ("next", "", &format!("touch {never}"))],
-    );
-    let run = start(&place, &[]);
-    wait_for("it fails", async || why(&place, &run, "web-1").contains("param port has no value")).await;
-    assert!(done(&place, &["run", "get", &run]).contains("0 done, 1 failed"));
-    let none = place.run(&["job", "get", &format!("{run}/web-1")]);
-    let said = text(&none.stderr);
-    assert!(said.contains("has not begun that task") && said.contains("param port has no value"), "{said}");
-    assert!(said.contains(&format!("bellwether why target/{run}/web-1")), "{said}");
-    done(&place, &["node", "runnable", "web-1"]);
-    apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
-    let run = start(&place, &[]);
-    wait_for("it fails", async || state(&place, &run) == "paused").await;
-    let reason = why(&place, &run, "web-1");
-    assert!(reason.contains("task needs (1 of 2), step do: exit code 3"), "{reason}");
-    assert!(!Path::new(&never).exists(), "no task after one that failed");
-    let logs = place.run(&["node", "logs", "web-1"]);
-    assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
-    let watched = place.run(&["rollout", "get", &run, "-w"]);
+/// The failure of the first task on web-1 is told by everything that is asked about the run, its job and its node.
+fn is_told_everywhere(place: &Setup, run: &str) {
+    let watched = place.run(&["rollout", "get", run, "-w"]);
     let said = text(&watched.stdout);
     assert!(
         said.contains("web-1 failed: task needs (1 of 2), step do: exit code 3; last output: out of paper"),
@@ -143,6 +121,33 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(unknown.contains("cannot find run work-999"), "{unknown}");
     let of_node = text(&place.run(&["why", "web-1"]).stdout);
     assert!(of_node.contains(&format!("{run}: ")), "a failure of a run that has not ended: {of_node}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why() {
+    let place = installed(&["web-1"]).await;
+    let never = place.path("never");
+    apply(
+        &place,
+        &[("needs", "params: {port: {type: integer}}\n", "true"), ("next", "", &format!("touch {never}"))],
+    );
+    let run = start(&place, &[]);
+    wait_for("it fails", async || why(&place, &run, "web-1").contains("param port has no value")).await;
+    assert!(done(&place, &["run", "get", &run]).contains("0 done, 1 failed"));
+    let none = place.run(&["job", "get", &format!("{run}/web-1")]);
+    let said = text(&none.stderr);
+    assert!(said.contains("has not begun that task") && said.contains("param port has no value"), "{said}");
+    assert!(said.contains(&format!("bellwether why target/{run}/web-1")), "{said}");
+    done(&place, &["node", "runnable", "web-1"]);
+    apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
+    let run = start(&place, &[]);
+    wait_for("it fails", async || state(&place, &run) == "paused").await;
+    let reason = why(&place, &run, "web-1");
+    assert!(reason.contains("task needs (1 of 2), step do: exit code 3"), "{reason}");
+    assert!(!Path::new(&never).exists(), "no task after one that failed");
+    let logs = place.run(&["node", "logs", "web-1"]);
+    assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
+    is_told_everywhere(&place, &run);
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
     assert!(!done(&place, &["export"]).contains(&run), "a run is started, not applied");
