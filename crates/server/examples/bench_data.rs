@@ -86,7 +86,10 @@ async fn measure() -> Result<()> {
     lists.sort_unstable();
     let list = lists.get(LISTS / 2).context("lists were made")?;
     println!("floor-reads {reads:.0} per_second (store {store:.0}, ratio {:.2})", reads / store);
-    println!("floor-refused-changes {refusals:.0} per_second (store {store:.0}, ratio {:.2})", refusals / store);
+    println!(
+        "floor-refused-changes {refusals:.0} per_second (store {store:.0}, ratio {:.2})",
+        refusals / store
+    );
     println!("live-profile-sets {sets:.0} per_second (store {store:.0}, ratio {:.2})", sets / store);
     println!(
         "live-profile-races {races:.0} rounds_per_second (store {store:.0}, ratio {:.2})",

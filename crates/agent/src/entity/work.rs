@@ -105,7 +105,7 @@ impl EntityTask {
         NextStep::Stop
     }
 
-    /// Waits until no other job and no action runs on this node. None when the agent stops: a turn that another task gave back
+    /// Waits until no other job and no action runs on this node. None when the agent stops: a turn that another task returned
     /// because it stops is nobody's.
     pub(super) async fn turn(&mut self) -> Option<OwnedSemaphorePermit> {
         let token = self.context.tasks.token();

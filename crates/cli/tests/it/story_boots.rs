@@ -44,7 +44,11 @@ async fn no_job_and_no_action_begins_between_the_end_of_a_task_and_the_reboot_th
     let boot = booted(&place, "boot-1");
     let (first, behind) = rebooting(&mut place, &boot, (&rebooted, &out)).await;
     for starts in 2..6 {
-        if starts % 2 == 0 { place.stop_agent("web-1") } else { place.kill_agent("web-1") }
+        if starts % 2 == 0 {
+            place.stop_agent("web-1")
+        } else {
+            place.kill_agent("web-1")
+        }
         place.resume_agent_on(&boot, "web-1");
         wait_for("it asks again in the same boot", async || lines(&rebooted).len() == starts).await;
     }
