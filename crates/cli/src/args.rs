@@ -38,7 +38,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
-pub(crate) use apply::{Apply, Export, FileFlags};
+pub(crate) use apply::{Apply, DocumentKind, Export, FileFlags};
 pub(crate) use cluster::{ClusterFlags, ClusterVerb};
 pub(crate) use consent::Consent;
 pub(crate) use demo::{Demo, DemoService, Dev};
@@ -50,7 +50,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use help::ENVIRONMENT;
-pub(crate) use job::{JobVerb, TasksOf, TasksVerb};
+pub(crate) use job::{JobName, JobVerb, TasksOf, TasksVerb};
 pub(crate) use list::ListFlags;
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
@@ -68,7 +68,10 @@ pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
-pub(crate) use workflow::{RunFlags, RunVerb, RunWorkflow, StageVerb, TaskVerb, UndoRun, WorkflowVerb};
+pub(crate) use workflow::{
+    RunFlags, RunName, RunVerb, RunWorkflow, StageName, StageVerb, TaskName, TaskVerb, UndoRun, WorkflowName,
+    WorkflowVerb,
+};
 
 /// Orchestrate a fleet of machines: versions, configuration, services and locks
 #[derive(Debug, Parser)]
@@ -274,15 +277,16 @@ pub(crate) enum Command {
     Export(Export),
     /// Simulate policies on a simulated fleet in virtual time; works offline
     Simulate(Box<Simulate>),
-    /// Explain what a node, entity, service, target, cluster or slot waits for
+    /// Explain what a node, entity, run, service, target, cluster or slot waits for
     Why {
-        /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME
+        /// Object: NAME, node/NAME, entity/NAME, run/NAME, job/RUN/NODE, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME
         subject: String,
     },
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME or schedule/NAME
+        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
+        /// workflow/NAME
         subject: String,
     },
     /// Explain a field: its meaning, default and an example; works offline

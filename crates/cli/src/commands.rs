@@ -43,6 +43,7 @@ mod simulate;
 mod slot;
 mod statuses;
 mod subject;
+mod targets;
 mod token;
 mod transfer;
 mod values;

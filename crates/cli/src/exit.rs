@@ -1,11 +1,14 @@
 //! How a command ends: the exit codes, and the message of a failure. The only place either is written.
 
+mod flags;
+
 use std::io::Write;
 use std::process::ExitCode;
 
 use bellwether_api::client::{CallError, UnreachableCause};
 use bellwether_api::problem::Code;
 
+use self::flags::by_flag;
 use crate::show::visible;
 
 /// How a command ended, for scripts.
@@ -268,24 +271,6 @@ impl From<CallError> for Failure {
     }
 }
 
-/// Fields of requests that a flag sets, with the flag.
-const FLAGS: [(&str, &str); 5] = [
-    ("filter", "--filter"),
-    ("namespace", "--namespace"),
-    ("check.tcp.tcp", "--tcp"),
-    ("check.http.http", "--http"),
-    ("check.ttl.ttl", "--ttl"),
-];
-
-/// The detail of a problem that begins with a field, with the flag in place of the field.
-fn by_flag(detail: String) -> String {
-    let found = FLAGS.iter().find_map(|(field, flag)| {
-        let rest = detail.strip_prefix(field).filter(|rest| rest.starts_with(": "))?;
-        Some(format!("{flag}{rest}"))
-    });
-    found.unwrap_or(detail)
-}
-
 const fn of_problem(code: Code) -> Exit {
     match code {
         Code::Invalid | Code::TooLarge | Code::MethodNotAllowed => Exit::Usage,
@@ -355,12 +340,6 @@ mod tests {
         for (fault, exit, _) in LOCAL {
             assert_eq!(fault.exit(), exit);
         }
-    }
-
-    #[test]
-    fn a_field_that_a_flag_sets_is_named_by_the_flag() {
-        assert_eq!(by_flag("filter: missing '='".to_owned()), "--filter: missing '='");
-        assert_eq!(by_flag("filters: none".to_owned()), "filters: none");
     }
 
     #[test]

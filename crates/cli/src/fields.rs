@@ -28,7 +28,7 @@ const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// What has fields.
-const EXPLAINED: &str = "entity, policy, filter, freeze, node, param, pause, profile, slot, stage, task, workflow, status, server.toml, agent.toml";
+const EXPLAINED: &str = "cluster, entity, policy, filter, freeze, node, param, pause, profile, schedule, slot, stage, task, workflow, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
 const WITHOUT_FIELDS: [&str; 6] = ["rollout", "target", "service", "lock", "token", "event"];

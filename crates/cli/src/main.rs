@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod complaint;
 mod completion;
 mod confirm;
 mod context;

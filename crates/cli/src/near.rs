@@ -2,7 +2,10 @@
 
 pub(crate) use bellwether_core::words::near::nearest;
 
-/// A deserializer's error about an unknown field or variant, with the nearest known one instead of the whole list.
+use crate::complaint::plain;
+
+/// A deserializer's error about an unknown field or variant, with the nearest known one instead of the whole list; one about a value
+/// of another type without words of Rust.
 pub(crate) fn improved(complaint: &str) -> String {
     let Some((what, rest)) = complaint.split_once(", expected ") else { return complaint.to_owned() };
     let unknown = ["unknown field `", "unknown variant `", "unknown value `"].into_iter().find_map(|start| {
@@ -11,7 +14,7 @@ pub(crate) fn improved(complaint: &str) -> String {
     });
     let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
     let Some(near) = unknown.and_then(|word| nearest(word, known.iter().copied())) else {
-        return complaint.to_owned();
+        return plain(complaint);
     };
     let place = rest.rfind(" at line ").and_then(|at| rest.get(at..)).unwrap_or_default();
     format!("{what}{place}; did you mean {near}?")

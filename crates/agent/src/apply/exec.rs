@@ -107,7 +107,7 @@ async fn run_with(
         return not_started(command, &std::io::Error::other("it is not wanted any more"));
     }
     if let Some(log) = &mut log {
-        log.write(format!("--- {} {:?}\n", facts.run, command.argv).as_bytes());
+        log.mark(&format!("{} {:?}", facts.run, command.argv));
     }
     let (mut child, mut output) = match start(command, facts) {
         Ok(started) => started,
@@ -157,7 +157,7 @@ async fn run_with(
         tracing::debug!(run = facts.run, "a command left programs running that hold its output");
     }
     if let Some(log) = &mut log {
-        log.write(format!("--- {exit}\n").as_bytes());
+        log.mark(&exit.to_string());
     }
     fail::pass(FailPoint::ProgramEnded);
     CommandResult { exit, tail: tail.text() }

@@ -94,7 +94,7 @@ impl JobGuard {
         deadline: Duration,
         log: &mut EntityLog,
     ) -> ScriptEnd {
-        log.write(format!("--- {} {:?}\n", facts.run, command.argv).as_bytes());
+        log.mark(&format!("{} {:?}", facts.run, command.argv));
         let script = GuardedScript {
             argv: command.argv.clone(),
             workdir: command.workdir.clone(),
@@ -128,7 +128,7 @@ impl JobGuard {
                     Ok(Err(error)) => error.to_string(),
                     Err(_) => "it closed its socket".to_owned(),
                 };
-                log.write(b"--- its guard has ended\n");
+                log.mark("its guard has ended");
                 ScriptEnd::WithoutGuard(format!("the guard of the job ended before its script: {how}"))
             }
         }
@@ -136,7 +136,7 @@ impl JobGuard {
 
     fn exited(&self, exit: CommandExit, (mut tail, log): (OutputTail, &mut EntityLog)) -> ScriptEnd {
         self.read_rest(&mut tail, log);
-        log.write(format!("--- {exit}\n").as_bytes());
+        log.mark(&exit.to_string());
         ScriptEnd::Ended(CommandResult { exit, tail: tail.text() })
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct EntityLog {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
+    /// Whether what was written last is not the end of a line.
+    is_within_line: bool,
     recent: RunOutput,
     rotation: Rotation,
 }
@@ -96,7 +98,8 @@ impl EntityLog {
     }
 
     fn rotated_by(rotation: Rotation, path: PathBuf, recent: RunOutput) -> Self {
-        let mut log = Self { path, file: None, bytes: 0, recent, rotation };
+        let is_within_line = ends_within_line(&path).unwrap_or(false);
+        let mut log = Self { path, file: None, bytes: 0, is_within_line, recent, rotation };
         let path = &log.path;
         match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
             Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
@@ -112,11 +115,18 @@ impl EntityLog {
         &self.recent
     }
 
+    /// Adds a line of the agent's own, behind `--- `: what came before it may have ended within a line.
+    pub(crate) fn mark(&mut self, text: &str) {
+        let begin = if self.is_within_line { "\n" } else { "" };
+        self.write(format!("{begin}--- {text}\n").as_bytes());
+    }
+
     /// Adds bytes, without the secrets in them; rotates the log when it is full.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         let hidden = hide_bytes(bytes);
         let bytes = hidden.as_deref().unwrap_or(bytes);
         self.recent.add(bytes);
+        self.is_within_line = bytes.last().map_or(self.is_within_line, |last| *last != b'\n');
         let most = match self.rotation {
             Rotation::Older => MAX_LOG_BYTES,
             Rotation::Segments(_) => SEGMENT_BYTES,
@@ -151,6 +161,15 @@ impl EntityLog {
             }
         }
     }
+}
+
+/// Whether a file ends with anything but the end of a line.
+fn ends_within_line(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0_u8];
+    file.read_exact(&mut last)?;
+    Ok(last != [b'\n'])
 }
 
 /// Opens a file for appending, for its owner alone.
@@ -216,6 +235,23 @@ mod tests {
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).collect();
         assert_eq!(sizes.len(), 2);
         assert!(sizes.iter().all(|size| *size <= MAX_LOG_BYTES), "{sizes:?}");
+    }
+
+    #[test]
+    fn a_line_of_the_agent_begins_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("web.log");
+        let mut log = EntityLog::open(&path, RunOutput::default());
+        log.mark("begins");
+        log.write(b"one\n");
+        log.mark("exit code 0");
+        log.write(b"two");
+        drop(log);
+        let mut log = EntityLog::open(&path, RunOutput::default());
+        log.write(b"");
+        log.mark("exit code 1");
+        let expected = "--- begins\none\n--- exit code 0\ntwo\n--- exit code 1\n";
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl EntityTask {
         }
     }
 
-    /// Tells the other runs of this node that this one waits for its turn.
+    /// Tells the other runs of this node that this one waits to begin.
     pub(super) fn waits_here(&self) {
         self.tell_runs(RunsHere::waits);
     }

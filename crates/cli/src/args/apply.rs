@@ -36,7 +36,8 @@ pub(crate) struct Export {
 }
 
 /// The kinds of documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum DocumentKind {
     Cluster,
     Entity,

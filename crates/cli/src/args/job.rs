@@ -19,7 +19,8 @@ pub(crate) enum JobVerb {
     },
     /// Run a task again that failed on a node, with its params as they are now
     ///
-    /// The run must be in progress or paused. A run that the failure paused continues with `rollout resume`.
+    /// The run must be in progress or paused. A run that the failure paused goes on by itself once the task is complete, unless more have
+    /// failed than are tolerated; `rollout resume` has it go on before.
     Retry {
         #[command(flatten)]
         of: JobName,

@@ -2,6 +2,7 @@
 
 mod document;
 mod files;
+mod hint;
 mod locate;
 mod numbers;
 

@@ -12,8 +12,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::rollout::follow;
-use super::subject::is_about;
-use super::{cluster, entity, filter, freeze, node, overview, pause, schedule, service, slot};
+use super::subject::{canonical, is_about};
+use super::targets::target;
+use super::{
+    cluster, entity, filter, freeze, job, node, overview, pause, runs, schedule, service, slot, workflow,
+};
+use crate::args::{
+    JobName, JobVerb, RunName, RunVerb, StageName, StageVerb, TaskName, TaskVerb, WorkflowName, WorkflowVerb,
+};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::data::is_time;
@@ -48,9 +54,27 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     let newest = found.split_off(found.len().saturating_sub(SHOWN));
     let why = why(context, &subject).await?;
     let described = Described { subject, fields, events: newest, why };
-    let head = if context.show.is_data() { Vec::new() } else { head(context, &described).await? };
+    let head = match context.show.is_data() || of_workflows(context, &described.subject).await? {
+        true => Vec::new(),
+        false => head(context, &described).await?,
+    };
     context.show.data(&described, || vec![described.subject.clone()], |_| text(context, &described, head))?;
     Ok(Exit::Yes)
+}
+
+/// Shows an object of workflows as its own command does; answers whether it is one.
+async fn of_workflows(context: &Context, subject: &str) -> Result<bool, Failure> {
+    let (kind, name) = subject.split_once('/').unwrap_or_default();
+    let name = name.to_owned();
+    match kind {
+        "run" => runs::runs(context, RunVerb::Get { of: RunName { name } }).await?,
+        "job" => job::run(context, JobVerb::Get { of: JobName { name }, script: false }).await?,
+        "task" => workflow::task(context, TaskVerb::Get { of: TaskName { name } }).await?,
+        "stage" => workflow::stage(context, StageVerb::Get { of: StageName { name } }).await?,
+        "workflow" => workflow::workflow(context, WorkflowVerb::Get { of: WorkflowName { name } }).await?,
+        _ => return Ok(false),
+    };
+    Ok(true)
 }
 
 /// The object for people, as its own commands show it; a profile field by field.
@@ -123,33 +147,19 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
             }
             Err(error) => return Err(error.into()),
         },
+        "run" => fields(&client.run(namespace, name).await?)?,
+        "job" => fields(&job::find(context, name).await?)?,
+        "task" => fields(&client.task(namespace, name).await?)?,
+        "stage" => fields(&client.stage(namespace, name).await?)?,
+        "workflow" => fields(&client.workflow(namespace, name).await?)?,
         other => {
-            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME or schedule/NAME";
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
             return Err(
                 Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
             );
         }
     };
     Ok((asked.to_owned(), found))
-}
-
-/// One target of an entity, by `ENTITY/NAME`.
-async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
-    let (entity, name) = asked
-        .split_once('/')
-        .ok_or_else(|| Failure::usage(format!("describe target/{asked}")).hint("write target/ENTITY/NAME"))?;
-    let mut after: Option<String> = None;
-    loop {
-        let page = context.client.targets(&context.namespace, entity, None, after.as_deref()).await?;
-        if let Some(found) = page.items.into_iter().find(|target| target.name == name) {
-            return Ok(found);
-        }
-        after = page.next;
-        if after.is_none() {
-            let what = format!("find target {name} of {entity}");
-            return Err(Failure::new(Exit::No, what).hint(format!("bellwether rollout get {entity}")));
-        }
-    }
 }
 
 /// A target with its phase and versions, one fact a line.
@@ -183,7 +193,7 @@ fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
         Some(("node" | "entity" | "service" | "target" | "slot" | "cluster", _)) => subject.to_owned(),
-        Some(("rollout", entity)) => format!("entity/{entity}"),
+        Some(("rollout" | "run", _)) => canonical(subject),
         Some(_) | None => return Ok(Vec::new()),
     };
     Ok(context.client.why(&context.namespace, &asked).await?.lines)

@@ -1,7 +1,10 @@
 //! `job`: what the tasks of runs do on nodes.
 
+mod failure;
 mod logs;
 mod tasks;
+
+use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::job::Job;
@@ -17,41 +20,73 @@ use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
     match verb {
-        JobVerb::List { flags, run, node } => {
-            let of = |field: &str, name: Option<String>| name.map(|name| format!("{field} = {name:?}"));
-            let terms: Vec<String> = [of("run", run), of("node", node)].into_iter().flatten().collect();
-            list(context, &flags.and(&terms)).await
-        }
+        JobVerb::List { flags, run, node } => list(context, flags, run, node).await,
         JobVerb::Retry { of, reason } => {
             let (run, node) = place(&of.name)?;
             context.client.retry_job(&context.namespace, (run, node), &reason).await?;
             context.show.changed(&format!("run {run}: retried on node {node}"));
-            context
-                .show
-                .note(&format!("a run that is paused continues with: bellwether rollout resume {run}"));
+            // Without the right to read the rollout it is not known whether it is paused.
+            let view =
+                context.client.current_rollout(&context.namespace, run, None, Duration::ZERO).await.ok();
+            let pause = view.and_then(|view| view.rollout?.status.paused);
+            if let Some(note) = pause.and_then(|pause| failure::paused(run, &pause)) {
+                context.show.note(&note);
+            }
             Ok(Exit::Yes)
         }
         JobVerb::Tasks(verb) => tasks::run(context, verb).await,
         JobVerb::Logs { of, follow, offset } => {
             let job = find(context, &of.name).await?;
-            let reader = LogReader { job, follow, offset };
+            let reader = LogReader { job, follow, offset, is_within_line: false };
             reader.run(context).await
         }
         JobVerb::Get { of, script } => {
             let job = find(context, &of.name).await?;
-            let text = if script { script_text(&job) } else { sheet(&job) };
+            let text = match (script, context.show.is_data()) {
+                (true, _) => script_text(&job),
+                (false, true) => String::new(),
+                (false, false) => [sheet(&job)]
+                    .into_iter()
+                    .chain(failure::lines(context, &job).await)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            };
             context.show.data(&job, || vec![job.name.clone()], |_| text)?;
             Ok(Exit::Yes)
         }
     }
 }
 
-/// Lists the jobs that the flags ask for.
-pub(super) async fn list(context: &Context, flags: &ListFlags) -> CommandResult {
+/// Lists the jobs that the flags ask for, of a run and on a node that are there.
+pub(super) async fn list(
+    context: &Context,
+    flags: ListFlags,
+    run: Option<String>,
+    node: Option<String>,
+) -> CommandResult {
     let namespace = &context.namespace;
+    if let Some(run) = &run {
+        context.client.run(namespace, run).await?;
+    }
+    if let Some(node) = &node {
+        super::selected_nodes::exists(context, node).await?;
+    }
+    let empty = match (flags.filter(), &run, &node) {
+        (Some(_), _, _) => "no job matches the filter; list all of them with: bellwether job list".to_owned(),
+        (None, Some(run), Some(node)) => {
+            format!("no job of run {run} on node {node}; see why: bellwether why target/{run}/{node}")
+        }
+        (None, Some(run), None) => format!("no job of run {run}; see why: bellwether why {run}"),
+        (None, None, Some(node)) => format!("no job on node {node}"),
+        (None, None, None) => {
+            "no jobs; start some with: bellwether workflow run WORKFLOW -l FILTER".to_owned()
+        }
+    };
+    let of = |field: &str, name: &Option<String>| name.as_ref().map(|name| format!("{field} = {name:?}"));
+    let terms: Vec<String> = [of("run", &run), of("node", &node)].into_iter().flatten().collect();
     let read = async |context: &Context| context.client.jobs(namespace).await;
-    lists::show(context, flags, &fill(paths::JOBS, &[namespace]), read, async |page| jobs(context, &page))
-        .await
+    let show = async |page| jobs(context, &page, &empty);
+    lists::show(context, &flags.and(&terms), &fill(paths::JOBS, &[namespace]), read, show).await
 }
 
 /// The run and the node of a job.
@@ -69,7 +104,7 @@ fn misnamed(name: &str) -> Failure {
 }
 
 /// The job of this name; without an index, the last one of the run on the node.
-async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
+pub(super) async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
     let namespace = &context.namespace;
     let parts: Vec<&str> = name.split('/').collect();
     let index = match parts.as_slice() {
@@ -84,16 +119,19 @@ async fn find(context: &Context, name: &str) -> Result<Job, Failure> {
         _ => None,
     };
     match (parts.as_slice(), index) {
-        ([run, node, ..], Some(index)) => Ok(context.client.job(namespace, (run, node), index).await?),
+        ([run, node, ..], Some(index)) => match context.client.job(namespace, (run, node), index).await {
+            Ok(job) => Ok(job),
+            Err(error) => Err(failure::not_begun(context, (run, node), error.into()).await),
+        },
         (_, _) => Err(misnamed(name)),
     }
 }
 
-fn jobs(context: &Context, page: &Page<Job>) -> Result<(), Failure> {
+fn jobs(context: &Context, page: &Page<Job>, empty: &str) -> Result<(), Failure> {
     let names = || page.items.iter().map(|job| job.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {
-            return "no jobs; start some with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
+            return empty.to_owned();
         }
         let rows = page.items.iter().map(|job| {
             vec![

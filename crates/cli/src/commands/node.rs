@@ -61,8 +61,7 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
         }
         NodeVerb::Runnable { of, no, why } => runnable(context, &of.name, !no, why.reason).await?,
         NodeVerb::Jobs { of } => {
-            let flags = ListFlags::default().and(&[format!("node = {:?}", of.name)]);
-            return super::job::list(context, &flags).await;
+            return super::job::list(context, ListFlags::default(), None, Some(of.name)).await;
         }
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { of, why, consent } => {

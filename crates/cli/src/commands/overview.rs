@@ -7,6 +7,7 @@ use bellwether_api::v1::server::StoreStatus;
 use bellwether_core::words::plural::Plural;
 
 use super::freeze::scope;
+use super::subject::canonical;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::paint::{Paint, Tone};
@@ -127,7 +128,11 @@ pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
 }
 
 pub(super) async fn why(context: &Context, subject: &str) -> CommandResult {
-    let why = context.client.why(&context.namespace, subject).await?;
+    if let Some(run) = subject.strip_prefix("run/") {
+        // Its entity may not be named in an error: nobody typed it.
+        context.client.run(&context.namespace, run).await?;
+    }
+    let why = context.client.why(&context.namespace, &canonical(subject)).await?;
     context.show.data(&why, || vec![why.subject.clone()], |_| why.lines.join("\n"))?;
     Ok(Exit::Yes)
 }

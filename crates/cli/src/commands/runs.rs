@@ -7,9 +7,9 @@ use bellwether_api::v1::rollout::RolloutState;
 use bellwether_api::v1::run::{NewRun, Run, UndoRun};
 use bellwether_core::words::plural::plural;
 
-use super::lists;
 use super::policy::PolicyChange;
 use super::rollout::follow;
+use super::{lists, selected_nodes};
 use crate::args::{PolicyFlags, RunFlags, RunVerb, RunWorkflow, UndoRun as UndoArgs, WaitFlags};
 use crate::confirm::confirm;
 use crate::context::Context;
@@ -89,6 +89,9 @@ pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
     let namespace = &context.namespace;
     match verb {
         RunVerb::List { flags, node } => {
+            if let Some(node) = &node {
+                selected_nodes::exists(context, node).await?;
+            }
             let read = async |context: &Context| match &node {
                 None => context.client.runs(namespace).await,
                 Some(node) => context.client.runs_of_node(namespace, node).await,

@@ -1,6 +1,8 @@
 //! The nodes that a command is about: one by its name, or those that a filter matches now.
 
+use bellwether_api::client::CallError;
 use bellwether_api::client::ListOptions;
+use bellwether_api::problem::Code;
 use bellwether_api::v1::node::NodeView;
 
 use crate::args::NodeChoice;
@@ -29,4 +31,12 @@ pub(super) async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<N
             .hint("bellwether node list -o wide"));
     }
     Ok(nodes)
+}
+
+/// Refuses a node that is not there. One that the caller may not read is not known to be there, and not refused.
+pub(super) async fn exists(context: &Context, name: &str) -> Result<(), Failure> {
+    match context.client.node(&context.namespace, name).await {
+        Err(CallError::Problem(problem)) if problem.code == Code::Forbidden => Ok(()),
+        found => Ok(found.map(drop)?),
+    }
 }

@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 14] = [
+pub(super) const KINDS: [&str; 19] = [
     "node",
     "entity",
     "rollout",
@@ -14,9 +14,26 @@ pub(super) const KINDS: [&str; 14] = [
     "filter",
     "cluster",
     "schedule",
+    "run",
+    "job",
+    "task",
+    "stage",
+    "workflow",
     "token",
     "join-token",
 ];
+
+/// A subject as events and explanations name it: a run and a rollout are told of by their entity, a job by its target.
+pub(super) fn canonical(subject: &str) -> String {
+    match subject.split_once('/') {
+        Some(("run" | "rollout", name)) => format!("entity/{name}"),
+        Some(("job", job)) => {
+            let parts: Vec<&str> = job.split('/').take(2).collect();
+            format!("target/{}", parts.join("/"))
+        }
+        Some(_) | None => subject.to_owned(),
+    }
+}
 
 /// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets. A bare name is a
 /// node's or an entity's.
@@ -27,6 +44,7 @@ pub(super) fn is_about(event: &str, subject: &str) -> bool {
         (None, _) => {
             is_about(event, &format!("node/{subject}")) || is_about(event, &format!("entity/{subject}"))
         }
+        (Some(("run" | "job", _)), _) => is_about(event, &canonical(subject)),
         (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
         (Some(("service", name)), ["service", service, ..]) => *service == name,
         (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
@@ -40,10 +58,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_is_told_of_by_its_entity_and_a_job_by_its_target() {
+        assert_eq!(canonical("run/shop-7"), "entity/shop-7");
+        assert_eq!(canonical("job/shop-7/web-1/0"), "target/shop-7/web-1");
+        assert_eq!(canonical("job/shop-7/web-1"), "target/shop-7/web-1");
+        assert_eq!(canonical("workflow/shop"), "workflow/shop");
+        assert_eq!(canonical("web-1"), "web-1");
+    }
+
+    #[test]
     fn a_part_of_an_object_is_about_the_object() {
         assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
         assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
         assert!(!is_about("rollout/webs/3", "entity/web"));
+        assert!(
+            is_about("target/shop-7/web-1", "run/shop-7")
+                && is_about("target/shop-7/web-1", "job/shop-7/web-1/0")
+        );
         assert!(
             is_about("rollout/web/3", "web") && is_about("node/web", "web") && !is_about("slot/web", "web")
         );

@@ -382,4 +382,4 @@ fn leaf_line(leaf: &TargetView, idle: &'static str, now_ms: u64, paint: Paint) -
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

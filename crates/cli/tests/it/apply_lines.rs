@@ -37,6 +37,48 @@ async fn a_field_that_is_refused_is_named_with_its_own_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_field_of_an_element_is_named_with_its_line_and_what_explains_it() {
+    let place = Setup::new().await;
+    let steps = "kind: task\nname: t\nsteps:\n- name: a\n  script: {text: x}\n- name: b\n  script:\n";
+    let long = format!("{steps}    text: {}\n    interpreter: {}\n", "x".repeat(90), "y".repeat(90));
+    let toml =
+        format!("kind = \"task\"\nname = \"t\"\n[[steps]]\nname = \"a\"\nscript = \"{}\"\n", "x".repeat(90));
+    let template = format!("{steps}    text: \"{{{{ nope\"\n");
+    let cases: [(String, &[&str]); 4] = [
+        (
+            write(&place, "template.yaml", &template),
+            &["task/t: steps[1].script.text: ", "template.yaml, line 8"],
+        ),
+        (
+            write(&place, "long.yaml", &long),
+            &[
+                "steps[1].script.interpreter: it is a string, and not a list at line 9",
+                "explain task.steps\n",
+            ],
+        ),
+        (
+            write(&place, "long.toml", &toml),
+            &[
+                "long.toml: it is a string, and not a mapping with the fields of a script at line 5",
+                "explain task\n",
+            ],
+        ),
+        (
+            write(&place, "kind.yaml", "kind: taks\nname: t\n"),
+            &["did you mean task?", "explain entity   (or: "],
+        ),
+    ];
+    refused(&place, &cases);
+    for (file, _) in cases {
+        let said = text(&place.run(&["apply", "-f", &file]).stderr);
+        assert!(
+            said.lines().all(|line| line.len() < 400) && !said.contains("xxxx") && !said.contains("yyyy"),
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_number_that_would_be_stored_as_another_is_refused_with_its_line() {
     let place = Setup::new().await;
     let number = "0.12345678901234567890";

@@ -66,7 +66,7 @@ async fn a_log_is_followed_while_the_job_runs_and_read_from_any_byte_on_after_th
     std::fs::write(&gate, "").unwrap();
     assert_eq!(follower.line(), "second");
     let (rest, code) = follower.end();
-    assert_eq!((rest.first().unwrap().as_str(), code), ("third--- exit code 0", 0), "{rest:?}");
+    assert_eq!((rest.as_slice(), code), (["third", "--- exit code 0"].map(str::to_owned).as_slice(), 0));
     let whole = done(&place, &["job", "logs", &format!("{run}/web-1")]);
     let offset = whole.find("second").unwrap().to_string();
     let resumed = done(&place, &["job", "logs", &job, "--offset", &offset]);
@@ -76,7 +76,7 @@ async fn a_log_is_followed_while_the_job_runs_and_read_from_any_byte_on_after_th
     wait_for("it succeeds", async || state(&place, &run) == "succeeded").await;
     done(&place, &["run", "delete", &run, "--yes"]);
     let gone = place.run(&["job", "logs", &job]);
-    assert!(text(&gone.stderr).contains("cannot find job"), "{}", text(&gone.stderr));
+    assert!(text(&gone.stderr).contains("cannot find run"), "{}", text(&gone.stderr));
     let kept = place.path(&format!("web-1/data/logs/jobs/{run}"));
     wait_for("the agent forgets it", async || !std::path::Path::new(&kept).exists()).await;
 }
@@ -137,4 +137,8 @@ async fn readers_that_go_away_make_room_and_an_aborted_run_ends_those_that_follo
     done(&place, &["rollout", "abort", &run]);
     assert_eq!(follower.end().1, 1);
     assert!(is(&place, &job, "cancelled"));
+    let gone = async || text(&place.run(&["job", "logs", &job]).stderr).contains("removes its logs");
+    wait_for("its log is gone", gone).await;
+    let said = text(&place.run(&["job", "logs", &job]).stderr);
+    assert!(said.contains(&format!("bellwether job get {job}")) && !said.contains("logs/jobs"), "{said}");
 }

@@ -178,8 +178,16 @@ async fn a_failed_task_keeps_other_runs_from_the_node_until_it_is_retried() {
     assert_eq!(done(&place, &["node", "list", "not runnable", "-o", "name"]).trim(), "web-1");
     assert!(done(&place, &["node", "get", "web-1"]).contains("runnable  no since"));
     assert!(text(&place.run(&["why", "node/web-1"]).stdout).contains("bellwether node runnable web-1"));
+    let shown = done(&place, &["job", "get", &format!("{run}/web-1")]);
+    for part in
+        ["reason    task two (2 of 3), step do: exit code 3", "bellwether job logs", "bellwether job retry"]
+    {
+        assert!(shown.contains(part), "{part} is not in:\n{shown}");
+    }
     std::fs::write(&mended, "").unwrap();
-    done(&place, &["job", "retry", &format!("{run}/web-1"), "--reason", "mended"]);
+    let retried = place.run(&["job", "retry", &format!("{run}/web-1"), "--reason", "mended"]);
+    let note = text(&retried.stderr);
+    assert!(code(&retried) == 0 && note.contains("is paused until the task is complete"), "{note}");
     let all = ["web-1/0 finished", "web-1/1 finished", "web-1/2 finished"];
     wait_for("it goes on", async || states(&place, &run) == all).await;
     assert_eq!(lines(&out), ["one", "two", "two"], "what was complete did not run again");
@@ -191,6 +199,8 @@ async fn a_failed_task_keeps_other_runs_from_the_node_until_it_is_retried() {
     let again = place.run(&["job", "retry", &format!("{run}/web-1")]);
     assert!(text(&again.stderr).contains("the run has ended"), "{}", text(&again.stderr));
     assert!(text(&again.stderr).contains("--from STAGE/TASK"), "{}", text(&again.stderr));
+    let why = text(&place.run(&["why", "node/web-1"]).stdout);
+    assert!(!why.contains(&run) && !why.contains(&behind), "runs that have succeeded: {why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

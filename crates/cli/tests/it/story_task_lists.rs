@@ -57,6 +57,25 @@ async fn the_tasks_that_a_node_has_not_begun_can_be_changed_and_those_that_it_ha
     assert!(text(&unknown.stderr).contains("did you mean extra?"), "{}", text(&unknown.stderr));
     let nowhere = place.run(&["job", "tasks", "list", "web-2"]);
     assert!(text(&nowhere.stderr).contains("no run is in progress there"), "{}", text(&nowhere.stderr));
+    let absent = place.run(&["job", "tasks", "remove", "web-1", "nope", "all/nope"]);
+    let said = format!("{}{}", text(&absent.stdout), text(&absent.stderr));
+    assert!(said.contains("unchanged; the list does not contain nope, all/nope"), "{said}");
+    for asked in [
+        ["node", "jobs", "web-9"].as_slice(),
+        &["job", "list", "--node", "web-9"],
+        &["job", "list", "--run", "work-999"],
+        &["job", "list", "--run", "work-999", "--count"],
+        &["run", "list", "--node", "web-9"],
+        &["job", "tasks", "list", "web-9"],
+    ] {
+        let missing = place.run(asked);
+        let said = text(&missing.stderr);
+        assert!(code(&missing) == 1 && said.contains("cannot find"), "{asked:?}: {said}");
+        assert!(said.contains("hint: "), "{asked:?}: {said}");
+    }
+    let none = done(&place, &["job", "list", "-l", "task = nope"]);
+    assert!(none.contains("no job matches the filter"), "{none}");
+    assert!(done(&place, &["node", "jobs", "web-2"]).contains("no job on node web-2"));
 
     for _ in 0..2 {
         done(&place, &["job", "tasks", "add", "web-1", "--at", "0", "extra", "--reason", "first"]);

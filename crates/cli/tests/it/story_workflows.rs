@@ -94,6 +94,35 @@ async fn every_node_runs_the_tasks_in_order_once_with_its_params() {
     assert!(done(&place, &["run", "list"]).contains("2 of 2"));
 }
 
+/// The failure of the first task on web-1 is told by everything that is asked about the run, its job and its node.
+fn is_told_everywhere(place: &Setup, run: &str) {
+    let watched = place.run(&["rollout", "get", run, "-w"]);
+    let said = text(&watched.stdout);
+    assert!(
+        said.contains("web-1 failed: task needs (1 of 2), step do: exit code 3; last output: out of paper"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("bellwether job get {run}/web-1")), "{said}");
+    let advice = text(&watched.stderr);
+    assert!(advice.contains(&format!("job retry {run}/web-1")) && !advice.contains("undo"), "{advice}");
+    for (asked, says) in [
+        (["why", &format!("run/{run}")], "paused"),
+        (["why", &format!("job/{run}/web-1")], "step do: exit code 3"),
+        (["describe", &format!("run/{run}")], "target.failed"),
+        (["describe", &format!("job/{run}/web-1")], "out of paper"),
+        (["describe", "workflow/work"], "stages       all"),
+        (["describe", "task/needs"], "step do: script"),
+        (["describe", "stage/all"], "workflows    work"),
+    ] {
+        let said = text(&place.run(&asked).stdout);
+        assert!(said.contains(says), "{asked:?}: {says:?} is not in:\n{said}");
+    }
+    let unknown = text(&place.run(&["why", "run/work-999"]).stderr);
+    assert!(unknown.contains("cannot find run work-999"), "{unknown}");
+    let of_node = text(&place.run(&["why", "web-1"]).stdout);
+    assert!(of_node.contains(&format!("{run}: ")), "a failure of a run that has not ended: {of_node}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why() {
     let place = installed(&["web-1"]).await;
@@ -105,6 +134,10 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     let run = start(&place, &[]);
     wait_for("it fails", async || why(&place, &run, "web-1").contains("param port has no value")).await;
     assert!(done(&place, &["run", "get", &run]).contains("0 done, 1 failed"));
+    let none = place.run(&["job", "get", &format!("{run}/web-1")]);
+    let said = text(&none.stderr);
+    assert!(said.contains("has not begun that task") && said.contains("param port has no value"), "{said}");
+    assert!(said.contains(&format!("bellwether why target/{run}/web-1")), "{said}");
     done(&place, &["node", "runnable", "web-1"]);
     apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);
@@ -114,6 +147,7 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(!Path::new(&never).exists(), "no task after one that failed");
     let logs = place.run(&["node", "logs", "web-1"]);
     assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
+    is_told_everywhere(&place, &run);
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
     assert!(!done(&place, &["export"]).contains(&run), "a run is started, not applied");
@@ -123,6 +157,9 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(text(&refused.stderr).contains("rollout abort"), "{}", text(&refused.stderr));
     done(&place, &["rollout", "abort", &run]);
     wait_for("it is aborted", async || state(&place, &run) == "aborted").await;
+    done(&place, &["node", "runnable", "web-1"]);
+    let of_node = text(&place.run(&["why", "web-1"]).stdout);
+    assert!(!of_node.contains(&format!("{run}: web-1")), "a run that was aborted: {of_node}");
     done(&place, &["run", "delete", &run, "--yes"]);
     let kept = place.path(&format!("web-1/data/ledger/runs/{run}"));
     wait_for("the agent forgets it", async || !Path::new(&kept).exists()).await;
@@ -219,6 +256,8 @@ async fn a_node_runs_tasks_only_if_its_own_configuration_allows_it() {
     apply(&place, &[("one", "", "true")]);
     let run = start(&place, &[]);
     wait_for("it says why", async || why(&place, &run, "web-1").contains("set tasks = \"allow\"")).await;
+    let watched = text(&place.run(&["rollout", "get", &run, "-w", "--timeout", "3s"]).stdout);
+    assert_eq!(watched.matches("set tasks = \"allow\"").count(), 1, "what holds it is told once: {watched}");
     let config = place.path("web-1/agent.toml");
     let before = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, before.replace("[agent]\n", &format!("[agent]\n{ALLOWED}\n"))).unwrap();

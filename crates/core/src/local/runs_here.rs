@@ -17,7 +17,7 @@ pub struct RunsHere {
     in_progress: BTreeSet<EntityName>,
     /// Wait to begin.
     waiting: BTreeSet<EntityName>,
-    /// Were looked at, whatever came of it: those that are assigned and not among these may have begun, or wait.
+    /// Were looked at: those that are assigned and not among these may have begun, or wait.
     known: BTreeSet<EntityName>,
 }
 

@@ -67,7 +67,8 @@ pub(crate) async fn read(
     match (chunk.read, chunk.problem) {
         (Some(read), _) => Ok(JsonAnswer(read.into())),
         (None, problem) => {
-            Err(of.later(&job, &problem.unwrap_or_else(|| "its node does not say why".to_owned())))
+            let reason = job_log::not_begun(&job).map(str::to_owned).or(problem);
+            Err(of.later(&job, &reason.unwrap_or_else(|| "its node does not say why".to_owned())))
         }
     }
 }
@@ -103,7 +104,7 @@ impl JobOnNode {
         let fleet = world.fleets.get(&self.namespace).ok_or_else(missing)?;
         let job = job_log::job(fleet, (&self.run, &self.node), self.index)?;
         let place = job_log::place(&world, fleet, &self.node, &app.identity.name, app.clock.now());
-        Ok((place, job.clone()))
+        Ok((place, job))
     }
 
     /// The log cannot be read now.

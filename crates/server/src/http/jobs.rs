@@ -38,15 +38,17 @@ pub(crate) async fn get(
     (Node(node), Number(index)): (Node, Number),
 ) -> Result<JsonAnswer<Job>, Failure> {
     let world = app.world();
-    let job = match world.fleets.get(&namespace) {
-        Some(fleet) => ops::job::get(fleet, (&run, &node), index)?,
-        None => None,
-    };
+    let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.runs.contains_key(&run));
+    let fleet = fleet.ok_or_else(|| super::runs::missing(&run))?;
     let missing = || {
-        let hint = format!("list them: bellwether job list --run {run}; its tasks: bellwether run get {run}");
-        Failure::new(Code::NotFound, format!("cannot find job {run}/{node}/{index}")).hint(hint)
+        let detail =
+            format!("cannot find job {run}/{node}/{index}: the node has not begun that task of the run");
+        let hint = format!(
+            "why: bellwether why target/{run}/{node}; list the jobs: bellwether job list --run {run}; its tasks: bellwether run get {run}"
+        );
+        Failure::new(Code::NotFound, detail).hint(hint)
     };
-    job.map(JsonAnswer).ok_or_else(missing)
+    ops::job::get(fleet, (&run, &node), index)?.map(JsonAnswer).ok_or_else(missing)
 }
 
 /// Has a node begin the task of a run again that failed there.

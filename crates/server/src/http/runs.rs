@@ -118,6 +118,7 @@ fn chosen(
     Ok(matching(fleet, &filter, now).filter(may_read).map(|row| row.node.name.clone()).collect())
 }
 
-fn missing(name: &EntityName) -> Failure {
+/// The error for a run that is not there.
+pub(super) fn missing(name: &EntityName) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find run {name}")).hint("list them: bellwether run list")
 }

@@ -1,5 +1,7 @@
 //! Explanations of states over HTTP.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
@@ -19,6 +21,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::waits::WaitEntry;
+use bellwether_core::world::workflow_state::WorkflowState;
 
 use super::clusters;
 use super::entities::missing;
@@ -56,7 +59,10 @@ pub(crate) async fn get(
                 return Err(unreadable(&format!("node/{target}"), &namespace));
             }
             let known = board.target(&target).is_some();
-            let none = || Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"));
+            let none = || {
+                Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"))
+                    .hint(format!("list its targets: bellwether rollout get {name}"))
+            };
             let lines =
                 known.then(|| vec![world.why_target(fleet, board, &target, time)]).ok_or_else(none)?;
             (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
@@ -86,7 +92,7 @@ fn whole(fleet: &Fleet, subject: String, readable: &Readable) -> String {
 }
 
 fn unknown(subject: &str) -> Failure {
-    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME";
+    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
     Failure::new(Code::NotFound, format!("cannot find {subject:?}")).hint(hint)
 }
 
@@ -192,7 +198,8 @@ fn node(
     lines.extend(services.flat_map(|wait| wait_cycles_of(fleet, wait)));
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
-    for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
+    let boards = fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some());
+    for (entity, board) in boards.filter(|(entity, _)| still_counts(fleet, entity, name)) {
         lines.push(format!("{entity}: {}", world.why_target(fleet, board, &target, time)));
         let own = fleet.waits.on(name).filter(|wait| matches!(&wait.who, Waiter::Entity(of) if of == entity));
         lines.extend(own.flat_map(|wait| wait_cycles_of(fleet, wait)));
@@ -200,7 +207,20 @@ fn node(
     if lines.is_empty() {
         lines.push("it is up and has no assigned version".to_owned());
     }
+    // Several names may lead to the same reason.
+    let mut told = BTreeSet::new();
+    lines.retain(|line| told.insert(line.clone()));
     Ok((waiting, lines))
+}
+
+/// Whether an entity has something to say of a node: of the runs that have ended, only the newest one, if it failed there and nobody
+/// aborted it.
+fn still_counts(fleet: &Fleet, entity: &EntityName, node: &NodeName) -> bool {
+    if !fleet.runs.contains_key(entity) || !fleet.has_ended(entity) {
+        return true;
+    }
+    let was_aborted = fleet.entities.get(entity).is_some_and(|kept| kept.value.abort.is_some());
+    !was_aborted && fleet.workflow_state(node) == WorkflowState::Failed(entity)
 }
 
 const fn serves(serving: &CheckStatus) -> bool {

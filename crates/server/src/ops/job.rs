@@ -87,7 +87,7 @@ fn shape(fleet: &Fleet, of: &NodeJobs, job: &Job) -> Option<Shape> {
 }
 
 /// What became of a job: one that was open when its node left the run is over.
-fn state_of(fleet: &Fleet, of: &NodeJobs, job: &Job) -> JobState {
+pub(super) fn state_of(fleet: &Fleet, of: &NodeJobs, job: &Job) -> JobState {
     let is_target = fleet.entities_of_node.get(&of.node).any(|run| *run == of.run);
     if job.state.is_open() && !is_target { JobState::Cancelled } else { job.state }
 }

@@ -10,6 +10,7 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::OpError;
+use super::job::state_of;
 
 /// Where the log of a job can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,15 +23,11 @@ pub enum LogPlace {
     Nowhere,
 }
 
-/// The job of the task of this index.
+/// The job of the task of this index; one that was open when its node left the run is cancelled.
 ///
 /// # Errors
 /// [`OpError::NotFound`] when the run or the job is not there; [`OpError::Refused`] when the agent of the node sends no logs.
-pub fn job<'a>(
-    fleet: &'a Fleet,
-    (run, node): (&EntityName, &NodeName),
-    index: u64,
-) -> Result<&'a Job, OpError> {
+pub fn job(fleet: &Fleet, (run, node): (&EntityName, &NodeName), index: u64) -> Result<Job, OpError> {
     let refused = |reason: &str, hint: String| OpError::Refused {
         reason: format!("read the log of job {run}/{node}/{index}: {reason}"),
         hint: Some(hint),
@@ -41,30 +38,48 @@ pub fn job<'a>(
         )));
     }
     let of = fleet.jobs.get(&(run.clone(), node.clone())).map(|kept| &kept.value);
-    let job = of.and_then(|of| of.jobs.iter().find(|job| u64::from(job.index) == index));
-    let job = job.ok_or_else(|| OpError::NotFound(format!("job {run}/{node}/{index}")))?;
+    let job = of.and_then(|of| Some((of, of.jobs.iter().find(|job| u64::from(job.index) == index)?)));
+    let (of, job) = job.ok_or_else(|| OpError::NotFound(format!("job {run}/{node}/{index}")))?;
+    let job = Job { state: state_of(fleet, of, job), ..job.clone() };
     if !fleet.reports.get(node).is_some_and(|kept| kept.value.features.has(Feature::JobLogs)) {
         return Err(refused(
             "the agent of the node is of a build that sends no logs of jobs",
-            elsewhere(run, node, job),
+            elsewhere(run, node, &job),
         ));
     }
     Ok(job)
 }
 
-/// Where a log can be read that is not to be had.
+/// Why a job has no log yet; `None` once it was begun.
+#[must_use]
+pub const fn not_begun(job: &Job) -> Option<&'static str> {
+    match (job.state, job.attempts) {
+        (JobState::Created, 0) => Some("it has not begun, so that there is no log yet"),
+        (_, _) => None,
+    }
+}
+
+/// Where a log can be read that is not to be had, or what to do instead.
 #[must_use]
 pub fn elsewhere(run: &EntityName, node: &NodeName, job: &Job) -> String {
+    if not_begun(job).is_some() {
+        return format!("see what it waits for: bellwether why target/{run}/{node}");
+    }
     match job.state {
         JobState::Failed => {
             format!("the end of its output is on the servers: bellwether node logs {node} --entity {run}")
+        }
+        JobState::Cancelled => {
+            format!(
+                "a node that leaves a run removes its logs; what is known of it: bellwether job get {run}/{node}/{}",
+                job.index
+            )
         }
         JobState::Created
         | JobState::Running
         | JobState::Finished
         | JobState::Skipped
         | JobState::Incomplete
-        | JobState::Cancelled
         | JobState::Lost => {
             format!(
                 "see what the node does: bellwether node get {node}; on the node, the log is in logs/jobs/{run} of its data directory"
@@ -94,5 +109,40 @@ pub fn place(world: &World, fleet: &Fleet, node: &NodeName, me: &ServerName, now
             })
         }
         None => LogPlace::Nowhere,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::words::name::TaskName;
+
+    use super::*;
+
+    fn hint(state: JobState, attempts: u32) -> (Option<&'static str>, String) {
+        let job = Job {
+            index: 2,
+            task: TaskName::parse("one").unwrap(),
+            state,
+            exit: None,
+            exit_code: None,
+            attempts,
+            started: None,
+            ended: None,
+            outputs: None,
+        };
+        let (run, node) = (EntityName::parse("shop-7").unwrap(), NodeName::parse("web-1").unwrap());
+        (not_begun(&job), elsewhere(&run, &node, &job))
+    }
+
+    #[test]
+    fn a_log_that_is_not_there_is_not_looked_for_on_the_node() {
+        let (reason, what) = hint(JobState::Created, 0);
+        assert!(reason.unwrap().contains("has not begun"));
+        assert!(what.ends_with("bellwether why target/shop-7/web-1"), "{what}");
+        let (reason, what) = hint(JobState::Cancelled, 1);
+        assert_eq!(reason, None);
+        assert!(what.ends_with("bellwether job get shop-7/web-1/2") && !what.contains("logs/jobs"), "{what}");
+        let (reason, what) = hint(JobState::Created, 1);
+        assert!(reason.is_none() && what.contains("logs/jobs/shop-7"), "it is to begin again: {what}");
     }
 }

@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::files::{self, Format, Input};
+use super::hint;
 use super::locate;
 use super::numbers::{self, Found};
-use crate::args::FileFlags;
+use crate::args::{DocumentKind, FileFlags};
 use crate::exit::Failure;
 use crate::near::improved;
 
@@ -42,27 +43,9 @@ struct Part {
 
 /// What every document says first. The rest is read once it is known what it is.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "a mapping with the key `kind`")]
 struct Head {
-    kind: Kind,
-}
-
-/// What there is.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Cluster,
-    Entity,
-    Filter,
-    Freeze,
-    Node,
-    Param,
-    Pause,
-    Profile,
-    Schedule,
-    Slot,
-    Stage,
-    Task,
-    Workflow,
+    kind: DocumentKind,
 }
 
 /// Reads every document of all files. Nothing is answered unless all of them can be read, and each is there once.
@@ -72,7 +55,9 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
         let before = documents.len();
         of_file(&input, &mut documents)?;
         if input.named && documents.len() == before {
-            return Err(Failure::usage(format!("read {}: it contains no document", input.name)).hint(HINT));
+            return Err(
+                Failure::usage(format!("read {}: it contains no document", input.name)).hint(hint::KINDS)
+            );
         }
     }
     let mut places: BTreeMap<(String, bool), &Located> = BTreeMap::new();
@@ -84,12 +69,10 @@ pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
         }
     }
     if documents.is_empty() {
-        return Err(Failure::usage("apply the files: they contain no document").hint(HINT));
+        return Err(Failure::usage("apply the files: they contain no document").hint(hint::KINDS));
     }
     Ok(documents)
 }
-
-const HINT: &str = "bellwether explain entity   (or: cluster, policy, filter, freeze, pause, profile, schedule, slot, stage, task, workflow)";
 
 /// The namespace that all documents are for: the one they name, or else that of the command.
 pub(super) fn namespace<'a>(
@@ -138,7 +121,7 @@ impl Located {
 
     /// `FILE, document N, line M`: the line of a field such as `policy.batch`, or else of the document.
     fn line_of(&self, field: &str) -> String {
-        let path: Vec<&str> = field.split('.').collect();
+        let path = locate::parts(field);
         let index = locate::line_of(self.format, &without_marker(self.format, &self.part.text), &path);
         let index = index.unwrap_or_else(|| self.part.first_line());
         format!("{}, line {}", self.place, self.part.lines_before + index + 1)
@@ -168,8 +151,10 @@ fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
         let place = format!("{}{number}", input.name);
         exact(input.format, &part, &place)?;
         let document = one(input.format, &part).map_err(|error| {
+            let kind = value::<Head>(input.format, &part.text).ok().map(|head| head.kind);
+            let hint = hint::of(kind, &error);
             let (place, error) = with_line(input.format, &part, &place, error.trim_end());
-            Failure::usage(format!("read {place}: {}", improved(&error))).hint(HINT)
+            Failure::usage(format!("read {place}: {}", improved(&error))).hint(hint)
         })?;
         documents.push(Located { document, place, format: input.format, part });
     }
@@ -196,13 +181,13 @@ fn with_line(format: Format, part: &Part, place: &str, error: &str) -> (String, 
         && let Some((key, _)) = rest.split_once('`')
     {
         let above = above.trim_end_matches(": ");
-        let path: Vec<&str> = above.split('.').chain([key]).filter(|key| !key.is_empty()).collect();
+        let path: Vec<&str> = locate::parts(above).into_iter().chain([key]).collect();
         if let Some(index) = locate::second_line_of(format, &part.text, &path) {
             let above = if above.is_empty() { String::new() } else { format!("{above}: ") };
             return (at(index), format!("{above}{DUPLICATE}{key}`"));
         }
     }
-    if error.contains(" line ") {
+    if error.contains(" at line ") {
         return (place.to_owned(), error.to_owned());
     }
     (at(part.first_line()), error.to_owned())
@@ -240,19 +225,19 @@ fn one(format: Format, part: &Part) -> Result<Document, String> {
 
 fn document(format: Format, text: &str) -> Result<Document, String> {
     Ok(match value::<Head>(format, text)?.kind {
-        Kind::Cluster => Document::Cluster(value::<ClusterDocument>(format, text)?),
-        Kind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
-        Kind::Filter => Document::Filter(value::<FilterDocument>(format, text)?),
-        Kind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),
-        Kind::Node => Document::Node(value::<NodeDocument>(format, text)?),
-        Kind::Param => Document::Param(value::<ParamDocument>(format, text)?),
-        Kind::Pause => Document::Pause(value::<PauseDocument>(format, text)?),
-        Kind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
-        Kind::Schedule => Document::Schedule(Box::new(value::<ScheduleDocument>(format, text)?)),
-        Kind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),
-        Kind::Stage => Document::Stage(value::<StageDocument>(format, text)?),
-        Kind::Task => Document::Task(value::<TaskDocument>(format, text)?),
-        Kind::Workflow => Document::Workflow(value::<WorkflowDocument>(format, text)?),
+        DocumentKind::Cluster => Document::Cluster(value::<ClusterDocument>(format, text)?),
+        DocumentKind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
+        DocumentKind::Filter => Document::Filter(value::<FilterDocument>(format, text)?),
+        DocumentKind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),
+        DocumentKind::Node => Document::Node(value::<NodeDocument>(format, text)?),
+        DocumentKind::Param => Document::Param(value::<ParamDocument>(format, text)?),
+        DocumentKind::Pause => Document::Pause(value::<PauseDocument>(format, text)?),
+        DocumentKind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
+        DocumentKind::Schedule => Document::Schedule(Box::new(value::<ScheduleDocument>(format, text)?)),
+        DocumentKind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),
+        DocumentKind::Stage => Document::Stage(value::<StageDocument>(format, text)?),
+        DocumentKind::Task => Document::Task(value::<TaskDocument>(format, text)?),
+        DocumentKind::Workflow => Document::Workflow(value::<WorkflowDocument>(format, text)?),
     })
 }
 
@@ -260,8 +245,22 @@ fn value<T: DeserializeOwned>(format: Format, text: &str) -> Result<T, String> {
     match format {
         Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
         Format::Yaml => serde_norway::from_str(text).map_err(|error| error.to_string()),
-        Format::Toml => toml::from_str(&without_marker(format, text)).map_err(|error| error.to_string()),
+        Format::Toml => {
+            let text = without_marker(format, text);
+            toml::from_str(&text).map_err(|error| with_position(&error, &text))
+        }
     }
+}
+
+/// An error in TOML as those of the other formats are: without the line itself, which may be long.
+fn with_position(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let position = before.map_or_else(String::new, |before| {
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!(" at line {line} column {column}")
+    });
+    format!("{}{position}", error.message().replace('\n', ", "))
 }
 
 /// The text of a document that its format can read. The marker is not TOML; an empty line in its place keeps the numbers of the

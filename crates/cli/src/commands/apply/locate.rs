@@ -4,7 +4,13 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::files::Format;
 
-/// The number of the line, from 0, with the key at this path of the document, or with the nearest key above it that is there.
+/// The keys and indexes of a path such as `steps[1].script`.
+pub(super) fn parts(path: &str) -> Vec<&str> {
+    path.split(['.', '[', ']']).filter(|part| !part.is_empty()).collect()
+}
+
+/// The number of the line, from 0, with the key or element at this path of the document, or with the nearest one above it that is
+/// there. An element is named by its index, from 0.
 pub(super) fn line_of(format: Format, text: &str, path: &[&str]) -> Option<usize> {
     (1..=path.len()).rev().find_map(|length| occurrence(format, text, path.get(..length)?, 1))
 }
@@ -37,7 +43,7 @@ fn occurrence(format: Format, text: &str, path: &[&str], which: usize) -> Option
     found.then(|| line.saturating_sub(1))
 }
 
-/// Reads a document and stops with an error at a key: the error has the position of the key.
+/// Reads a document and stops with an error at a key or an element: the error has its position.
 struct Search<'a> {
     path: &'a [&'a str],
     /// Keys of the last name still to be met, this one included.
@@ -80,6 +86,20 @@ impl<'de> Visitor<'de> for Search<'_> {
         }
     }
     fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        let wanted =
+            self.path.split_first().and_then(|(first, rest)| Some((first.parse::<usize>().ok()?, rest)));
+        if let Some((wanted, rest)) = wanted {
+            for _ in 0..wanted {
+                if seq.next_element::<IgnoredAny>()?.is_none() {
+                    return Ok(());
+                }
+            }
+            if rest.is_empty() {
+                seq.next_element_seed(Here { found: self.found })?;
+            } else {
+                seq.next_element_seed(Search { path: rest, left: self.left, found: &mut *self.found })?;
+            }
+        }
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
@@ -100,6 +120,56 @@ impl<'de> Visitor<'de> for Search<'_> {
     }
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         Ok(())
+    }
+}
+
+/// Stops the search at an element, whatever it is.
+struct Here<'a> {
+    found: &'a mut bool,
+}
+
+impl Here<'_> {
+    fn stop<T, E: Error>(self) -> Result<T, E> {
+        *self.found = true;
+        Err(E::custom("found"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Here<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Here<'_> {
+    type Value = ();
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("an element")
+    }
+    fn visit_map<M: MapAccess<'de>>(self, _: M) -> Result<(), M::Error> {
+        self.stop()
+    }
+    fn visit_seq<S: SeqAccess<'de>>(self, _: S) -> Result<(), S::Error> {
+        self.stop()
+    }
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.stop()
+    }
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        self.stop()
+    }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        self.stop()
+    }
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.stop()
+    }
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        self.stop()
+    }
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.stop()
     }
 }
 
@@ -156,6 +226,26 @@ mod tests {
         assert_eq!(line_of(Format::Toml, toml, &["policy", "batch"]), Some(3));
         let json = "{\"labels\": {\"batch\": \"a\"},\n \"policy\":\n {\"batch\": \"lots\"}}";
         assert_eq!(line_of(Format::Json, json, &["policy", "batch"]), Some(2));
+    }
+
+    #[test]
+    fn an_element_is_found_by_its_index_in_every_format() {
+        let yaml = "steps:\n- name: a\n  script: {text: x}\n- name: b\n  script:\n    text: y\nclaims:\n- one\n- 2\n- [3,\n  4]\n";
+        let line = |text: &str| line_of(Format::Yaml, yaml, &parts(text)).map(|index| index + 1);
+        assert_eq!(line("steps[0].script"), Some(3));
+        assert_eq!(line("steps[1]"), Some(4));
+        assert_eq!(line("steps[1].script.text"), Some(6));
+        assert_eq!(line("steps[1].file"), Some(4), "the nearest one above");
+        assert_eq!(line("steps[7].script"), Some(1));
+        assert_eq!((line("claims[0]"), line("claims[1]")), (Some(8), Some(9)));
+        assert_eq!(line("claims[2][1]"), Some(11));
+        let toml = "name = \"t\"\nclaims = [\n  \"a\",\n  \"b\",\n]\n[[steps]]\nname = \"a\"\n[[steps]]\nname = \"b\"\n";
+        let line = |text: &str| line_of(Format::Toml, toml, &parts(text)).map(|index| index + 1);
+        assert_eq!((line("claims[1]"), line("steps[1].name"), line("steps[1]")), (Some(4), Some(9), Some(8)));
+        let json =
+            "{\"steps\": [\n {\"name\": \"a\"},\n {\"name\":\n \"b\"}],\n \"claims\": [\"a\",\n \"b\"]}";
+        let line = |text: &str| line_of(Format::Json, json, &parts(text)).map(|index| index + 1);
+        assert_eq!((line("steps[1]"), line("steps[1].name"), line("claims[1]")), (Some(3), Some(3), Some(6)));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) struct LogReader {
     pub(super) follow: bool,
     /// The byte that is next.
     pub(super) offset: u64,
+    /// Whether what was printed last is not the end of a line.
+    pub(super) is_within_line: bool,
 }
 
 impl LogReader {
@@ -50,16 +52,17 @@ impl LogReader {
                     (moves, has_read, was_told) = (0, true, false);
                     self.show(context, &part)?;
                     if part.ended || !(self.follow || part.more) {
-                        return Ok(self.end(context, part.state));
+                        return self.end(context, part.state);
                     }
                     continue;
                 }
                 Err(error) => {
                     if let Some(state) = self.closed(context, &error).await {
-                        return Ok(self.end(context, state));
+                        return self.end(context, state);
                     }
                     let Some(pause) = self.pause(&error, has_read) else { return Err(error.into()) };
                     if !std::mem::replace(&mut was_told, true) {
+                        self.end_line(context)?;
                         context.show.note(&format!("{error}; it is asked again until it answers"));
                     }
                     pause
@@ -81,6 +84,7 @@ impl LogReader {
     fn show(&mut self, context: &Context, part: &JobLog) -> Result<(), Failure> {
         if part.offset > self.offset {
             let lost = part.offset.saturating_sub(self.offset);
+            self.end_line(context)?;
             context
                 .show
                 .note(&format!("{lost} bytes from byte {} on are no longer on the node", self.offset));
@@ -91,8 +95,18 @@ impl LogReader {
                 let text = serde_json::to_string(part);
                 try_print_data(&text.map_err(|error| Failure::ours(format!("print a log: {error}")))?)
             }
-            Output::Table | Output::Wide | Output::Name => try_print_part(&part.text),
+            Output::Table | Output::Wide | Output::Name => {
+                self.is_within_line =
+                    part.text.chars().last().map_or(self.is_within_line, |last| last != '\n');
+                try_print_part(&part.text)
+            }
         }
+    }
+
+    /// Has what is told next begin a line, where a person reads it below the log. The log itself is printed as it is.
+    fn end_line(&mut self, context: &Context) -> Result<(), Failure> {
+        let is_open = std::mem::replace(&mut self.is_within_line, false);
+        if is_open && context.show.terminal { try_print_part("\n") } else { Ok(()) }
     }
 
     /// How a job has ended whose log cannot be followed any more; `None` if it has not, or is not known to.
@@ -118,19 +132,29 @@ impl LogReader {
     }
 
     /// The exit code of a log that was read to its end.
-    fn end(&self, context: &Context, state: JobState) -> Exit {
-        if !self.follow {
-            return Exit::Yes;
-        }
+    fn end(&mut self, context: &Context, state: JobState) -> CommandResult {
+        self.end_line(context)?;
         let Job { name, run, node, .. } = &self.job;
-        match state {
-            JobState::Finished | JobState::Skipped => Exit::Yes,
-            JobState::Failed | JobState::Lost | JobState::Cancelled => {
+        Ok(match state {
+            JobState::Created if self.offset == 0 => {
+                context.show.note(&format!(
+                    "job {name} has not begun; see what it waits for: bellwether why target/{run}/{node}"
+                ));
+                Exit::Yes
+            }
+            JobState::Failed | JobState::Lost | JobState::Cancelled if self.follow => {
                 let state = state.as_str();
-                context.show.note(&format!("job {name} is {state}; see: bellwether why target/{run}/{node}"));
+                context.show.note(&format!("job {name} is {state}; see: bellwether job get {name}"));
                 Exit::No
             }
-            JobState::Created | JobState::Running | JobState::Incomplete => Exit::Yes,
-        }
+            JobState::Finished
+            | JobState::Skipped
+            | JobState::Failed
+            | JobState::Lost
+            | JobState::Cancelled
+            | JobState::Created
+            | JobState::Running
+            | JobState::Incomplete => Exit::Yes,
+        })
     }
 }

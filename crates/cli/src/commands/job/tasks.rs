@@ -4,6 +4,7 @@ use bellwether_api::v1::job::JobState;
 use bellwether_api::v1::task_list::{TaskList, TaskListEdit};
 
 use crate::args::{TasksOf, TasksVerb};
+use crate::commands::selected_nodes::exists;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
@@ -32,13 +33,16 @@ pub(super) async fn run(context: &Context, verb: TasksVerb) -> CommandResult {
     let before = client.task_list(namespace, (&run, node)).await?;
     let after = client.edit_task_list(namespace, (&run, node), &edit).await?;
     let what = if names(&before) == names(&after) { "unchanged" } else { "changed" };
-    context.show.changed(&format!("tasks of run {run} on node {node}: {what}"));
+    let missing = missing(&before, &edit.remove);
+    let missing = if missing.is_empty() { missing } else { format!("; the list does not contain {missing}") };
+    context.show.changed(&format!("tasks of run {run} on node {node}: {what}{missing}"));
     context.show.data(&after, || names(&after), |_| sheet(&after))?;
     Ok(Exit::Yes)
 }
 
 /// The run that has not ended on the node.
 async fn present(context: &Context, node: &str) -> Result<String, Failure> {
+    exists(context, node).await?;
     let page = context.client.runs_of_node(&context.namespace, node).await?;
     let mut names = page.items.into_iter().map(|run| run.name);
     match (names.next(), names.next()) {
@@ -53,6 +57,15 @@ async fn present(context: &Context, node: &str) -> Result<String, Failure> {
         )
         .hint(format!("see those that have ended: bellwether node jobs {node}"))),
     }
+}
+
+/// Those of the tasks, named as TASK or STAGE/TASK, that a list does not contain.
+fn missing(list: &TaskList, named: &[String]) -> String {
+    let is_in = |name: &&String| {
+        list.tasks.iter().any(|task| task.task == **name || format!("{}/{}", task.stage, task.task) == **name)
+    };
+    let missing: Vec<&str> = named.iter().filter(|name| !is_in(name)).map(String::as_str).collect();
+    missing.join(", ")
 }
 
 fn names(list: &TaskList) -> Vec<String> {

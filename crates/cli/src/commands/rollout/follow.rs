@@ -1,5 +1,7 @@
 //! Follows a rollout until it needs nothing more: a redrawn tree on a terminal, a line per change otherwise.
 
+mod changes;
+
 use std::time::Duration;
 
 use bellwether_api::v1::progress::RolloutActivity;
@@ -8,6 +10,7 @@ use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
+use self::changes::Changes;
 use super::outcome::{advice, exit};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -27,17 +30,17 @@ pub(crate) async fn follow(
 ) -> CommandResult {
     let drawn = context.show.terminal && !context.show.is_data();
     let mut screen = Screen::default();
-    let mut said = String::new();
+    let mut changes = Changes::default();
     let rested = until_rest(context, entity, timeout, after, async |view: &RolloutView| {
         if drawn {
             let targets = targets(context, entity).await?;
             screen.draw(&tree::lines(view, &targets, context.show.paint));
             return Ok(());
         }
-        let line = line(view);
-        if line != said {
-            try_print(&format!("{} {line}", clock(view.now_ms)))?;
-            said = line;
+        let of_interest =
+            if changes.stands_still(view) { targets(context, entity).await? } else { Vec::new() };
+        for line in changes.lines(view, &of_interest) {
+            try_print(&format!("{} {}: {line}", clock(view.now_ms), view.entity.name))?;
         }
         Ok(())
     });
@@ -59,8 +62,7 @@ pub(super) fn not_in_time(entity: &str, timeout: Option<Span>) -> Failure {
 
 /// Prints what a person can do about a rollout that is paused or needs approval.
 pub(super) fn note_advice(context: &Context, view: &RolloutView) {
-    let status = view.rollout.as_ref().map(|rollout| &rollout.status);
-    if let Some(text) = status.and_then(|status| advice(&view.entity.name, status)) {
+    if let Some(text) = view.rollout.as_ref().and_then(|rollout| advice(&view.entity, rollout)) {
         context.show.note(&text);
     }
 }
@@ -130,8 +132,4 @@ pub(crate) async fn targets(context: &Context, entity: &str) -> Result<Vec<Targe
             None => return Ok(all),
         }
     }
-}
-
-fn line(view: &RolloutView) -> String {
-    format!("{}: {}", view.entity.name, view.reason)
 }

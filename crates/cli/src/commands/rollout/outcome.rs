@@ -1,7 +1,8 @@
 //! What the state of a rollout means for a script, and for the person who reads it.
 
+use bellwether_api::v1::entity::Entity;
 use bellwether_api::v1::rollout::status::{RolloutPause, RolloutWait};
-use bellwether_api::v1::rollout::{RolloutState, RolloutStatus, RolloutView};
+use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutStatus, RolloutView};
 
 use crate::exit::Exit;
 
@@ -29,7 +30,14 @@ const fn of_status(status: &RolloutStatus) -> Exit {
 }
 
 /// What a person can do about a rollout that is paused or needs approval, and whether it can also continue by itself.
-pub(super) fn advice(entity: &str, status: &RolloutStatus) -> Option<String> {
+pub(super) fn advice(entity: &Entity, rollout: &Rollout) -> Option<String> {
+    let failed = rollout.failures.last().map_or("NODE", |failure| failure.target.as_str());
+    let failed = entity.workflow.as_ref().map(|_| failed);
+    of_pause(&entity.name, failed, &rollout.status)
+}
+
+/// The advice; of a run, with the node that failed last.
+fn of_pause(entity: &str, node: Option<&str>, status: &RolloutStatus) -> Option<String> {
     if let Some(RolloutWait::Approval { stage }) = &status.waiting {
         return Some(format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
     }
@@ -48,6 +56,16 @@ pub(super) fn advice(entity: &str, status: &RolloutStatus) -> Option<String> {
         }
         RolloutPause::Stopped { .. } => {
             "it resumes when the stop is lifted; see: bellwether freeze list".to_owned()
+        }
+        RolloutPause::Person { .. } if node.is_some() => format!("continue with: {resume}   (or: abort)"),
+        RolloutPause::BadVersion { .. }
+        | RolloutPause::TooManyFailed { .. }
+        | RolloutPause::NoKnownGood { .. }
+            if let Some(node) = node =>
+        {
+            format!(
+                "begin a failed task again with: bellwether job retry {entity}/{node}; to go on without it: {resume}   (or: abort)"
+            )
         }
         RolloutPause::Person { .. }
         | RolloutPause::BadVersion { .. }
@@ -104,14 +122,25 @@ mod tests {
     fn a_pause_that_can_end_by_itself_says_so() {
         let paused = |pause| RolloutStatus { paused: Some(pause), ..RolloutState::Paused.into() };
         let unreachable = RolloutPause::TooManyUnreachable { unreachable: 2, refusing: 0, tolerated: 1 };
-        let said = advice("web", &paused(unreachable)).unwrap();
+        let said = of_pause("web", None, &paused(unreachable)).unwrap();
         assert!(
             said.contains("resumes by itself") && said.ends_with("bellwether rollout resume web"),
             "{said}"
         );
         let person = RolloutPause::Person { by: "kim".to_owned(), reason: String::new() };
-        let said = advice("web", &paused(person)).unwrap();
+        let said = of_pause("web", None, &paused(person)).unwrap();
         assert!(!said.contains("by itself") && said.contains("bellwether rollout resume web"), "{said}");
-        assert_eq!(advice("web", &RolloutState::InProgress.into()), None);
+        assert_eq!(of_pause("web", None, &RolloutState::InProgress.into()), None);
+    }
+
+    #[test]
+    fn a_run_has_nothing_to_undo_and_a_task_to_begin_again() {
+        let paused = |pause| RolloutStatus { paused: Some(pause), ..RolloutState::Paused.into() };
+        let failed = paused(RolloutPause::TooManyFailed { failed: 1, tolerated: 0 });
+        let said = of_pause("shop-7", Some("web-1"), &failed).unwrap();
+        assert!(said.contains("bellwether job retry shop-7/web-1") && !said.contains("undo"), "{said}");
+        assert!(of_pause("web", None, &failed).unwrap().contains("undo"));
+        let person = paused(RolloutPause::Person { by: "kim".to_owned(), reason: String::new() });
+        assert!(!of_pause("shop-7", Some("web-1"), &person).unwrap().contains("undo"));
     }
 }

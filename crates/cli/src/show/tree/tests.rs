@@ -21,7 +21,7 @@ fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView 
     }
 }
 
-fn view() -> RolloutView {
+pub(crate) fn view() -> RolloutView {
     let batch = |number: u64, opened_ms| RolloutBatch {
         number,
         opened_ms,
