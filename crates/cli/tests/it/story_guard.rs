@@ -170,7 +170,10 @@ async fn what_a_job_started_ends_with_it_where_an_agent_has_no_session() {
     wait_for("the agent reports", async || reports(&place, "web-1")).await;
     let (pids, seen) = (place.path("pids"), place.path("seen"));
     let loops = "sh -c 'while true; do sleep 0.1; done' >/dev/null 2>&1 & echo $!";
-    let leave = format!("(BELLWETHER_DETACHED=true setsid {loops}; setsid {loops}; {loops}) >> {pids}");
+    // Until the shell in the background has become another program, it is in the session of the job.
+    let detached = "until [ $(cut -d' ' -f6 /proc/$!/stat) = $! ]; do sleep 0.05; done";
+    let leave =
+        format!("(BELLWETHER_DETACHED=true setsid {loops}; {detached}; setsid {loops}; {loops}) >> {pids}");
     let look =
         format!("for pid in $(cat {pids}); do kill -0 $pid && echo lives || echo ended; done >> {seen}");
     apply(&place, &[("leave", "", &leave), ("look", "", &look)]);
