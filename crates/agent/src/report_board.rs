@@ -53,6 +53,8 @@ pub(crate) struct ReportBoard {
     pub(crate) hosts_logical: bool,
     /// Generation of the order in force.
     pub(crate) generation: Generation,
+    /// Runs that failed here, and that are no state of the node any more.
+    pub(crate) dismissed: BTreeSet<EntityName>,
     /// Why the last order was refused, if it was; that order may be newer than `generation`.
     pub(crate) refused_order: Option<String>,
     /// Why entities cannot begin a step: their entries in the ledger cannot be written.
@@ -80,6 +82,7 @@ impl ReportBoard {
         entries: &BTreeMap<EntityName, EntityEntry>,
         check_store: &CheckStore,
     ) -> Self {
+        self.dismissed = order.map(|order| order.content.dismissed_runs()).unwrap_or_default();
         for (name, entry) in entries {
             let has_recipe = config.entities.contains_key(name);
             if has_recipe || order.is_some_and(|order| order.content.entities.contains_key(name)) {
@@ -200,7 +203,8 @@ impl ReportBoard {
         let mut all: BTreeMap<_, _> =
             self.statuses.iter().map(|(category, update)| (category.to_string(), own(update, now))).collect();
         for (category, pick) in picks {
-            let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
+            let counted = self.entities.iter().filter(|(name, _)| !self.dismissed.contains(*name));
+            let each = counted.filter_map(|(name, account)| Some((name, pick(account)?)));
             if let Some((entity, standing)) = account::node(each) {
                 all.insert(category.to_owned(), shape(&standing, Some(entity)));
             }

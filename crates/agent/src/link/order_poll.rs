@@ -308,7 +308,10 @@ impl OrderPoll {
         self.ledger.keep_order(&order).await.map_err(|error| error.to_string())?;
         fail::pass(FailPoint::OrderStored);
         tracing::info!(generation = order.generation.get(), "accepted an order");
-        self.board.send_modify(|board| board.generation = order.generation);
+        self.board.send_modify(|board| {
+            board.generation = order.generation;
+            board.dismissed = order.content.dismissed_runs();
+        });
         self.orders.send_replace(Some(Arc::new(order)));
         Ok(())
     }

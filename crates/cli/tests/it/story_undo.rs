@@ -62,6 +62,10 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
     };
     assert!(end(&undo) <= end(&other), "what undoes a run is not behind others");
     assert_eq!(runnable(&place), ["web-1", "web-2", "web-3"]);
+    wait_for("what failed is no state of its node any more", async || {
+        done(&place, &["node", "list", "status.configure = failed", "-o", "name"]).is_empty()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

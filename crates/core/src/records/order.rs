@@ -88,6 +88,13 @@ pub struct LedgerBinding {
 }
 
 impl OrderContent {
+    /// The runs that failed on the node, if it begins others all the same: a person has seen to what failed, and it is no state of the node
+    /// any more.
+    #[must_use]
+    pub fn dismissed_runs(&self) -> BTreeSet<EntityName> {
+        if self.not_runnable.is_some() { BTreeSet::new() } else { self.failed_runs.clone() }
+    }
+
     /// Why the node may not register a service; `None` if it may. Follows "cannot register: ".
     #[must_use]
     pub fn refuses(&self, service: &ServiceName) -> Option<String> {
