@@ -101,6 +101,9 @@ pub struct Run {
     /// Whether it was to be undone, and no node had begun a task of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nothing_to_undo: bool,
+    /// What keeps nodes from beginning it, when it is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Name of the token that started it.
     pub by: String,
     /// Time of the start, in milliseconds since the Unix epoch, by the server's clock.

@@ -40,6 +40,9 @@ pub(super) fn policy_of(flags: PolicyFlags) -> Result<Policy, Failure> {
 pub(super) async fn begun(context: &Context, started: Run, dry_run: bool, wait: WaitFlags) -> CommandResult {
     let on = plural(usize::try_from(started.nodes).unwrap_or(usize::MAX), "node");
     let tasks = plural(started.tasks.len(), "task");
+    if let Some(warning) = &started.warning {
+        context.show.note(warning);
+    }
     if dry_run {
         context.show.changed(&format!("workflow {}: would run {tasks} on {on}", started.workflow));
         context.show.data(&started, || vec![started.workflow.clone()], |_| run_tasks(&started))?;

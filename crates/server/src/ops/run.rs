@@ -8,6 +8,7 @@ mod plan;
 mod room;
 mod switch;
 mod undo;
+mod waits;
 
 use std::collections::BTreeSet;
 

@@ -92,6 +92,8 @@ async fn a_run_that_nothing_undoes_or_that_no_node_began_is_not_undone() {
     admin.apply("default", &ApplyRequest { documents, ..ApplyRequest::default() }).await.unwrap();
     let run = admin.start_run("default", &rolled_back("keep")).await.unwrap();
     assert_eq!(run.rollback.as_deref(), Some("drop"));
+    let warning = run.warning.unwrap_or_default();
+    assert!(warning.starts_with("warning: node db-1 does not begin it now: "), "{warning}");
     let (code, said) = problem(admin.undo_run("default", &run.name, &undo).await);
     assert_eq!(code, Code::Refused);
     assert!(said.contains("no node began a task of it"), "{said}");

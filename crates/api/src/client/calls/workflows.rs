@@ -238,6 +238,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn runs_of_node(&self, namespace: &str, node: &str) -> Result<Page<Run>, CallError> {
+        let node = paths::encode(node);
         self.list(&format!("{}?node={node}", fill(paths::RUNS, &[namespace]))).await
     }
 }

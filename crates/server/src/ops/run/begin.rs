@@ -18,7 +18,7 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
-use super::{plan, room, switch};
+use super::{plan, room, switch, waits};
 use crate::ops::run_policy::may_roll_back;
 use crate::ops::{OpError, cause, entity, event};
 
@@ -56,6 +56,7 @@ pub(super) fn started(
     let entity =
         requested(run, nodes.clone(), policy).map_err(|reason| OpError::Refused { reason, hint: None })?;
     let shape = shape(run, count(nodes.len()), RolloutState::InProgress);
+    let shape = Shape { warning: waits::warning(fleet, run, nodes), ..shape };
     let (subject, on) = (format!("entity/{}", run.name), plural(nodes.len(), "node"));
     let why = cause(&run.annotation.reason);
     let mut started = event("run.started", subject, format!("on {on}: {why}"));
@@ -90,6 +91,7 @@ pub(super) fn shape(run: &Run, nodes: u64, state: RolloutState) -> Shape {
             Some(UndoState::By(by)) => Some(by.to_string()),
             Some(UndoState::Closed | UndoState::Nothing) | None => None,
         },
+        warning: None,
         nothing_to_undo: run.undo == Some(UndoState::Nothing),
     }
 }
