@@ -98,6 +98,9 @@ pub struct Run {
     /// Name of the run that undoes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<String>,
+    /// State of that run; absent if it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo_state: Option<RolloutState>,
     /// Whether it was to be undone, and no node had begun a task of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nothing_to_undo: bool,

@@ -149,7 +149,14 @@ fn run_sheet(run: &Run) -> String {
 /// What undoes a run, or what it undoes.
 fn undone(run: &Run) -> String {
     match (&run.rollback, &run.undone_by, &run.undoes) {
-        (_, Some(by), _) => format!("undone by run {by}"),
+        (_, Some(by), _) => match run.undo_state {
+            Some(RolloutState::Succeeded) => format!("undone by run {by}"),
+            Some(RolloutState::Aborted | RolloutState::Failed | RolloutState::PartiallySucceeded) => {
+                format!("run {by} undid it in part; the rest with: bellwether run undo {}", run.name)
+            }
+            Some(state) => format!("run {by} undoes it: {}", state.as_str()),
+            None => format!("run {by} undid it, and was deleted"),
+        },
         (_, None, Some(undoes)) => format!("undoes run {undoes}"),
         (Some(_), None, None) if run.nothing_to_undo => "nothing to undo: no node had begun it".to_owned(),
         (Some(workflow), None, None) => {

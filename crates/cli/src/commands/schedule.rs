@@ -4,7 +4,7 @@ use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::schedule::{Concurrency, DueOutcome, Schedule, ScheduleSpec};
 use bellwether_core::words::time::Span;
 
@@ -120,8 +120,18 @@ async fn report(context: &Context, schedule: &Schedule, what: &str) -> Result<()
     };
     context.show.changed(&format!("schedule {}: {what}, {next}", schedule.name));
     let workflow = context.client.workflow(&context.namespace, &schedule.workflow).await;
-    if matches!(workflow, Err(CallError::Problem(problem)) if problem.code == Code::NotFound) {
-        context.show.note(&format!("no run starts until there is workflow {}", schedule.workflow));
+    match workflow {
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
+            context.show.note(&format!("no run starts until there is workflow {}", schedule.workflow));
+        }
+        Ok(workflow)
+            if workflow.spec.rollback.is_none()
+                && schedule.policy.on_failure == Some(OnFailure::Rollback) =>
+        {
+            let what = format!("no run starts: workflow {} names no other one that undoes it", workflow.name);
+            context.show.note(&what);
+        }
+        Ok(_) | Err(_) => {}
     }
     context.show.data(schedule, || vec![schedule.name.clone()], |_| String::new())
 }

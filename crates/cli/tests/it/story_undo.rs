@@ -100,3 +100,29 @@ async fn a_run_is_undone_once_on_request_also_while_it_is_in_progress() {
     let said = text(&again.stderr);
     assert!(said.contains(&format!("run {undo} undoes it already")), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_undo_that_was_aborted_is_finished_by_another_where_it_was_not_done() {
+    let place = installed(&["web-1", "web-2"]).await;
+    let out = place.path("out");
+    apply(&place, &out, "true");
+    let first = run(&place, &["workflow", "run", "work", "-l", "all", "--batch", "100%"]);
+    wait_for("it ends", async || state(&place, &first) == "succeeded").await;
+    done(&place, &["node", "pause", "web-2", "--reason", "later"]);
+    let undo = run(&place, &["run", "undo", &first]);
+    wait_for("one node is done", async || lines(&out).contains(&"unwork web-1".to_owned())).await;
+    wait_for("it is known", async || done(&place, &["run", "get", &undo]).contains("2, 1 done")).await;
+    let shown = done(&place, &["run", "get", &first]);
+    assert!(shown.contains(&format!("run {undo} undoes it: ")), "{shown}");
+    done(&place, &["rollout", "abort", &undo]);
+    wait_for("it is aborted", async || state(&place, &undo) == "aborted").await;
+    let shown = done(&place, &["run", "get", &first]);
+    assert!(shown.contains(&format!("the rest with: bellwether run undo {first}")), "{shown}");
+    done(&place, &["node", "resume", "web-2"]);
+    let rest = run(&place, &["run", "undo", &first]);
+    wait_for("the rest is done", async || state(&place, &rest) == "succeeded").await;
+    let mut did = lines(&out);
+    did.sort();
+    assert_eq!(did, ["unwork web-1", "unwork web-2", "work web-1", "work web-2"]);
+    assert_eq!(code(&place.run(&["run", "undo", &first])), 7);
+}

@@ -185,6 +185,11 @@ impl Apply<'_> {
             }
         }
         self.objects.iter().try_for_each(|object| session.still_fits(object))?;
+        for step in &mut steps {
+            if let ObjectId::Definition(id) = &step.id {
+                step.answer.note = session.lacks(id)?;
+            }
+        }
         Ok(steps)
     }
 }

@@ -301,7 +301,7 @@ fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
         EntityKind::Workflow(_) => (
             "workflow",
             format!(
-                "run the failed task of a node again: bellwether job retry {name}/NODE   (or: rollout resume, rollout abort)"
+                "run the failed task of a node again: bellwether job retry {name}/NODE   (or: run undo, rollout resume, rollout abort)"
             ),
         ),
         EntityKind::Action(_) | EntityKind::Version | EntityKind::Profile(_) => (
@@ -311,8 +311,11 @@ fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
             ),
         ),
     };
-    let reason =
-        format!("{verb}: entity {name} runs {kind}, and runs of {what}s are neither undone nor retried");
+    let not = match kind {
+        EntityKind::Workflow(_) => "not undone or retried as a rollout",
+        EntityKind::Action(_) | EntityKind::Version | EntityKind::Profile(_) => "neither undone nor retried",
+    };
+    let reason = format!("{verb}: entity {name} runs {kind}, and runs of {what}s are {not}");
     OpError::Refused { reason, hint: Some(hint) }
 }
 

@@ -8,26 +8,22 @@ mod plan;
 mod room;
 mod switch;
 mod undo;
+mod view;
 mod waits;
 
 use std::collections::BTreeSet;
 
-use bellwether_api::v1::rollout::{RolloutState, RolloutStatus};
 use bellwether_api::v1::run::{NewRun, Run as Shape};
-use bellwether_core::records::entity::TargetSource;
 use bellwether_core::records::key::Key;
-use bellwether_core::records::run::Run;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName};
-use bellwether_core::world::fleet::Fleet;
 
 pub(super) use self::begin::begun;
-use self::begin::{count, shape};
 pub use self::inputs::{role_params, spec, take};
 pub use self::needs::needs;
 pub(super) use self::plan::is_idempotent;
 pub use self::undo::undo;
+pub use self::view::{get, list, list_of};
 use super::{OpError, event};
 use crate::transactor::Transactor;
 
@@ -76,46 +72,4 @@ pub async fn delete(
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
-}
-
-/// The runs, the newest last.
-#[must_use]
-pub fn list(fleet: &Fleet) -> Vec<Shape> {
-    let mut runs: Vec<Shape> = fleet.runs.values().map(|kept| view(fleet, &kept.value)).collect();
-    runs.sort_by_key(|run| run.at_ms);
-    runs
-}
-
-/// The runs that have not ended on a node, the newest last.
-#[must_use]
-pub fn list_of(fleet: &Fleet, node: &NodeName) -> Vec<Shape> {
-    let names = fleet.entities_of_node.get(node).filter(|name| !fleet.is_over_on(name, node));
-    let mut runs: Vec<Shape> = names.filter_map(|name| get(fleet, name)).collect();
-    runs.sort_by_key(|run| run.at_ms);
-    runs
-}
-
-/// A run with its state; `None` if there is none of this name.
-#[must_use]
-pub fn get(fleet: &Fleet, name: &EntityName) -> Option<Shape> {
-    fleet.runs.get(name).map(|kept| view(fleet, &kept.value))
-}
-
-fn view(fleet: &Fleet, run: &Run) -> Shape {
-    let nodes = match fleet.entities.get(&run.name).map(|kept| &kept.value.source) {
-        Some(TargetSource::Listed(nodes)) => count(nodes.len()),
-        Some(TargetSource::Nodes(_) | TargetSource::External(_)) | None => 0,
-    };
-    let rollout = fleet.rollouts.get(&(run.name.clone(), RolloutNumber::new(1))).map(|kept| &kept.value);
-    let state = match rollout {
-        Some(rollout) => RolloutStatus::from(&rollout.state).state,
-        None if fleet.has_ended(&run.name) => RolloutState::Aborted,
-        None => RolloutState::InProgress,
-    };
-    let board = fleet.boards.get(&run.name);
-    let counts = match rollout {
-        Some(rollout) if rollout.ended.is_some() => rollout.counts,
-        Some(_) | None => board.map(|board| board.counts()).unwrap_or_default(),
-    };
-    Shape { succeeded: counts.succeeded, failed: counts.failed, ..shape(run, nodes, state) }
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::run::{BusyNodes, NewRun};
 use bellwether_api::v1::schedule::{DesiredSchedule, ScheduleSpec};
+use bellwether_api::v1::workflow::WorkflowSpec;
 use bellwether_core::access::{Claim, Rights};
 use bellwether_core::decide::schedules::{Turn, turn};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::entity::{EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::policy::Policy;
+use bellwether_core::records::policy::{OnFailure, Policy};
 use bellwether_core::records::schedule::{DueResult, MAX_OUTCOME_BYTES, MAX_SCHEDULES, Schedule};
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::ScheduleRevision;
@@ -22,6 +23,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
+use super::definition::content_of;
 use super::{OpError, cause, entity, event, grant, run};
 use crate::transactor::Transactor;
 
@@ -98,7 +100,14 @@ pub async fn set(
 #[must_use]
 pub fn lacks(fleet: &Fleet, schedule: &Schedule) -> Option<String> {
     let workflow = DefinitionId::Workflow(schedule.workflow.clone());
-    (!fleet.definitions.contains_key(&workflow)).then(|| format!("no run starts until there is {workflow}"))
+    let spec: Result<Option<WorkflowSpec>, ShapeError> = content_of(fleet, &workflow);
+    match spec.ok()? {
+        None => Some(format!("no run starts until there is {workflow}")),
+        Some(spec) if spec.rollback.is_none() && schedule.policy.on_failure == OnFailure::Rollback => {
+            Some(format!("no run starts: {workflow} names no other one that undoes it"))
+        }
+        Some(_) => None,
+    }
 }
 
 /// Deletes a schedule. Its runs go on.

@@ -191,7 +191,7 @@ async fn a_cluster_is_deleted_only_without_a_run_of_its_manager_and_takes_the_en
         admin.send::<Value, Value>(Method::POST, &path, &json!({}), SOON).await
     };
     let (code, detail) = problem(ask("retry").await);
-    assert!(code == Code::Refused && detail.contains("neither undone nor retried"), "{detail}");
+    assert!(code == Code::Refused && detail.contains("not undone or retried as a rollout"), "{detail}");
     ask("abort").await.unwrap();
     let bound = tokio::time::Instant::now() + SOON;
     while admin.delete_cluster("default", "db").await.is_err() {

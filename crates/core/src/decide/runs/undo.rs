@@ -15,10 +15,11 @@ use crate::records::key::Record;
 use crate::records::policy::{Policy, PolicyDraft};
 use crate::records::progress::Progress;
 use crate::records::run::{Run, UndoState};
+use crate::records::target::AssignmentOutcome;
 use crate::rollout::operations;
 use crate::verdict::{Changeset, Write};
 use crate::words::feature::Feature;
-use crate::words::name::{Actor, EntityName, NodeName};
+use crate::words::name::{Actor, EntityName, NodeName, TargetName};
 use crate::words::plural::plural;
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -35,7 +36,7 @@ pub struct Undo {
     pub undone: Run,
 }
 
-/// What undoes a run; `None` if its workflow named nothing for that, or the run would have no name.
+/// What undoes a run, where no run has done so yet; `None` if its workflow named nothing for that, or the run would have no name.
 #[must_use]
 pub fn undo(fleet: &Fleet, run: &Run, annotation: Annotation) -> Option<Undo> {
     let plan = run.rollback.as_deref()?.clone();
@@ -43,7 +44,17 @@ pub fn undo(fleet: &Fleet, run: &Run, annotation: Annotation) -> Option<Undo> {
     let mut started = Run { undoes: Some(run.name.clone()), ..started };
     started.features.insert(Feature::Undo);
     let undone = with(run, UndoState::By(started.name.clone()));
-    Some(Undo { nodes: begun(fleet, &run.name), run: started, undone })
+    let mut nodes = begun(fleet, &run.name);
+    if let Some(UndoState::By(before)) = &run.undo {
+        nodes.retain(|node| !is_done(fleet, before, node));
+    }
+    Some(Undo { nodes, run: started, undone })
+}
+
+/// Whether a run is complete on a node.
+fn is_done(fleet: &Fleet, run: &EntityName, node: &NodeName) -> bool {
+    let state = fleet.boards.get(run).and_then(|board| board.target(&TargetName::from(node))?.state);
+    state.is_some_and(|state| matches!(state.outcome, AssignmentOutcome::Succeeded { .. }))
 }
 
 /// The nodes that began a task of a run, and are still part of it.
@@ -53,7 +64,8 @@ pub fn begun(fleet: &Fleet, run: &EntityName) -> BTreeSet<NodeName> {
     let TargetSource::Listed(nodes) = &entity.value.source else { return BTreeSet::new() };
     let has_begun = |node: &&NodeName| {
         let jobs = fleet.jobs.get(&(run.clone(), (*node).clone()));
-        jobs.is_some_and(|kept| !kept.value.jobs.is_empty())
+        let is_active = fleet.nodes.get(*node).is_some_and(|kept| kept.value.decommissioned.is_none());
+        is_active && jobs.is_some_and(|kept| !kept.value.jobs.is_empty())
     };
     nodes.iter().filter(has_begun).cloned().collect()
 }

@@ -165,7 +165,7 @@ impl Session {
             (ObjectId::Param(key), Document::Param(document)) => {
                 param::declare(transactor, (namespace, actor), key, &document.spec()).await?;
             }
-            (ObjectId::Definition(id), document) => done.note = self.define(id, document).await?,
+            (ObjectId::Definition(id), document) => self.define(id, document).await?,
             (ObjectId::Schedule(name), Document::Schedule(document)) => {
                 done.note = self.set_schedule(name, document).await?;
             }
@@ -186,8 +186,16 @@ impl Session {
         Ok(done)
     }
 
-    /// Sets a task, a stage or a workflow; answers what it names that does not exist.
-    async fn define(&self, id: &DefinitionId, document: &Document) -> Result<Option<String>, OpError> {
+    /// What a task, a stage or a workflow names that does not exist, now that all objects are set.
+    pub(super) fn lacks(&self, id: &DefinitionId) -> Result<Option<String>, OpError> {
+        let fleet = self.fleet();
+        let missing =
+            if fleet.definitions.contains_key(id) { definition::missing(&fleet, id)? } else { vec![] };
+        Ok((!missing.is_empty()).then(|| format!("no run starts until there is {}", missing.join(", "))))
+    }
+
+    /// Sets a task, a stage or a workflow.
+    async fn define(&self, id: &DefinitionId, document: &Document) -> Result<(), OpError> {
         let (content, reason) = match document {
             Document::Task(task) => (self.task(id, &task.spec())?, &task.reason),
             Document::Stage(stage) => (definition::stage(&stage.spec())?, &stage.reason),
@@ -209,8 +217,7 @@ impl Session {
         };
         let scope = DefinitionScope { namespace: &self.namespace, id, actor: &self.actor };
         definition::set(&self.transactor, scope, &content, reason).await?;
-        let missing = definition::missing(&self.fleet(), id)?;
-        Ok((!missing.is_empty()).then(|| format!("no run starts until there is {}", missing.join(", "))))
+        Ok(())
     }
 
     /// The content of a task, if its author has the claims that it grants, or grants nothing anew.

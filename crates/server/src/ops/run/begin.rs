@@ -91,6 +91,7 @@ pub(super) fn shape(run: &Run, nodes: u64, state: RolloutState) -> Shape {
             Some(UndoState::By(by)) => Some(by.to_string()),
             Some(UndoState::Closed | UndoState::Nothing) | None => None,
         },
+        undo_state: None,
         warning: None,
         nothing_to_undo: run.undo == Some(UndoState::Nothing),
     }

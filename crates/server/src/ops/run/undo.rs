@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_api::shape::reason;
+use bellwether_api::v1::rollout::RolloutState;
 use bellwether_api::v1::run::{Run as Shape, UndoRun};
 use bellwether_core::decide::runs::undo::{Undo, undo as undone};
 use bellwether_core::records::annotation::Annotation;
@@ -19,6 +20,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::begin::started;
 use super::switch::switched;
+use super::view::state_of;
 use crate::ops::run_policy::may_roll_back;
 use crate::ops::{OpError, cause, entity, event};
 use crate::transactor::Transactor;
@@ -139,10 +141,30 @@ fn known<'a>(fleet: &'a Fleet, name: &EntityName) -> Result<&'a Run, OpError> {
             let reason = format!("undo run {name}: no node had begun a task of it");
             Err(OpError::Refused { reason, hint: None })
         }
+        // One that ended early is done again, on the nodes that it did not do.
+        Some(UndoState::By(by)) if is_incomplete(fleet, by) => Ok(&run.value),
         Some(UndoState::By(by)) => {
             let reason = format!("undo run {name}: run {by} undoes it already");
             let hint = Some(format!("see: bellwether run get {by}"));
             Err(OpError::Refused { reason, hint })
         }
+    }
+}
+
+/// Whether a run ended, or was deleted, without success on each node.
+fn is_incomplete(fleet: &Fleet, run: &EntityName) -> bool {
+    match fleet.runs.get(run).map(|kept| state_of(fleet, &kept.value)) {
+        Some(RolloutState::Aborted | RolloutState::Failed | RolloutState::PartiallySucceeded) => true,
+        Some(
+            RolloutState::InProgress
+            | RolloutState::Waiting
+            | RolloutState::Paused
+            | RolloutState::RollingBack
+            | RolloutState::Succeeded
+            | RolloutState::RolledBack
+            | RolloutState::RollbackFailed
+            | RolloutState::Superseded,
+        ) => false,
+        None => true,
     }
 }
