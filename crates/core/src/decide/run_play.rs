@@ -110,9 +110,14 @@ impl RunPlay {
     }
 
     pub(super) fn start_with(&mut self, name: &str, version: &str, on_failure: OnFailure) {
+        self.start_in((name, version), on_failure, 10);
+    }
+
+    /// Starts a run on so many nodes at once.
+    pub(super) fn start_in(&mut self, (name, version): (&str, &str), on_failure: OnFailure, batch: u32) {
         let nodes: BTreeSet<NodeName> = NODES.iter().map(|node| node.parse().unwrap()).collect();
         let draft = PolicyDraft {
-            batch: Some(Amount::Count(10)),
+            batch: Some(Amount::Count(batch)),
             soak: Some(Span::ZERO),
             on_failure: Some(on_failure),
             ..PolicyDraft::default()

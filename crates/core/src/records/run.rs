@@ -89,13 +89,19 @@ impl Run {
         Ok(Self { name, workflow, digest, tasks, contents, features, rollback, undoes, undo, annotation })
     }
 
+    /// The number at the end of its name: later runs have larger ones.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        let digits = self.name.as_str().rsplit('-').next();
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()
+    }
+
     /// The version that it is: its workflow's name and the number at the end of its own.
     ///
     /// # Errors
     /// [`NameTooLong`].
     pub fn version(&self) -> Result<Version, NameTooLong> {
-        let number = self.name.as_str().rsplit('-').next().and_then(|digits| digits.parse().ok());
-        let version = Version::numbered(self.workflow.as_str(), number.unwrap_or_default());
+        let version = Version::numbered(self.workflow.as_str(), self.number());
         version.ok_or_else(|| NameTooLong { workflow: self.workflow.clone() })
     }
 }

@@ -55,8 +55,8 @@ impl Fleet {
     }
 
     /// An entity, its progress or its rollout changed, and its board with it.
-    pub(super) fn refresh_progress_indexes(&mut self, name: &EntityName) {
-        self.index_run(name);
+    pub(super) fn refresh_progress_indexes(&mut self, name: &EntityName, revision: Revision) {
+        self.index_run(name, revision);
         let board = self.boards.get(name);
         let asks = board.is_some_and(|board| {
             board.entity().policy.asks_hooks() && board.rollout().is_some_and(|rollout| !rollout.is_over())

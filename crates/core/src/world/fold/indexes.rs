@@ -96,7 +96,7 @@ impl Fleet {
             self.forget_targets(name);
             self.boards.remove_mut(name);
             self.touched.forget(name);
-            self.refresh_progress_indexes(name);
+            self.refresh_progress_indexes(name, revision);
             self.note_orphans(name);
             return self.forget_entity_in_orders(name);
         };
@@ -106,7 +106,7 @@ impl Fleet {
             Some(board) if board.entity().source == entity.source => board.fold_entity(entity),
             Some(_) | None => self.build_board(name),
         }
-        self.refresh_progress_indexes(name);
+        self.refresh_progress_indexes(name, revision);
     }
 
     /// An entity's progress, or one of its rollouts, changed.
@@ -120,7 +120,7 @@ impl Fleet {
         if let Some(board) = self.boards.get_mut(name) {
             board.fold_progress(progress, rollout);
             self.touch(name, revision);
-            self.refresh_progress_indexes(name);
+            self.refresh_progress_indexes(name, revision);
         }
         self.note_orphans(name);
     }
@@ -164,6 +164,9 @@ impl Fleet {
         let user = VersionUser::Target(entity.clone(), target.clone());
         self.version_uses.set(user, state.iter().map(|state| &state.version));
         self.tell_target(entity, target, state.as_ref());
+        if let Some(node) = NodeName::parse(target.as_str()).ok().filter(|_| self.runs.contains_key(entity)) {
+            self.queue_changed(entity, &node, revision);
+        }
         if let Some(board) = self.boards.get_mut(entity) {
             board.fold_state(target, state);
             self.touch(entity, revision);
@@ -206,13 +209,17 @@ impl Fleet {
 
     /// Builds every index, once all records are present.
     pub(in super::super) fn build_indexes(&mut self, states: Vec<(EntityName, TargetName, TargetState)>) {
+        let runs: Vec<EntityName> = self.runs.keys().cloned().collect();
+        for name in &runs {
+            self.index_run(name, Revision::ZERO);
+        }
         let entities: Vec<EntityName> = self.entities.keys().cloned().collect();
         for name in &entities {
             self.refresh_dues(name);
             self.index_entity(name);
             self.build_board(name);
-            self.refresh_progress_indexes(name);
             let revision = self.entities.get(name).map_or(Revision::ZERO, |kept| kept.revision);
+            self.refresh_progress_indexes(name, revision);
             self.touch(name, revision);
         }
         for (entity, target, state) in states {

@@ -212,7 +212,7 @@ impl Fleet {
         let paused = node.and_then(|node| self.paused(node));
         let held =
             paused.or_else(|| Some(node?.cordon.as_ref()?.line())).or_else(|| self.unsupported(entity, name));
-        let held = held.or_else(|| self.not_runnable(entity, name));
+        let held = held.or_else(|| self.not_runnable(entity, name)).or_else(|| self.behind(entity, name));
         let held = held.map(|reason| Arc::from(reason.as_str()));
         let drained = node.and_then(|node| node.cordon.as_ref()).is_some_and(Cordon::is_drained);
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();

@@ -1,8 +1,11 @@
 //! Folds runs of workflows, and the marks of nodes that begin none.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::kept;
+use crate::records::entity::TargetSource;
 use crate::records::not_runnable::NotRunnable;
 use crate::records::rollout::RolloutState;
 use crate::records::run::{Run, UndoState};
@@ -30,11 +33,11 @@ impl Fleet {
         }
         self.undo_changed(name);
         if !self.boards.contains_key(name) {
-            return self.index_run(name);
+            return self.index_run(name, revision);
         }
         self.touch(name, revision);
         self.build_board(name);
-        self.refresh_progress_indexes(name);
+        self.refresh_progress_indexes(name, revision);
     }
 
     pub(super) fn put_not_runnable(&mut self, mark: NotRunnable, revision: Revision) {
@@ -59,11 +62,45 @@ impl Fleet {
     }
 
     /// The index follows a run, its entity, or that one's progress.
-    pub(super) fn index_run(&mut self, name: &EntityName) {
+    pub(super) fn index_run(&mut self, name: &EntityName, revision: Revision) {
         let is_run = self.runs.contains_key(name);
         let ended = self.run_ended(name).filter(|_| is_run);
         let is_to_undo = is_run && self.is_to_undo(name);
         self.run_index.set(name, ended, is_to_undo);
+        let source = self.entities.get(name).map(|kept| kept.value.source.clone());
+        let open = match source.filter(|_| is_run && ended.is_none()) {
+            Some(TargetSource::Listed(nodes)) => Some(nodes),
+            Some(TargetSource::Nodes(_) | TargetSource::External(_)) | None => None,
+        };
+        for node in self.run_index.set_open(name, open) {
+            self.queue_changed(name, &node, revision);
+        }
+    }
+
+    /// A run came to a node, or is not to come there any more: those that were started after it may.
+    pub(super) fn queue_changed(&mut self, run: &EntityName, node: &NodeName, revision: Revision) {
+        let others = self.run_index.open_on(node).filter(|other| *other != run);
+        let others: Vec<EntityName> = others.cloned().collect();
+        if !others.is_empty() {
+            self.observe_node(node, others, revision);
+        }
+    }
+
+    /// Why a run does not come to a node yet: another that was started before it has not come there. `None` if none is before it, or it
+    /// undoes what failed there.
+    pub(super) fn behind(&self, name: &EntityName, node: &NodeName) -> Option<String> {
+        let run = &self.runs.get(name)?.value;
+        let target = TargetName::from(node);
+        let has_come = |run: &EntityName| self.targets.contains_key(&(run.clone(), target.clone()));
+        let failed = self.not_runnable.get(node).and_then(|kept| kept.value.run.as_ref());
+        if has_come(name) || failed.is_some() && failed == run.undoes.as_ref() {
+            return None;
+        }
+        let is_before = |other: &&EntityName| {
+            self.runs.get(*other).is_some_and(|kept| kept.value.number() < run.number()) && !has_come(other)
+        };
+        let before = self.run_index.open_on(node).find(is_before)?;
+        Some(format!("run {before} was started before it, and has not come to this node yet"))
     }
 
     /// The run that undoes a run; `None` if none does.

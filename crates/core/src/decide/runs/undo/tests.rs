@@ -129,3 +129,47 @@ fn a_run_that_undoes_another_and_fails_waits_for_a_person() {
     decided(&mut play);
     assert!(!play.fleet().not_runnable.is_empty());
 }
+
+/// Starts a run in batches of one, with its record.
+fn queued(play: &mut RunPlay, workflow: &str, number: u64) -> String {
+    let annotation = crate::decide::run_play::annotation();
+    let run = Run::new(plan(workflow), Sequence::new(number), annotation).unwrap();
+    let (name, version) = (run.name.to_string(), run.version().unwrap().to_string());
+    play.put(Record::Run(run));
+    play.start_in((&name, &version), OnFailure::Pause, 1);
+    name
+}
+
+#[test]
+fn a_run_comes_to_a_node_after_those_that_were_started_before_it() {
+    let mut play = RunPlay::new();
+    let first = queued(&mut play, "work", 1);
+    let second = queued(&mut play, "other", 2);
+    let at = |play: &RunPlay, name: &str| ["web-1", "web-2"].map(|node| play.assigned(name, node).is_some());
+    assert_eq!(at(&play, &first), [true, false]);
+    assert_eq!(at(&play, &second), [true, false], "its agent knows the order of those that have come");
+    play.node_says(("web-1", &second), (Some("other@2"), TargetActivity::Nothing));
+    assert_eq!(at(&play, &second), [true, false], "the first has not come to web-2 yet");
+    let board = play.fleet().boards.get(&run(&second)).unwrap();
+    let target = board.target(&"web-2".parse().unwrap()).unwrap();
+    let held = target.observation.unwrap().held.clone().unwrap();
+    assert!(held.contains("run work-1 was started before it"), "{held}");
+    play.node_says(("web-1", &first), (Some("work@1"), TargetActivity::Nothing));
+    play.settle(&second);
+    assert_eq!([at(&play, &first), at(&play, &second)], [[true, true]; 2]);
+}
+
+#[test]
+fn a_run_that_is_aborted_or_gone_makes_way_for_those_behind_it() {
+    let mut play = RunPlay::new();
+    let first = queued(&mut play, "work", 1);
+    let second = queued(&mut play, "other", 2);
+    play.node_says(("web-1", &second), (Some("other@2"), TargetActivity::Nothing));
+    assert!(play.assigned(&second, "web-2").is_none());
+    play.abort(&first);
+    play.settle(&second);
+    assert!(play.assigned(&second, "web-2").is_some());
+    play.delete(&Key::Run(run(&first)));
+    play.delete(&Key::Entity(run(&first)));
+    assert!(play.fleet().run_index.open_on(&node("web-2")).eq([&run(&second)]));
+}
