@@ -164,6 +164,28 @@ async fn a_run_that_is_queued_begins_after_the_whole_run_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_queued_comes_to_no_node_before_one_that_has_yet_to_come_there() {
+    let place = installed(&["web-1", "web-2"]).await;
+    let (out, go) = (place.path("out"), place.path("go"));
+    let waits = format!("while [ ! -e {go} ]; do sleep 0.1; done\n");
+    let says = |word: &str, before: &str| format!("{before}echo {word} $BELLWETHER_NODE >> {out}");
+    apply(&place, &[("one", "", &says("one", &waits))]);
+    let first = start(&place, &["--batch", "1"]);
+    wait_for("it runs", async || states(&place, &first) == ["web-1/0 running"]).await;
+    apply(&place, &[("two", "", &says("two", ""))]);
+    let second = start(&place, &["--queue", "--batch", "100%"]);
+    let behind = format!("run {first} was started before it, and has not come to this node yet");
+    wait_for("it says why", async || why(&place, &second, "web-2").contains(&behind)).await;
+    std::fs::write(go, "").unwrap();
+    wait_for("the second ends", async || state(&place, &second) == "succeeded").await;
+    assert_eq!(state(&place, &first), "succeeded");
+    for node in ["web-1", "web-2"] {
+        let did: Vec<String> = lines(&out).into_iter().filter(|line| line.ends_with(node)).collect();
+        assert_eq!(did, [format!("one {node}"), format!("two {node}")]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_task_keeps_other_runs_from_the_node_until_it_is_retried() {
     let place = installed(&["web-1"]).await;
     let (out, mended) = (place.path("out"), place.path("mended"));
