@@ -36,7 +36,7 @@ pub struct Undo {
     pub undone: Run,
 }
 
-/// What undoes a run, where no run has done so yet; `None` if its workflow named nothing for that, or the run would have no name.
+/// What undoes a run: where it began, or what a run that was to undo it has left; `None` if its workflow named nothing for that, or the run would have no name.
 #[must_use]
 pub fn undo(fleet: &Fleet, run: &Run, annotation: Annotation) -> Option<Undo> {
     let plan = run.rollback.as_deref()?.clone();
@@ -44,11 +44,24 @@ pub fn undo(fleet: &Fleet, run: &Run, annotation: Annotation) -> Option<Undo> {
     let mut started = Run { undoes: Some(run.name.clone()), ..started };
     started.features.insert(Feature::Undo);
     let undone = with(run, UndoState::By(started.name.clone()));
-    let mut nodes = begun(fleet, &run.name);
-    if let Some(UndoState::By(before)) = &run.undo {
-        nodes.retain(|node| !is_done(fleet, before, node));
-    }
+    let nodes = match &run.undo {
+        Some(UndoState::By(before)) => {
+            let mut rest = nodes_of(fleet, before);
+            rest.retain(|node| !is_done(fleet, before, node));
+            rest
+        }
+        Some(UndoState::Closed | UndoState::Nothing) | None => begun(fleet, &run.name),
+    };
     Some(Undo { nodes, run: started, undone })
+}
+
+/// The nodes of a run that are part of the fleet.
+fn nodes_of(fleet: &Fleet, run: &EntityName) -> BTreeSet<NodeName> {
+    let Some(entity) = fleet.entities.get(run) else { return BTreeSet::new() };
+    let TargetSource::Listed(nodes) = &entity.value.source else { return BTreeSet::new() };
+    let is_active =
+        |node: &&NodeName| fleet.nodes.get(*node).is_some_and(|kept| kept.value.decommissioned.is_none());
+    nodes.iter().filter(is_active).cloned().collect()
 }
 
 /// Whether a run is complete on a node.
@@ -58,16 +71,13 @@ fn is_done(fleet: &Fleet, run: &EntityName, node: &NodeName) -> bool {
 }
 
 /// The nodes that began a task of a run, and are still part of it.
-#[must_use]
-pub fn begun(fleet: &Fleet, run: &EntityName) -> BTreeSet<NodeName> {
-    let Some(entity) = fleet.entities.get(run) else { return BTreeSet::new() };
-    let TargetSource::Listed(nodes) = &entity.value.source else { return BTreeSet::new() };
-    let has_begun = |node: &&NodeName| {
-        let jobs = fleet.jobs.get(&(run.clone(), (*node).clone()));
-        let is_active = fleet.nodes.get(*node).is_some_and(|kept| kept.value.decommissioned.is_none());
-        is_active && jobs.is_some_and(|kept| !kept.value.jobs.is_empty())
-    };
-    nodes.iter().filter(has_begun).cloned().collect()
+fn begun(fleet: &Fleet, run: &EntityName) -> BTreeSet<NodeName> {
+    let mut nodes = nodes_of(fleet, run);
+    nodes.retain(|node| {
+        let jobs = fleet.jobs.get(&(run.clone(), node.clone()));
+        jobs.is_some_and(|kept| !kept.value.jobs.is_empty())
+    });
+    nodes
 }
 
 /// The entity of a new run on these nodes, of which a rollout is requested.
@@ -84,8 +94,7 @@ pub fn requested(run: &Run, nodes: BTreeSet<NodeName>, policy: Policy) -> Result
 }
 
 /// The policy of a run that undoes this one: as many nodes at once as its policy has for rollbacks.
-#[must_use]
-pub fn policy(fleet: &Fleet, run: &EntityName) -> Policy {
+fn policy(fleet: &Fleet, run: &EntityName) -> Policy {
     let batch = fleet.entities.get(run).map(|kept| kept.value.policy.rollback);
     let kind = fleet.entities.get(run).map_or(EntityKind::Version, |kept| kept.value.kind.clone());
     let draft = PolicyDraft { batch, ..PolicyDraft::default() };
@@ -111,7 +120,11 @@ fn started(fleet: &Fleet, run: &Run, now: Timestamp) -> Changeset {
         Some((undo, entity))
     });
     let Some((undo, entity)) = requested else {
-        let event = told("run.nothing_to_undo", run, "no node began a task of it".to_string());
+        let cause = match begun(fleet, &run.name).len() {
+            0 => "no node began a task of it".to_string(),
+            some => format!("a run that undoes it on {} cannot be started", plural(some, "node")),
+        };
+        let event = told("run.nothing_to_undo", run, cause);
         return Changeset { writes: vec![put(with(run, UndoState::Nothing))], events: vec![event] };
     };
     let Undo { run: started, nodes, undone } = undo;

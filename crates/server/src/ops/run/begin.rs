@@ -13,6 +13,7 @@ use bellwether_core::records::key::Record;
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::run::{MAX_NODES, NameTooLong, Run, UndoState};
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
+use bellwether_core::words::counter::Sequence;
 use bellwether_core::words::name::{Actor, NodeName, WorkflowName};
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
@@ -21,6 +22,9 @@ use bellwether_core::world::fleet::Fleet;
 use super::{plan, room, switch, waits};
 use crate::ops::run_policy::may_roll_back;
 use crate::ops::{OpError, cause, entity, event};
+
+/// A number that the run which undoes another may have: its name must have room for it, when it is too late to refuse.
+const LATER: Sequence = Sequence::new(999_999_999_999);
 
 /// What starts a run of a workflow on these nodes, and the run.
 pub(in crate::ops) fn begun(
@@ -35,6 +39,9 @@ pub(in crate::ops) fn begun(
     enough(nodes.len(), &request.on)?;
     let (plans, guards) = plan::frozen(fleet, &workflow, request.from.as_deref())?;
     let annotation = Annotation { by: actor.clone(), reason: why, at: now };
+    if let Some(plan) = &plans.rollback {
+        Run::new(plan.clone(), LATER, annotation.clone()).map_err(too_long)?;
+    }
     let run = Run::new(plans.run, fleet.last_event().next(), annotation).map_err(too_long)?;
     let run = Run { rollback: plans.rollback.map(Box::new), ..run };
     let kind = EntityKind::Workflow(workflow);

@@ -106,7 +106,12 @@ fn begun(
         OpError::Refused { reason, hint: Some(hint) }
     })?;
     if nodes.is_empty() {
-        let reason = format!("undo run {name}: no node began a task of it");
+        let reason = match run.undo {
+            Some(UndoState::By(_)) => format!("undo run {name}: it is undone on every node that is left"),
+            Some(UndoState::Closed | UndoState::Nothing) | None => {
+                format!("undo run {name}: no node began a task of it")
+            }
+        };
         let abort = || format!("abort it with: bellwether rollout abort {name}");
         return Err(OpError::Refused { reason, hint: fleet.is_run_in_progress(name).then(abort) });
     }
@@ -141,30 +146,39 @@ fn known<'a>(fleet: &'a Fleet, name: &EntityName) -> Result<&'a Run, OpError> {
             let reason = format!("undo run {name}: no node had begun a task of it");
             Err(OpError::Refused { reason, hint: None })
         }
-        // One that ended early is done again, on the nodes that it did not do.
-        Some(UndoState::By(by)) if is_incomplete(fleet, by) => Ok(&run.value),
-        Some(UndoState::By(by)) => {
-            let reason = format!("undo run {name}: run {by} undoes it already");
-            let hint = Some(format!("see: bellwether run get {by}"));
-            Err(OpError::Refused { reason, hint })
-        }
+        Some(UndoState::By(by)) => match fleet.runs.get(by).map(|kept| state_of(fleet, &kept.value)) {
+            // The rest of it is done by another.
+            Some(state) if is_incomplete(state) => Ok(&run.value),
+            Some(_) => {
+                let reason = format!("undo run {name}: run {by} undoes it already");
+                let hint = Some(format!("see: bellwether run get {by}"));
+                Err(OpError::Refused { reason, hint })
+            }
+            // Nobody knows where it was done.
+            None => {
+                let plan = run.value.rollback.as_ref();
+                let workflow = plan.map_or("WORKFLOW", |plan| plan.workflow.as_str());
+                let reason =
+                    format!("undo run {name}: run {by} undid it, and was deleted with what it did where");
+                let hint =
+                    format!("undo it by hand where it was not: bellwether workflow run {workflow} -l FILTER");
+                Err(OpError::Refused { reason, hint: Some(hint) })
+            }
+        },
     }
 }
 
-/// Whether a run ended, or was deleted, without success on each node.
-fn is_incomplete(fleet: &Fleet, run: &EntityName) -> bool {
-    match fleet.runs.get(run).map(|kept| state_of(fleet, &kept.value)) {
-        Some(RolloutState::Aborted | RolloutState::Failed | RolloutState::PartiallySucceeded) => true,
-        Some(
-            RolloutState::InProgress
-            | RolloutState::Waiting
-            | RolloutState::Paused
-            | RolloutState::RollingBack
-            | RolloutState::Succeeded
-            | RolloutState::RolledBack
-            | RolloutState::RollbackFailed
-            | RolloutState::Superseded,
-        ) => false,
-        None => true,
+/// Whether a run ended without success on each node.
+const fn is_incomplete(state: RolloutState) -> bool {
+    match state {
+        RolloutState::Aborted | RolloutState::Failed | RolloutState::PartiallySucceeded => true,
+        RolloutState::InProgress
+        | RolloutState::Waiting
+        | RolloutState::Paused
+        | RolloutState::RollingBack
+        | RolloutState::Succeeded
+        | RolloutState::RolledBack
+        | RolloutState::RollbackFailed
+        | RolloutState::Superseded => false,
     }
 }

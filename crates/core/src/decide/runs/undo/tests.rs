@@ -173,3 +173,31 @@ fn a_run_that_is_aborted_or_gone_makes_way_for_those_behind_it() {
     play.delete(&Key::Entity(run(&first)));
     assert!(play.fleet().run_index.open_on(&node("web-2")).eq([&run(&second)]));
 }
+
+#[test]
+fn what_two_undos_did_is_not_done_by_a_third() {
+    let mut play = RunPlay::new();
+    let first = queued(&mut play, "work", 1);
+    let annotation = crate::decide::run_play::annotation;
+    let with_plan = |run: &Run| Run { rollback: Some(plan("unwork").into()), ..run.clone() };
+    let stored = |play: &RunPlay, name: &str| Run::clone(&play.fleet().runs.get(&run(name)).unwrap().value);
+    play.put(Record::Run(with_plan(&stored(&play, &first))));
+    for name in ["web-1", "web-2"] {
+        begins(&mut play, name);
+    }
+    play.abort(&first);
+    let undo_of = |play: &RunPlay| undo(play.fleet(), &stored(play, &first), annotation()).unwrap();
+    for (number, done) in [(8, "web-1"), (9, "web-2")] {
+        let before = undo_of(&play);
+        assert!(before.nodes.contains(&node(done)), "{:?}", before.nodes);
+        let started = Run::new(plan("unwork"), Sequence::new(number), annotation()).unwrap();
+        play.put(Record::Run(started.clone()));
+        let entity = requested(&started, before.nodes.clone(), policy(play.fleet(), &run(&first))).unwrap();
+        play.put(Record::Entity(entity));
+        play.settle(started.name.as_str());
+        let version = started.version().unwrap().to_string();
+        play.node_says((done, started.name.as_str()), (Some(&version), TargetActivity::Nothing));
+        play.put(Record::Run(with(&stored(&play, &first), UndoState::By(started.name.clone()))));
+    }
+    assert_eq!(undo_of(&play).nodes, BTreeSet::new());
+}
