@@ -69,8 +69,8 @@ pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFo
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
 pub(crate) use workflow::{
-    RunFlags, RunName, RunVerb, RunWorkflow, StageName, StageVerb, TaskName, TaskVerb, UndoRun, WorkflowName,
-    WorkflowVerb,
+    RunFlags, RunName, RunVerb, RunWorkflow, StageName, StageVerb, StartFlags, TaskName, TaskVerb, UndoRun,
+    WorkflowName, WorkflowVerb,
 };
 
 /// Orchestrate a fleet of machines: versions, configuration, services and locks

@@ -84,12 +84,19 @@ pub(crate) struct RunFlags {
     /// Task at which it begins; those before it are no part of the run
     #[arg(long, value_name = "STAGE/TASK")]
     pub(crate) from: Option<String>,
+    #[command(flatten)]
+    pub(crate) start: StartFlags,
+}
+
+/// How a run is started, whatever it runs.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct StartFlags {
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     #[command(flatten)]
     pub(crate) busy: BusyFlags,
-    /// Show what would run, and on how many nodes, and start nothing
+    /// Show what would run, and on how many nodes; nothing is started, and nothing ended
     #[arg(long, conflicts_with = "watch")]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -135,7 +142,7 @@ pub(crate) enum RunVerb {
         #[command(flatten)]
         of: RunName,
     },
-    /// Undo a run: the workflow that its own one names as `rollback` runs on the nodes that began a task of it
+    /// Undo a run: run the `rollback` of its workflow on the nodes that began a task of it
     ///
     /// A run that is in progress is aborted first. The tasks are those that the workflow had when the run was started.
     Undo(Box<UndoRun>),
@@ -152,18 +159,8 @@ pub(crate) enum RunVerb {
 pub(crate) struct UndoRun {
     #[command(flatten)]
     pub(crate) of: RunName,
-    /// Reason, kept in the history
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    pub(crate) reason: String,
     #[command(flatten)]
-    pub(crate) busy: BusyFlags,
-    /// Show what would run, and on how many nodes; nothing is started, and nothing is aborted
-    #[arg(long, conflicts_with = "watch")]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) wait: WaitFlags,
-    #[command(flatten)]
-    pub(crate) policy: PolicyFlags,
+    pub(crate) start: StartFlags,
 }
 
 /// The run that a command is about.

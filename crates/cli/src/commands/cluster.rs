@@ -12,7 +12,7 @@ use bellwether_core::words::time::Span;
 use tokio::time::Instant;
 
 use super::{documents, lists, runs};
-use crate::args::{ClusterFlags, ClusterVerb, RunFlags};
+use crate::args::{ClusterFlags, ClusterVerb, RunFlags, StartFlags};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure, bare};
@@ -92,7 +92,7 @@ async fn start(
     (workflow, on): (Option<String>, Option<String>),
     flags: RunFlags,
 ) -> CommandResult {
-    let RunFlags { from, reason, busy, dry_run, wait, policy } = flags;
+    let RunFlags { from, start: StartFlags { reason, busy, dry_run, wait, policy } } = flags;
     let policy = runs::policy_of(policy)?;
     let new = NewClusterRun { workflow, on, from, policy, reason, busy: busy.chosen(), dry_run };
     let started = context.client.start_cluster_run(&context.namespace, cluster, &new).await;

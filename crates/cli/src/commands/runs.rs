@@ -10,7 +10,7 @@ use bellwether_core::words::plural::plural;
 use super::policy::PolicyChange;
 use super::rollout::follow;
 use super::{lists, selected_nodes};
-use crate::args::{PolicyFlags, RunFlags, RunVerb, RunWorkflow, UndoRun as UndoArgs, WaitFlags};
+use crate::args::{PolicyFlags, RunFlags, RunVerb, RunWorkflow, StartFlags, UndoRun as UndoArgs, WaitFlags};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -20,7 +20,8 @@ use crate::show::time::date;
 
 /// Starts a run of a workflow, and follows it if that was asked for.
 pub(super) async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
-    let RunWorkflow { of, filter, run: RunFlags { from, reason, busy, dry_run, wait, policy } } = run;
+    let RunWorkflow { of, filter, run: RunFlags { from, start } } = run;
+    let StartFlags { reason, busy, dry_run, wait, policy } = start;
     let policy = policy_of(policy)?;
     let new = NewRun { workflow: of.name, on: filter, from, policy, reason, busy: busy.chosen(), dry_run };
     let started = context.client.start_run(&context.namespace, &new).await?;
@@ -81,7 +82,7 @@ async fn watched(context: &Context, name: &str, wait: &WaitFlags) -> CommandResu
 
 /// Undoes a run, and follows what does it if that was asked for.
 async fn undo(context: &Context, undo: UndoArgs) -> CommandResult {
-    let UndoArgs { of, reason, busy, dry_run, wait, policy } = undo;
+    let UndoArgs { of, start: StartFlags { reason, busy, dry_run, wait, policy } } = undo;
     let policy = policy_of(policy)?;
     let request = UndoRun { policy, reason, busy: busy.chosen(), dry_run };
     let started = context.client.undo_run(&context.namespace, &of.name, &request).await?;
