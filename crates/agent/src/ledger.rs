@@ -21,7 +21,7 @@ use bellwether_rt::tasks::Tasks;
 
 pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
 pub use error::LedgerError;
-pub(crate) use work::{FrozenInputs, RunStore, StoredWork};
+pub(crate) use work::{FrozenInputs, RunStore};
 
 use self::error::{damaged, file, read};
 use crate::disk;

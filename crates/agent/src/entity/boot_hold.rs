@@ -38,7 +38,7 @@ impl EntityTask {
         let ran = self.entry.memory.ran.as_ref().filter(|ran| ran.outcome == RunOutcome::Begun)?;
         // What cannot be read is told by the run itself, which does nothing until it can be.
         let stored = self.context.ledger.runs().work(&self.name).await.ok().flatten()?;
-        let memory = stored.memory;
+        let memory = stored;
         boot_id().ok().filter(|_| memory.version == ran.version).and_then(|boot| memory.boot_to_end(&boot))
     }
 }

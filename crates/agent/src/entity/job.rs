@@ -11,7 +11,7 @@ use bellwether_api::v1::run::JobInputs;
 use bellwether_api::v1::workflow::TaskStep;
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
-use bellwether_core::local::work::ScriptExit;
+use bellwether_core::local::work::{ScriptExit, WorkMemory};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::report::RunningStep;
 use bellwether_core::words::time::Span;
@@ -27,7 +27,7 @@ use crate::apply::exec::CommandExit;
 use crate::apply::guarded::{JobGuard, ScriptEnd};
 use crate::config::recipe::Command;
 use crate::disk;
-use crate::ledger::{FrozenInputs, StoredWork};
+use crate::ledger::FrozenInputs;
 
 /// Default timeout of a task.
 const DEFAULT_TIMEOUT: Span = Span::from_secs(60 * 60);
@@ -56,7 +56,7 @@ enum JobEnd {
 
 impl EntityTask {
     /// Runs the job of the task of this index, and remembers how it ended.
-    pub(super) async fn run_job(&mut self, stored: StoredWork, index: u32, boot: &str) -> NextStep {
+    pub(super) async fn run_job(&mut self, stored: WorkMemory, index: u32, boot: &str) -> NextStep {
         let frozen = match self.context.ledger.runs().inputs(&self.name).await {
             Ok(Some(frozen)) if frozen.inputs.index == index => frozen,
             // The inputs of a job are on disk before it is remembered.
@@ -89,17 +89,17 @@ impl EntityTask {
         };
         let now = self.now();
         match exit {
-            ScriptExit::Complete => stored.memory.completes(now),
+            ScriptExit::Complete => stored.completes(now),
             ScriptExit::Failed(_) if may_begin_again(&inputs, &stored) => {
                 tracing::warn!(run = %self.name, reason = evidence.summary, "failed; the task begins again");
                 let seed = self.seed();
-                stored.memory.begins_again(evidence.exit_code, now, seed);
+                stored.begins_again(evidence.exit_code, now, seed);
             }
             ScriptExit::Failed(_) => {
                 let code = evidence.exit_code;
                 self.note_work(stored.clone(), |memory| memory.fails(code, now)).await;
                 let outcome = StepOutcome::Failed(evidence);
-                let version = stored.memory.version.clone();
+                let version = stored.version.clone();
                 self.keep_log(ApplyProgress::Dynamic, &version, &run_name, &outcome).await;
                 self.end_run(outcome);
                 return NextStep::Observe;
@@ -107,9 +107,9 @@ impl EntityTask {
             ScriptExit::Incomplete | ScriptExit::Stop { .. } | ScriptExit::Boot { .. } => {
                 tracing::info!(run = %self.name, task = inputs.task.task, ?exit, "the task says how the run goes on");
                 let seed = self.seed();
-                stored.memory.pauses(exit, boot, now, seed);
+                stored.pauses(exit, boot, now, seed);
                 // Before another job or action has its turn: it would be lost.
-                if let Some(how) = stored.memory.boot_to_end(boot) {
+                if let Some(how) = stored.boot_to_end(boot) {
                     self.hold_boot(turn, how);
                 }
             }
@@ -121,12 +121,12 @@ impl EntityTask {
     }
 
     /// Writes that the job begins; the name of this attempt.
-    async fn begin_job(&mut self, stored: &mut StoredWork) -> Result<String, String> {
+    async fn begin_job(&mut self, stored: &mut WorkMemory) -> Result<String, String> {
         let run_name = self.next_run();
         self.entry.run = Some(run_name.clone());
         self.keep().await?;
         // The last write before it begins: a job that is running in the ledger, and is not, would be lost.
-        stored.memory.begins(self.now());
+        stored.begins(self.now());
         self.keep_work(stored.clone()).await?;
         self.recent.clear();
         Ok(run_name)
@@ -156,7 +156,7 @@ impl EntityTask {
 
     /// Does the steps of the task in a directory of its own, and ends what they left running: it is part of the task, and on a logical
     /// node nothing may go on after this.
-    async fn steps(&mut self, frozen: &FrozenInputs, run_name: &str, stored: &mut StoredWork) -> JobEnd {
+    async fn steps(&mut self, frozen: &FrozenInputs, run_name: &str, stored: &mut WorkMemory) -> JobEnd {
         let inputs = &frozen.inputs;
         let dir = self.context.work.join(self.name.as_str());
         let environment = match self.prepare(&dir, inputs).await {
@@ -187,7 +187,7 @@ impl EntityTask {
         &self,
         end: JobEnd,
         inputs: &JobInputs,
-        (dir, stored): (&Path, &mut StoredWork),
+        (dir, stored): (&Path, &mut WorkMemory),
     ) -> JobEnd {
         if !matches!(&end, JobEnd::Exit(exit, _) if exit.is_complete()) {
             return end;
@@ -196,7 +196,7 @@ impl EntityTask {
         let read = self.context.tasks.spawn_blocking(move || job_outputs::read(&path)).await;
         let read = read.unwrap_or_else(|error| Err(format!("cannot read its outputs: {error}")));
         let kept = read.and_then(|outputs| match outputs {
-            Some(outputs) => stored.memory.writes(outputs.into()).map_err(|error| error.to_string()),
+            Some(outputs) => stored.writes(outputs.into()).map_err(|error| error.to_string()),
             None => Ok(()),
         });
         match kept {
@@ -352,8 +352,8 @@ impl EntityTask {
 }
 
 /// Whether a task that failed begins again by itself.
-fn may_begin_again(inputs: &JobInputs, stored: &StoredWork) -> bool {
-    let attempts = stored.memory.job.as_ref().map_or(0, |job| job.attempts);
+fn may_begin_again(inputs: &JobInputs, stored: &WorkMemory) -> bool {
+    let attempts = stored.job.as_ref().map_or(0, |job| job.attempts);
     inputs.spec.idempotent && inputs.spec.retry.as_ref().is_some_and(|retry| attempts < retry.attempts)
 }
 

@@ -4,6 +4,7 @@
 use bellwether_api::condition::holds;
 use bellwether_api::v1::run::JobInputs;
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
+use bellwether_core::local::work::WorkMemory;
 use bellwether_core::records::evidence::Evidence;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,7 @@ use super::job_outputs;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::facts::MachineFacts;
-use crate::ledger::{FrozenInputs, StoredWork};
+use crate::ledger::FrozenInputs;
 
 impl EntityTask {
     /// The facts of this machine, as soon as they were read; none on a logical node. `None` when the agent stops.
@@ -29,8 +30,8 @@ impl EntityTask {
     pub(super) async fn unless_skipped(
         &mut self,
         frozen: &FrozenInputs,
-        stored: StoredWork,
-    ) -> Result<StoredWork, NextStep> {
+        stored: WorkMemory,
+    ) -> Result<WorkMemory, NextStep> {
         match self.condition(frozen, &stored) {
             Ok(true) => Ok(stored),
             Ok(false) => Err(self.skip_job(stored, &frozen.inputs)),
@@ -42,9 +43,9 @@ impl EntityTask {
     ///
     /// # Errors
     /// Why that cannot be said, with the task.
-    fn condition(&self, frozen: &FrozenInputs, stored: &StoredWork) -> Result<bool, String> {
+    fn condition(&self, frozen: &FrozenInputs, stored: &WorkMemory) -> Result<bool, String> {
         let FrozenInputs { inputs, .. } = frozen;
-        let was_begun = stored.memory.job.as_ref().is_some_and(|job| job.attempts > 0);
+        let was_begun = stored.job.as_ref().is_some_and(|job| job.attempts > 0);
         let Some(condition) = inputs.spec.condition.as_ref().filter(|_| !was_begun) else { return Ok(true) };
         let number = inputs.index.saturating_add(1);
         holds(condition, self.variables(frozen)).map_err(|reason| {
@@ -53,17 +54,17 @@ impl EntityTask {
     }
 
     /// Remembers that a job is skipped.
-    fn skip_job(&mut self, mut stored: StoredWork, inputs: &JobInputs) -> NextStep {
+    fn skip_job(&mut self, mut stored: WorkMemory, inputs: &JobInputs) -> NextStep {
         tracing::info!(run = %self.name, task = inputs.task.task, "skipped: its condition does not hold");
-        stored.memory.skips(self.now());
+        stored.skips(self.now());
         // Until it is written, it may be asked again: its inputs say the same.
         (self.stored_work, self.work_is_unkept) = (Some(stored), true);
         NextStep::Observe
     }
 
     /// Remembers that a job failed before it began, and the run with it.
-    async fn fail_job(&mut self, stored: StoredWork, summary: String) -> NextStep {
-        let (run_name, version) = (self.next_run(), stored.memory.version.clone());
+    async fn fail_job(&mut self, stored: WorkMemory, summary: String) -> NextStep {
+        let (run_name, version) = (self.next_run(), stored.version.clone());
         self.recent.clear();
         let now = self.now();
         self.note_work(stored, |memory| memory.fails(None, now)).await;
@@ -76,7 +77,7 @@ impl EntityTask {
     /// The variables of the condition and the templates of a task. They are the same however often the job begins.
     pub(super) fn variables(&self, frozen: &FrozenInputs) -> Map<String, Value> {
         let FrozenInputs { inputs, facts } = frozen;
-        let outputs = self.stored_work.as_ref().map(|stored| job_outputs::variable(&stored.memory));
+        let outputs = self.stored_work.as_ref().map(|stored| job_outputs::variable(&stored));
         let variables = [
             ("params", json!(inputs.params)),
             (

@@ -19,7 +19,7 @@ impl EntityTask {
 
     /// The log of the job that the run is at, open for its script.
     pub(super) fn job_log(&self) -> EntityLog {
-        let index = self.stored_work.as_ref().map_or(0, |stored| stored.memory.complete);
+        let index = self.stored_work.as_ref().map_or(0, |stored| stored.complete);
         match JobLogFile::open(&self.context.logs, &self.name, index) {
             Ok(file) => EntityLog::of_job(file, self.recent.clone()),
             Err(error) => {

@@ -13,7 +13,7 @@ use super::task::EntityTask;
 impl EntityTask {
     /// Why this run does not begin on the node now; `None` if it may, or is in progress.
     pub(super) fn held_run(&self) -> Option<String> {
-        let has_begun = self.stored_work.as_ref().is_some_and(|stored| stored.memory.has_begun());
+        let has_begun = self.stored_work.as_ref().is_some_and(|stored| stored.has_begun());
         let order = self.context.orders.borrow().clone()?;
         self.context.runs_here.borrow().hold(&self.name, &order.content, has_begun)
     }
@@ -28,7 +28,7 @@ impl EntityTask {
         let Some(ran) = self.entry.memory.ran.as_ref().filter(|ran| goes_on(ran.outcome)) else { return };
         // What cannot be read is told by the run itself, which does nothing until it can be.
         let stored = self.context.ledger.runs().work(&self.name).await.ok().flatten();
-        if stored.is_some_and(|stored| stored.memory.version == ran.version && stored.memory.has_begun()) {
+        if stored.is_some_and(|stored| stored.version == ran.version && stored.has_begun()) {
             self.begins_here();
         }
     }

@@ -10,6 +10,7 @@ use bellwether_core::local::account::{AgentActivity, EntityAccount, FailedRuns};
 use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
 use bellwether_core::local::memory::{ApplyProgress, EntityMemory, FailureReason};
 use bellwether_core::local::runs_here::RunsHere;
+use bellwether_core::local::work::WorkMemory;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{ApplyMethod, Order};
 use bellwether_core::records::report::RunningStep;
@@ -38,7 +39,7 @@ use crate::config::recipe::{Recipe, RecipeKind};
 use crate::config::{BootCommands, OnExit};
 use crate::facts::KnownFacts;
 use crate::lease::Lease;
-use crate::ledger::{EntityEntry, Ledger, StoredWork};
+use crate::ledger::{EntityEntry, Ledger};
 use crate::link::source::JobSource;
 use crate::param_cache::ParamCache;
 use crate::report_board::ReportBoard;
@@ -129,7 +130,7 @@ pub(crate) struct EntityTask {
     /// Counts runs, for their names.
     pub(super) runs: u64,
     /// How far the run of a workflow is; `None` before it is read.
-    pub(super) stored_work: Option<StoredWork>,
+    pub(super) stored_work: Option<WorkMemory>,
     /// Whether that is yet to be written.
     pub(super) work_is_unkept: bool,
     /// Held while the run waits for the end of this boot of the machine.
@@ -207,7 +208,7 @@ impl EntityTask {
         let account = account
             .having_soaked(self.soak.confirmed(), self.soak.failure().map(|(_, reason)| reason.as_str()));
         let account = account.with_restart_since(self.found_accepted);
-        let jobs = self.stored_work.as_ref().map(|stored| stored.memory.jobs.clone());
+        let jobs = self.stored_work.as_ref().map(|stored| stored.jobs.clone());
         self.put(account.with_runs(&self.failed).with_jobs(jobs).during(step));
     }
 

@@ -26,7 +26,7 @@ use crate::apply::exec::{CommandExit, run};
 use crate::apply::log_store;
 use crate::apply::process::boot_id;
 use crate::config::recipe::Command;
-use crate::ledger::{FrozenInputs, StoredWork};
+use crate::ledger::FrozenInputs;
 use crate::link::source::MissingInputs;
 
 /// How long to wait before the inputs of a job are asked for again: the control plane is away.
@@ -42,7 +42,7 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         let step = next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some());
-        let has_begun = self.stored_work.as_ref().is_some_and(|stored| stored.memory.has_begun());
+        let has_begun = self.stored_work.as_ref().is_some_and(|stored| stored.has_begun());
         if matches!(step, ActionStep::Run(_)) && self.allows_tasks() && !has_begun {
             // Those that were started after it wait for it from now on.
             self.waits_here();
@@ -178,11 +178,11 @@ impl EntityTask {
             Ok(stored) => stored,
             Err(reason) => return self.hold(reason).await,
         };
-        match stored.memory.next(&boot, self.now()) {
+        match stored.next(&boot, self.now()) {
             WorkStep::Create(index) => self.create_job(stored, index).await,
             WorkStep::Begin(index) => self.run_job(stored, index, &boot).await,
             WorkStep::WaitUntil(at) => {
-                let task = stored.memory.job.as_ref().map(|job| job.task.to_string()).unwrap_or_default();
+                let task = stored.job.as_ref().map(|job| job.task.to_string()).unwrap_or_default();
                 self.report(&AgentActivity::Held(format!("task {task} is incomplete; it is run again")));
                 self.rest(Some(at)).await
             }
@@ -209,8 +209,8 @@ impl EntityTask {
                     tracing::warn!(run = %self.name, %error, "cannot read the jobs of a run that has ended");
                     None
                 });
-                let found = found.filter(|stored| stored.memory.version == version);
-                let none = || StoredWork { memory: WorkMemory::new(version) };
+                let found = found.filter(|stored| stored.version == version);
+                let none = || WorkMemory::new(version);
                 self.stored_work = Some(found.unwrap_or_else(none));
                 Ok(())
             }
@@ -219,27 +219,26 @@ impl EntityTask {
     }
 
     /// How far the run is: as the agent remembers it, or from the ledger when it has just started.
-    async fn stored(&mut self, version: &Version, boot: &str) -> Result<StoredWork, String> {
-        let known = self.stored_work.as_ref().filter(|stored| stored.memory.version == *version);
+    async fn stored(&mut self, version: &Version, boot: &str) -> Result<WorkMemory, String> {
+        let known = self.stored_work.as_ref().filter(|stored| stored.version == *version);
         if let Some(stored) = known.cloned() {
             return Ok(stored);
         }
         let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
-        let found = found.filter(|stored| stored.memory.version == *version);
+        let found = found.filter(|stored| stored.version == *version);
         let complete = self.entry.memory.wanted.as_ref().map_or(0, |wanted| wanted.binding.complete);
-        let mut stored =
-            found.unwrap_or_else(|| StoredWork { memory: WorkMemory::after(version.clone(), complete) });
-        stored.memory.started(boot);
+        let mut stored = found.unwrap_or_else(|| WorkMemory::after(version.clone(), complete));
+        stored.started(boot);
         self.keep_work(stored.clone()).await?;
         Ok(stored)
     }
 
-    pub(super) async fn keep_work(&mut self, stored: StoredWork) -> Result<(), String> {
+    pub(super) async fn keep_work(&mut self, stored: WorkMemory) -> Result<(), String> {
         self.context.ledger.runs().keep_work(&self.name, &stored).await.map_err(|error| error.to_string())?;
-        match stored.memory.job.as_ref().map(|job| &job.state) {
+        match stored.job.as_ref().map(|job| &job.state) {
             Some(JobState::Created) => fail::pass(FailPoint::JobCreated),
             Some(JobState::Running) => fail::pass(FailPoint::JobBegun),
-            None if stored.memory.jobs.is_empty() => {}
+            None if stored.jobs.is_empty() => {}
             None | Some(JobState::Incomplete(_) | JobState::Stopped { .. } | JobState::Boot { .. }) => {
                 fail::pass(FailPoint::JobEndStored);
             }
@@ -252,17 +251,17 @@ impl EntityTask {
     /// Has the task that failed begin again, as a person asked. Done twice it is the same.
     async fn begin_again(&mut self, version: &Version) -> Result<(), String> {
         let found = self.context.ledger.runs().work(&self.name).await.map_err(|error| error.to_string())?;
-        let Some(mut stored) = found.filter(|stored| stored.memory.version == *version) else {
+        let Some(mut stored) = found.filter(|stored| stored.version == *version) else {
             return Ok(());
         };
-        tracing::info!(run = %self.name, complete = stored.memory.complete, "the task that failed begins again");
-        stored.memory.retried();
+        tracing::info!(run = %self.name, complete = stored.complete, "the task that failed begins again");
+        stored.retried();
         self.keep_work(stored).await
     }
 
     /// Changes how far the run is by what was seen, and writes it; what cannot be written now is kept until it can be.
-    pub(super) async fn note_work(&mut self, mut stored: StoredWork, seen: impl FnOnce(&mut WorkMemory)) {
-        seen(&mut stored.memory);
+    pub(super) async fn note_work(&mut self, mut stored: WorkMemory, seen: impl FnOnce(&mut WorkMemory)) {
+        seen(&mut stored);
         (self.stored_work, self.work_is_unkept) = (Some(stored.clone()), true);
         if let Err(reason) = self.keep_work(stored).await {
             tracing::warn!(run = %self.name, "cannot {reason}; what was seen is written once that succeeds");
@@ -270,7 +269,7 @@ impl EntityTask {
     }
 
     /// Fetches the inputs of the next task, and stores them: what runs is decided now, whatever changes later.
-    async fn create_job(&mut self, mut stored: StoredWork, index: u32) -> NextStep {
+    async fn create_job(&mut self, mut stored: WorkMemory, index: u32) -> NextStep {
         if let Some(reason) = self.held_run() {
             return self.rest_held(reason).await;
         }
@@ -287,7 +286,7 @@ impl EntityTask {
             }
         };
         match next.complete.into_iter().map(TryInto::try_into).collect() {
-            Ok(jobs) => stored.memory.recalls(jobs),
+            Ok(jobs) => stored.recalls(jobs),
             Err(error) => {
                 let error: ShapeError = error;
                 return self.hold(format!("use the jobs that another ledger had: {error}")).await;
@@ -308,7 +307,7 @@ impl EntityTask {
             return self.hold(error.to_string()).await;
         }
         fail::pass(FailPoint::InputsStored);
-        stored.memory.created(task, idempotent);
+        stored.created(task, idempotent);
         match self.keep_work(stored).await {
             Ok(()) => NextStep::Observe,
             Err(reason) => self.hold(reason).await,

@@ -31,12 +31,6 @@ pub(crate) struct FrozenInputs {
     pub(crate) facts: MachineFacts,
 }
 
-/// What the ledger has of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredWork {
-    pub(crate) memory: WorkMemory,
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorkFile {
@@ -100,14 +94,14 @@ impl RunStore {
     }
 
     /// What is stored of a run; `None` before its first task.
-    pub(crate) async fn work(&self, run: &EntityName) -> Result<Option<StoredWork>, LedgerError> {
+    pub(crate) async fn work(&self, run: &EntityName) -> Result<Option<WorkMemory>, LedgerError> {
         let path = self.run_dir(run).join("work.json");
         let Some(text) = self.off(path.clone(), read).await? else { return Ok(None) };
         work(&text).map(Some).map_err(|reason| damaged(&path, reason))
     }
 
     /// Stores how far a run is.
-    pub(crate) async fn keep_work(&self, run: &EntityName, stored: &StoredWork) -> Result<(), LedgerError> {
+    pub(crate) async fn keep_work(&self, run: &EntityName, stored: &WorkMemory) -> Result<(), LedgerError> {
         let path = self.run_dir(run).join("work.json");
         self.keep_in_dir(path, &shape(stored)).await
     }
@@ -177,7 +171,7 @@ impl RunStore {
     }
 }
 
-fn work(text: &str) -> Result<StoredWork, String> {
+fn work(text: &str) -> Result<WorkMemory, String> {
     let form: WorkFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if form.schema != SCHEMA {
         return Err(format!("schema {} is not known", form.schema));
@@ -198,18 +192,17 @@ fn work(text: &str) -> Result<StoredWork, String> {
         })
     });
     let jobs = form.jobs.into_iter().map(|job| job.try_into().map_err(|error| format!("{error}")));
-    let memory = WorkMemory {
+    Ok(WorkMemory {
         version: Version::parse(&form.version).map_err(|error| error.to_string())?,
         complete: form.complete,
         job: job.transpose()?,
         boots: form.boots,
         jobs: jobs.collect::<Result<_, String>>()?,
-    };
-    Ok(StoredWork { memory })
+    })
 }
 
-fn shape(stored: &StoredWork) -> WorkFile {
-    let WorkMemory { version, complete, job, boots, jobs } = &stored.memory;
+fn shape(stored: &WorkMemory) -> WorkFile {
+    let WorkMemory { version, complete, job, boots, jobs } = stored;
     let job = job.as_ref().map(|job| JobFile {
         task: job.task.to_string(),
         idempotent: job.idempotent,
@@ -262,8 +255,7 @@ mod tests {
             let told = Job { attempts: 2, ..Job::created(2, task.clone()) };
             let job = Some(JobMemory { task, idempotent: true, attempts: 3, state });
             let version = Version::parse("install@7").unwrap();
-            let memory = WorkMemory { version, complete: 2, job, boots: 1, jobs: vec![told] };
-            let stored = StoredWork { memory };
+            let stored = WorkMemory { version, complete: 2, job, boots: 1, jobs: vec![told] };
             let text = serde_json::to_string(&shape(&stored)).unwrap();
             assert_eq!(work(&text).unwrap(), stored);
         }

@@ -105,7 +105,7 @@ impl LogAnswers {
     /// What became of the job, by the ledger.
     async fn state(&self, run: &EntityName, index: u32) -> Result<JobState, String> {
         let stored = self.ledger.runs().work(run).await.map_err(|error| error.to_string())?;
-        let jobs = stored.iter().flat_map(|stored| &stored.memory.jobs);
+        let jobs = stored.iter().flat_map(|stored| &stored.jobs);
         let found = jobs.into_iter().find(|job| job.index == index).map(|job| job.state.into());
         found.ok_or_else(|| "its node has forgotten the run".to_owned())
     }
