@@ -77,7 +77,7 @@ impl EntityTask {
     /// The variables of the condition and the templates of a task. They are the same however often the job begins.
     pub(super) fn variables(&self, frozen: &FrozenInputs) -> Map<String, Value> {
         let FrozenInputs { inputs, facts } = frozen;
-        let outputs = self.stored_work.as_ref().map(|stored| job_outputs::variable(stored));
+        let outputs = self.stored_work.as_ref().map(job_outputs::variable);
         let variables = [
             ("params", json!(inputs.params)),
             (
