@@ -33,7 +33,7 @@ use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
 use crate::records::versioned::Versioned;
 use crate::rollout::environment::{RolloutEnvironment, Watch};
-use crate::words::counter::Revision;
+use crate::words::counter::{Epoch, LogPosition, Revision};
 use crate::words::map::Map;
 use crate::words::name::{EntityName, FreezeName, Namespace, RoleName, ServerName, ServiceName};
 
@@ -42,6 +42,10 @@ use crate::words::name::{EntityName, FreezeName, Namespace, RoleName, ServerName
 pub struct World {
     /// Revision of the store that this reflects.
     pub revision: Revision,
+    /// Epoch of the installation.
+    pub epoch: Epoch,
+    /// Position at which the store's revisions begin: above those of every store that the records were in before.
+    pub base: LogPosition,
     /// Records and indexes of each namespace.
     pub fleets: Map<Namespace, Fleet>,
     /// Freezes that apply in every namespace, by name.
@@ -91,11 +95,25 @@ impl World {
         }
     }
 
+    /// The position of a revision of the store.
+    #[must_use]
+    pub const fn position(&self, revision: Revision) -> LogPosition {
+        LogPosition::new(self.base.get().saturating_add(revision.get()))
+    }
+
+    /// The revision at a position; `None` for one of an earlier store.
+    #[must_use]
+    pub fn revision_at(&self, position: LogPosition) -> Option<Revision> {
+        position.get().checked_sub(self.base.get()).map(Revision::new)
+    }
+
     /// Number of records. Events are not counted: memory holds the newest only.
     #[must_use]
     pub fn records(&self) -> usize {
         let Self {
             revision: _,
+            epoch: _,
+            base: _,
             freezes_changed: _,
             fleets,
             freezes,
@@ -136,6 +154,7 @@ impl World {
             services: needs.filter_map(|need| offered(&need.service)).collect(),
             answers: fleet.answers.get(entity).map(|kept| kept.value.clone()).unwrap_or_default(),
             watch: Watch::default(),
+            epoch: self.epoch,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The installation that a store belongs to. Owns its record, and refuses a store of another installation or of a newer
 //! release.
 
-use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::counter::{Epoch, Revision, Term};
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_store::{CommitOutcome, Compare, Op, Range, Store, StoreError, Txn};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use crate::records::key_text;
 
 /// The store format that this release reads and writes.
 pub const FORMAT: u32 = 1;
+
+/// Epochs per millisecond.
+const PER_MILLI: u64 = 1_024;
 
 /// The installation that a store belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +29,9 @@ pub struct Installation {
     /// another store, so that terms only grow.
     #[serde(default)]
     pub term_base: u64,
+    /// The epoch: raised by each restore. Generations, fencing numbers and the like are issued above it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
     /// The store that the records were moved to, if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
@@ -82,6 +89,14 @@ pub enum InstallationError {
         /// The format found.
         found: u32,
     },
+    /// This machine's clock is behind the time at which something is known to have happened.
+    #[error(
+        "restore: the clock of this machine is {behind} behind the time of the records; set the clock, then try again"
+    )]
+    ClockBehind {
+        /// By how much at least.
+        behind: Span,
+    },
     /// The record of the installation does not parse.
     #[error("read the record of the installation: {reason}; restore a backup")]
     Unreadable {
@@ -94,7 +109,14 @@ impl Installation {
     /// A new installation with this CA.
     #[must_use]
     pub fn new(ca_fingerprint: String) -> Self {
-        Self { id: Uuid::now_v7().to_string(), format: FORMAT, ca_fingerprint, term_base: 0, moved_to: None }
+        Self {
+            id: Uuid::now_v7().to_string(),
+            format: FORMAT,
+            ca_fingerprint,
+            term_base: 0,
+            epoch: 0,
+            moved_to: None,
+        }
     }
 
     /// Reads the installation that the store belongs to, if there is one.
@@ -102,15 +124,23 @@ impl Installation {
     /// # Errors
     /// [`InstallationError`] when its record cannot be read or a newer release wrote it.
     pub async fn read(store: &Store) -> Result<Option<Self>, InstallationError> {
-        let Some(entry) = store.get(key_text::META.into()).await? else { return Ok(None) };
+        let entry = store.get(key_text::META.into()).await?;
+        entry.map(|entry| Self::parse(&entry.value)).transpose()
+    }
+
+    /// Reads the record's bytes.
+    ///
+    /// # Errors
+    /// [`InstallationError`] when it cannot be read or a newer release wrote it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, InstallationError> {
         let unreadable =
             |error: serde_json::Error| InstallationError::Unreadable { reason: error.to_string() };
         // The format first: the record of a newer release may have other fields.
-        let format: StoreFormat = serde_json::from_slice(&entry.value).map_err(unreadable)?;
+        let format: StoreFormat = serde_json::from_slice(bytes).map_err(unreadable)?;
         if format.format > FORMAT {
             return Err(InstallationError::Newer { found: format.format });
         }
-        serde_json::from_slice(&entry.value).map(Some).map_err(unreadable)
+        serde_json::from_slice(bytes).map_err(unreadable)
     }
 
     /// Writes the record, unless there is one.
@@ -174,11 +204,38 @@ impl Installation {
         })
     }
 
+    /// The epoch.
+    #[must_use]
+    pub const fn epoch(&self) -> Epoch {
+        Epoch::new(self.epoch)
+    }
+
+    /// This installation once its records are those of a backup of `taken`, or a store was set back: numbers that were issued since,
+    /// and are no longer known, are not issued again. Epochs are milliseconds since 1970, times 1024: numbers stay below the next
+    /// epoch while they grow by less than a million a second.
+    ///
+    /// # Errors
+    /// [`InstallationError::ClockBehind`] if this machine's clock is behind what is known already.
+    pub fn restored(self, taken: Timestamp, now: Timestamp) -> Result<Self, InstallationError> {
+        let in_epochs = |at: Timestamp| at.as_millis().saturating_mul(PER_MILLI);
+        let epoch = in_epochs(now);
+        if now < taken || epoch <= self.epoch.max(self.term_base) {
+            let known = taken.max(Timestamp::from_millis(self.epoch.max(self.term_base) / PER_MILLI));
+            return Err(InstallationError::ClockBehind { behind: known.since(now) });
+        }
+        Ok(Self { epoch, term_base: epoch, moved_to: None, ..self })
+    }
+
     /// The term of the leadership that was acquired at this revision.
     #[must_use]
     pub fn term(&self, taken_at: Revision) -> Term {
         Term::new(self.term_base.saturating_add(taken_at.get()))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@
 pub mod backup;
 pub mod location;
 pub mod migrate;
+pub mod set_back;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_store::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::node_params as core;
-use bellwether_core::words::counter::{NodeParamsRevision, Revision};
+use bellwether_core::words::counter::{LogPosition, NodeParamsRevision};
 use bellwether_core::words::name::ProfileName;
 use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
 use bellwether_core::words::time::Timestamp;
@@ -121,11 +121,11 @@ pub enum LevelKind {
     Profile,
 }
 
-/// Names a state of the live params of a node: the revision of the world in which it was read, and its digest.
+/// Names a state of the live params of a node: the position of the world in which it was read, and its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveParamsTag {
-    /// Revision of the world.
-    pub read_at: Revision,
+    /// Position of the world.
+    pub read_at: LogPosition,
     /// Digest of the params; 0 if there are none.
     pub digest: u64,
 }
@@ -147,7 +147,7 @@ impl std::str::FromStr for LiveParamsTag {
             Some((read_at.parse().ok()?, u64::from_str_radix(digest, 16).ok()?))
         });
         let (read_at, digest) = numbers.ok_or("not a tag of live params")?;
-        Ok(Self { read_at: Revision::new(read_at), digest })
+        Ok(Self { read_at: LogPosition::new(read_at), digest })
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_tag_reads_back_and_an_empty_one_names_no_params() {
-        let tag = LiveParamsTag { read_at: Revision::new(7), digest: u64::MAX };
+        let tag = LiveParamsTag { read_at: LogPosition::new(7), digest: u64::MAX };
         assert_eq!(tag.to_string().parse(), Ok(tag));
         assert_eq!("".parse(), Ok(LiveParamsTag::default()));
         for bad in ["7", "x-1", "7-", "7-xyz", "-"] {

@@ -35,11 +35,18 @@ pub(crate) enum ServerVerb {
         file: PathBuf,
     },
     /// Restore a backup into an empty store
+    ///
+    /// Numbers that agents, lock holders and clients may know from the time after the backup are not issued again: those issued from
+    /// now on are greater.
     Restore {
         #[command(flatten)]
         config: ServerConfig,
         /// Backup file
-        file: PathBuf,
+        #[arg(required_unless_present = "in_place", conflicts_with = "in_place")]
+        file: Option<PathBuf>,
+        /// The store was set back already, by a snapshot of etcd or a copy of the data directory: only raise the numbers
+        #[arg(long)]
+        in_place: bool,
     },
     /// Add a key to the keys that secrets are encrypted with, in pki/secrets.key of the data directory
     ///

@@ -63,8 +63,11 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
-        ServerVerb::Restore { config, file } => {
+        ServerVerb::Restore { config, file: Some(file), .. } => {
             transfer::restore(global, &load(&config)?, config.config.as_deref(), &file).await
+        }
+        ServerVerb::Restore { config, file: None, .. } => {
+            transfer::note_set_back(global, &load(&config)?).await
         }
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {

@@ -152,7 +152,7 @@ pub(super) async fn restore(
     from: Option<&Path>,
     file: &Path,
 ) -> CommandResult {
-    let contents = location::restore(config, file).await?;
+    let contents = location::restore(config, Clock::system().now(), file).await?;
     let goal = location::name(config);
     let from = from.map_or(String::new(), |from| format!(" --config {}", from.display()));
     Show::new(global).data(
@@ -169,6 +169,25 @@ pub(super) async fn restore(
                 config.data_dir.display(),
                 contents.ca_fingerprint,
                 config.data_dir.display(),
+            )
+        },
+    )?;
+    Ok(Exit::Yes)
+}
+
+/// Notes that a store was set back.
+pub(super) async fn note_set_back(global: &Global, config: &Config) -> CommandResult {
+    let installation = location::note_set_back(config, Clock::system().now()).await?;
+    let data = serde_json::json!({ "installation": installation.id, "epoch": installation.epoch });
+    Show::new(global).data(
+        &data,
+        || vec![installation.id.clone()],
+        |_| {
+            format!(
+                "the numbers that {} issues are greater than all before: each node gets its order anew, and no fencing \
+                 number is issued twice\n\
+                 next: start the servers",
+                location::name(config),
             )
         },
     )?;

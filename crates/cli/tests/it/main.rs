@@ -50,6 +50,7 @@ mod story_puppet;
 mod story_race;
 mod story_reload;
 mod story_restart;
+mod story_restore;
 mod story_schedules;
 mod story_secrets;
 mod story_servers;

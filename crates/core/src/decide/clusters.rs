@@ -150,7 +150,7 @@ impl Change<'_> {
         };
         let others = self.fleet.other_hosts(Some(&self.roles));
         let Some(node) = others.min_by_key(order).cloned() else { return };
-        self.roles.fence = self.roles.fence.next();
+        self.roles.fence = self.roles.fence.next_in(self.fleet.epoch);
         let fence = self.roles.fence;
         self.roles.host = Some(RoleHolder { node: node.clone(), fence, since: self.now });
         (self.roles.lease, self.roles.host_until) = (self.cluster.grace, None);
@@ -172,7 +172,7 @@ impl Change<'_> {
     }
 
     fn give(&mut self, slot: u32, former: Option<NodeName>, node: NodeName, cause: String) {
-        self.roles.fence = self.roles.fence.next();
+        self.roles.fence = self.roles.fence.next_in(self.fleet.epoch);
         let holder = RoleHolder { node: node.clone(), fence: self.roles.fence, since: self.now };
         self.roles.leaders.insert(slot, holder);
         let cause = format!("fencing number {}: {cause}", self.roles.fence);

@@ -18,7 +18,8 @@ pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
         let content = fleet.contents.get(name).cloned().unwrap_or_default();
         let content = content
             .bound(last.map(|last| &last.content), fleet.ledger(name), |run| fleet.goes_on_after(run, name));
-        let generation = last.map_or(Generation::ZERO, |last| last.generation).next();
+        let stored = last.map_or(Generation::ZERO, |last| last.generation);
+        let generation = stored.max(fleet.held_generation(name)).next_in(fleet.epoch);
         let order = Order { generation, term, content };
         Changeset { writes: vec![Write::put(Record::Order(name.clone(), order))], events: vec![] }
     });

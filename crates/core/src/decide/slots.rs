@@ -136,7 +136,7 @@ pub fn acquire(
         return Err(SlotRefusal::Full { capacity: slot.capacity, holders: holders.collect() });
     }
     let before = words(&slot);
-    slot.fence = slot.fence.next();
+    slot.fence = slot.fence.next_in(fleet.epoch);
     let cause = format!("acquired by {}, fencing number {}: {}", wish.holder, slot.fence, wish.reason);
     let holder = Holder { fence: slot.fence, since: now, ends, by: wish.by, reason: wish.reason };
     let grant = grant(&holder);

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::records::freeze::{Freeze, FreezeKind};
 use crate::records::hook_answers::HookAnswers;
 use crate::rollout::observation::Observation;
+use crate::words::counter::Epoch;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, TargetName};
 use crate::words::node_data::NodeData;
@@ -24,6 +25,8 @@ pub struct RolloutEnvironment {
     pub answers: Arc<HookAnswers>,
     /// Since when targets are watched.
     pub watch: Watch,
+    /// Epoch of the installation: assignments have greater numbers.
+    pub epoch: Epoch,
 }
 
 /// Since when the control plane could hear every target. The absence of a report is evidence only while somebody

@@ -29,6 +29,12 @@ macro_rules! counters {
             pub const fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
             }
+
+            /// The next one in an epoch: above it, too. Saturates.
+            #[must_use]
+            pub const fn next_in(self, epoch: Epoch) -> Self {
+                if self.0 < epoch.0 { Self(epoch.0).next() } else { self.next() }
+            }
         }
 
         impl fmt::Display for $type {
@@ -40,8 +46,13 @@ macro_rules! counters {
 }
 
 counters! {
+    /// What a restore puts the numbers above that were issued before it, and perhaps after the backup: every number that the fleet
+    /// compares with one that it knows is issued above it. Zero before the first restore.
+    Epoch;
     /// The store's number of commits at a record's last write; zero means "not written".
     Revision;
+    /// A revision, counted on over all stores that the records were in: what leaves the control plane, to be compared later.
+    LogPosition;
     /// Number of a node's order.
     Generation;
     /// Number of a leadership. Every decider's write is guarded by it.

@@ -43,7 +43,7 @@ use crate::records::task_list::TaskList;
 use crate::records::versioned::Versioned;
 use crate::records::wait_cycle::WaitCycles;
 use crate::rollout::board::Board;
-use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequence};
+use crate::words::counter::{Epoch, ProfileRevisionNumber, Revision, RolloutNumber, Sequence};
 use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
@@ -185,6 +185,8 @@ pub struct Fleet {
     pub tally: NodeTally,
     /// Time at which the next status of each node becomes silent, for nodes with such a status.
     pub silences: Set<(Timestamp, NodeName)>,
+    /// Epoch of the installation.
+    pub epoch: Epoch,
     /// Revision at which all indexes were built from the records; zero for a namespace that began empty.
     pub loaded: Revision,
     /// While the world is being loaded, indexes wait until all records are present.
@@ -203,6 +205,14 @@ impl Fleet {
     #[must_use]
     pub fn last_event(&self) -> Sequence {
         self.events.last().map_or(Sequence::ZERO, |(sequence, _)| *sequence)
+    }
+
+    /// Number of the next run of an action or a workflow: above every event so far, and its own request adds one more event. It
+    /// never decreases, not even when an entity is deleted, whose runs a node still remembers when one of the same name is created,
+    /// nor when a backup is restored.
+    #[must_use]
+    pub fn next_run(&self) -> Sequence {
+        Sequence::new(self.epoch.get().saturating_add(self.last_event().get())).next()
     }
 
     /// The stored logs of a node.

@@ -8,6 +8,7 @@ mod node_class;
 mod node_data;
 mod nodes;
 pub(crate) mod observations;
+mod orders;
 mod other_records;
 mod registrations;
 mod runs;

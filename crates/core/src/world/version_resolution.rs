@@ -153,11 +153,9 @@ fn resolve_edition(
     Err(UnresolvedVersion::NoRevision { asked, profile, oldest, newest: head.newest })
 }
 
-/// Number of the next run: above every event so far, and its own request adds one more event. It never
-/// decreases, not even when an entity is deleted, whose runs a node still remembers when one of the same name
-/// is created.
+/// The next run of an action.
 fn next_run(fleet: &Fleet, action: &ActionName) -> Version {
-    let number = fleet.last_event().next().get();
+    let number = fleet.next_run().get();
     Version::numbered(action.as_str(), number).expect("a label with a number is a version")
 }
 

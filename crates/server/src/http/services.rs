@@ -7,7 +7,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::http_sd::{self, TargetGroup};
 use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate, Instance, ServiceSummary, ServiceView};
-use bellwether_core::words::counter::Revision;
+use bellwether_core::words::counter::{LogPosition, Revision};
 use bellwether_core::words::name::{Namespace, ServiceName};
 use bellwether_core::words::near::nearest;
 use bellwether_core::world::World;
@@ -134,16 +134,17 @@ pub(crate) fn last(world: &World, namespace: &Namespace) -> Revision {
     world.fleets.get(namespace).map_or(Revision::ZERO, |fleet| fleet.catalogue_log.last())
 }
 
-/// The update for a copy of the catalogue at `index`; none if it is current.
-pub(crate) fn update(world: &World, namespace: &Namespace, index: Revision) -> Option<CatalogueUpdate> {
+/// The update for a copy of the catalogue at a position; none if it is current.
+pub(crate) fn update(world: &World, namespace: &Namespace, position: LogPosition) -> Option<CatalogueUpdate> {
     let fleet = world.fleets.get(namespace)?;
     let last = fleet.catalogue_log.last();
-    // A later index is of another installation, or from before a backup was restored.
-    let missing = fleet.catalogue_log.after(index).filter(|_| index <= last);
+    // An earlier one is of the store before this one, a later one of another installation or a store that was set back.
+    let index = world.revision_at(position).filter(|index| *index <= last);
+    let missing = index.and_then(|index| fleet.catalogue_log.after(index));
     let (whole, changes): (bool, Vec<CatalogueChange>) = match missing {
-        Some(_) if index == last => return None,
+        Some(_) if index == Some(last) => return None,
         Some(changes) => (false, changes.map(CatalogueChange::from).collect()),
         None => (true, fleet.catalogue.whole().map(|change| CatalogueChange::from(&change)).collect()),
     };
-    Some(CatalogueUpdate { index: last.get(), whole, changes })
+    Some(CatalogueUpdate { index: world.position(last).get(), whole, changes })
 }

@@ -7,7 +7,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::node_params::{LiveParams, LiveParamsTag};
 use bellwether_api::v1::order::OrderPoll;
-use bellwether_core::words::counter::{Generation, Revision};
+use bellwether_core::words::counter::{Generation, LogPosition};
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::{World, live_params as world};
 use bellwether_rt::fail::{self, FailPoint};
@@ -42,7 +42,7 @@ pub(crate) async fn sync(
     query.only(&["generation", "catalogue", "servers", "params", "wait"])?;
     let known = Known {
         generation: Generation::new(query.get("generation")?.unwrap_or_default()),
-        catalogue: query.get("catalogue")?.map(Revision::new),
+        catalogue: query.get("catalogue")?.map(LogPosition::new),
         params: query.get("params")?,
     };
     let server_list: Option<String> = query.get("servers")?;
@@ -105,7 +105,7 @@ pub(crate) async fn sync(
 struct Known {
     generation: Generation,
     /// `None` if it keeps no copy of the catalogue.
-    catalogue: Option<Revision>,
+    catalogue: Option<LogPosition>,
     /// `None` if it uses no live params.
     params: Option<LiveParamsTag>,
 }
@@ -115,7 +115,7 @@ fn has_news(world: &World, (namespace, name): (&Namespace, &NodeName), known: &K
     // Its agent learns from the next poll that it was decommissioned.
     let is_gone = world.fleets.get(namespace).is_some_and(|fleet| fleet.active_node(name).is_none());
     is_gone
-        || known.catalogue.is_some_and(|seen| last(world, namespace) != seen)
+        || known.catalogue.is_some_and(|seen| world.position(last(world, namespace)) != seen)
         || newer(world, namespace, name, known.generation).is_some()
         || known.params.as_ref().is_some_and(|tag| changed_params(world, (namespace, name), tag).is_some())
 }
@@ -129,7 +129,7 @@ fn changed_params<'a>(
 ) -> Option<(world::LiveParams<'a>, u64)> {
     let live = world.fleets.get(namespace)?.live_params(name);
     let digest = live.digest();
-    (digest != known.digest && world.revision >= known.read_at).then_some((live, digest))
+    (digest != known.digest && world.position(world.revision) >= known.read_at).then_some((live, digest))
 }
 
 fn live_params(
@@ -138,7 +138,7 @@ fn live_params(
     known: &LiveParamsTag,
 ) -> Option<Result<LiveParams, ShapeError>> {
     let (live, digest) = changed_params(world, node, known)?;
-    Some(LiveParams::of(LiveParamsTag { read_at: world.revision, digest }, &live))
+    Some(LiveParams::of(LiveParamsTag { read_at: world.position(world.revision), digest }, &live))
 }
 
 fn newer(

@@ -64,7 +64,8 @@ pub async fn set(
             if before == Some(&cluster) {
                 return Ok((None, (view(fleet, before.unwrap_or(&cluster)), false)));
             }
-            let revision = before.map_or(ClusterRevision::ZERO, |before| before.revision).next();
+            let revision =
+                before.map_or(ClusterRevision::ZERO, |before| before.revision).next_in(fleet.epoch);
             let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
             let cluster = Cluster { revision, annotation, ..cluster };
             let mut changeset = shared(transactor, (world, fleet), scope, &cluster, now)?;

@@ -50,7 +50,7 @@ pub async fn rescan(
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
-            node.rescan = node.rescan.next();
+            node.rescan = node.rescan.next_in(fleet.epoch);
             let requested = v1::facts::RequestedRescan { rescan: node.rescan.get() };
             let event =
                 event("node.rescan_requested", format!("node/{name}"), "a rescan of its facts was requested");

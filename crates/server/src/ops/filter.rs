@@ -83,7 +83,7 @@ pub async fn set(
             if let Some(same) = same {
                 return Ok((None, (same.clone(), false)));
             }
-            let revision = before.map_or(FilterRevision::ZERO, |before| before.revision).next();
+            let revision = before.map_or(FilterRevision::ZERO, |before| before.revision).next_in(fleet.epoch);
             let annotation = Annotation::of(actor.clone(), now);
             let after = SavedFilter { name: name.clone(), revision, of, text, description, annotation };
             users_stay_valid(fleet, &after, may_read)?;

@@ -11,7 +11,7 @@ use bellwether_core::records::key::{AnyKey, Key, Record};
 use bellwether_core::records::node_params::NodeParams;
 use bellwether_core::records::secret::SecretValues;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::counter::NodeParamsRevision;
+use bellwether_core::words::counter::{Epoch, NodeParamsRevision};
 use bellwether_core::words::name::{Actor, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
@@ -58,7 +58,12 @@ pub async fn change(
                 Sealing { keyring, world, fleet, namespace, owner }.seal(&before.secrets, &mut changed)?;
             let (params, values) = (canonical(&changed)?, values(&changed));
             let after = NodeParams { params, values, secrets, ..before.clone() };
-            Ok(written(&before, after, Annotation { by: scope.actor.clone(), reason: why.clone(), at: now }))
+            Ok(written(
+                fleet.epoch,
+                &before,
+                after,
+                Annotation { by: scope.actor.clone(), reason: why.clone(), at: now },
+            ))
         })
         .await
 }
@@ -79,7 +84,12 @@ pub async fn read_profiles(
             let before = get(fleet, scope.node)?;
             at_revision(&before, only_at)?;
             let after = NodeParams { profiles: profiles.clone(), ..before.clone() };
-            Ok(written(&before, after, Annotation { by: scope.actor.clone(), reason: why.clone(), at: now }))
+            Ok(written(
+                fleet.epoch,
+                &before,
+                after,
+                Annotation { by: scope.actor.clone(), reason: why.clone(), at: now },
+            ))
         })
         .await
 }
@@ -130,6 +140,7 @@ fn at_revision(before: &NodeParams, only_at: Option<u64>) -> Result<(), OpError>
 
 /// The change and what the node has then.
 fn written(
+    epoch: Epoch,
     before: &NodeParams,
     after: NodeParams,
     annotation: Annotation,
@@ -139,7 +150,7 @@ fn written(
     }
     let same = after.params == before.params && after.secrets == before.secrets;
     let kind = if same { "node.profiles_changed" } else { "node.params_changed" };
-    let after = NodeParams { revision: before.revision.next(), annotation, ..after };
+    let after = NodeParams { revision: before.revision.next_in(epoch), annotation, ..after };
     let event = EventDraft {
         kind,
         subject: format!("node/{}", after.node),

@@ -195,7 +195,7 @@ impl ProfileChange<'_> {
         // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
         let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
         let annotation = Annotation { by: actor.clone(), reason: self.reason.clone(), at: now };
-        let (profile, number) = (name.clone(), last.next());
+        let (profile, number) = (name.clone(), last.next_in(fleet.epoch));
         let profile_revision =
             ProfileRevision { profile, number, params: text, secrets, annotation: annotation.clone() };
         let labels = head.map(|head| head.labels.clone()).unwrap_or_default();

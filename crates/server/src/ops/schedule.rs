@@ -83,6 +83,7 @@ pub async fn set(
             }
             let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
             let after = written(name, before, (&desired, &policy), annotation).planned(now);
+            let after = Schedule { revision: after.revision.next_in(fleet.epoch), ..after };
             let what = if before.is_none() { "schedule.created" } else { "schedule.changed" };
             let mut said = event(what, format!("schedule/{name}"), cause(&desired.reason));
             said.before = before.map(describe);
@@ -210,7 +211,7 @@ fn is(before: &Schedule, desired: &DesiredSchedule, policy: &Policy) -> bool {
     Schedule { revision: before.revision, ..same } == *before
 }
 
-/// The schedule with what it is to be.
+/// The schedule with what it is to be, at its present revision.
 fn written(
     name: &ScheduleName,
     before: Option<&Schedule>,
@@ -221,7 +222,7 @@ fn written(
         desired.clone();
     Schedule {
         name: name.clone(),
-        revision: before.map_or(ScheduleRevision::ZERO, |before| before.revision).next(),
+        revision: before.map_or(ScheduleRevision::ZERO, |before| before.revision),
         workflow,
         filter,
         cron,

@@ -86,7 +86,7 @@ pub async fn set(
                 return Ok((None, (after, false)));
             }
             let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
-            let after = Secret { revision: revision.next(), annotation, ..after };
+            let after = Secret { revision: revision.next_in(fleet.epoch), annotation, ..after };
             let mut event = event("secret.changed", format!("secret/{name}"), cause(&why));
             event.before = before.map(|before| before.revision.to_string());
             event.after = Some(after.revision.to_string());

@@ -132,17 +132,18 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
 ///
 /// # Errors
 /// [`TransferError`]; the records of an interrupted attempt are not an installation, and the next attempt starts over.
-pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, TransferError> {
+pub async fn restore(store: &Store, now: Timestamp, file: &Path) -> Result<BackupContents, TransferError> {
     unused(store).await?;
     let contents = inspect(open(file).await?).await?;
     let head = head_of(file).await?;
+    let there = in_another_store(&head.installation, Revision(head.revision));
+    let there = there.restored(Timestamp::from_millis(head.taken_ms), now)?;
     if begin(store, &head.installation).await? {
         clear(store).await?;
     }
     read(open(file).await?, async |records| write(store, records).await).await?;
     // Written last: its presence marks the installation as complete.
-    let meta = in_another_store(&head.installation, Revision(head.revision)).to_bytes()?;
-    finish_in(store, meta).await?;
+    finish_in(store, there.to_bytes()?).await?;
     Ok(contents)
 }
 

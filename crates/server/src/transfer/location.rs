@@ -10,7 +10,9 @@ use tokio::io::AsyncWrite;
 use super::TransferError;
 use super::backup::{self, BackupContents};
 use super::migrate::{self, MigrationResult};
+use super::set_back;
 use crate::config::Config;
+use crate::installation::Installation;
 use crate::run::store::open_store;
 
 /// A description of the store, for messages.
@@ -53,10 +55,19 @@ pub async fn back_up(
 ///
 /// # Errors
 /// [`TransferError`].
-pub async fn restore(config: &Config, file: &Path) -> Result<BackupContents, TransferError> {
+pub async fn restore(config: &Config, now: Timestamp, file: &Path) -> Result<BackupContents, TransferError> {
     // Before the store is opened, which creates one where there is none.
     backup::head_of(file).await?;
-    with(config, async |store| backup::restore(store, file).await).await
+    with(config, async |store| backup::restore(store, now, file).await).await
+}
+
+/// Notes that a store was set back; see [`set_back::note`].
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn note_set_back(config: &Config, now: Timestamp) -> Result<Installation, TransferError> {
+    exists(config).await?;
+    with(config, async |store| set_back::note(store, now).await).await
 }
 
 /// Checks that there is a store to read: opening one would create it.

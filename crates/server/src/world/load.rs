@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::key::{Key, LocatedRecord, Record};
-use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::counter::{Epoch, LogPosition, Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
@@ -12,6 +12,7 @@ use bellwether_store::{Range, Store, StoreError};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 
+use crate::installation::{Installation, InstallationError};
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
 
@@ -30,6 +31,9 @@ pub enum WorldError {
     /// The store failed.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// The record of the installation does not parse.
+    #[error("{0}")]
+    Installation(#[from] InstallationError),
     /// A record does not parse.
     #[error("read the record {key}: {source}; restore a backup, or use the release that wrote it")]
     Record {
@@ -50,7 +54,17 @@ pub async fn load(store: &Store, known: &World) -> Result<World, WorldError> {
     let reading = ranges.into_iter().map(|range| read(store.clone(), range, revision));
     let records: Vec<Vec<LoadedRecord>> =
         futures_util::stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
-    Ok(World::load(records.into_iter().flatten(), Revision::new(revision.0)))
+    let (epoch, base) = counting(store, revision).await?;
+    let world = World::load_in(epoch, records.into_iter().flatten(), Revision::new(revision.0));
+    Ok(World { base, ..world })
+}
+
+/// Above what numbers and positions are counted; zero before there is an installation.
+async fn counting(store: &Store, at: bellwether_store::Revision) -> Result<(Epoch, LogPosition), WorldError> {
+    let page = store.list(Range::one(key_text::META), Some(at), 1).await?;
+    let Some(entry) = page.entries.first() else { return Ok(Default::default()) };
+    let installation = Installation::parse(&entry.value)?;
+    Ok((installation.epoch(), LogPosition::new(installation.term_base)))
 }
 
 /// Reads one range of keys.

@@ -2,12 +2,13 @@
 
 use bellwether_api::v1::profile::ParamsSpec;
 use bellwether_api::v1::report::TargetHealth;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::etcd::Etcd;
 use bellwether_server::run::Server;
 use bellwether_server::store_rules::StoreRules;
-use bellwether_server::transfer::{TransferError, backup, migrate::migrate};
+use bellwether_server::transfer::{TransferError, backup, migrate::migrate, set_back};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Op, Range, Store, Txn};
 
@@ -131,7 +132,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     let contents = backup::inspect(&bytes[..]).await.unwrap();
     assert_eq!((contents.records, contents.kinds["default node"]), (count, 1));
 
-    let to = Store::memory(&tasks);
+    let (to, now) = (Store::memory(&tasks), Clock::system().now());
     let cases: [(&[u8], &str); 4] = [
         (&bytes[..bytes.len() / 2], "its last line is incomplete"),
         (b"", "it is empty"),
@@ -140,18 +141,58 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     ];
     for (bad, reason) in cases {
         std::fs::write(&damaged, bad).unwrap();
-        let error = backup::restore(&to, &damaged).await.unwrap_err().to_string();
+        let error = backup::restore(&to, now, &damaged).await.unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
     let mut flipped = String::from_utf8(bytes.clone()).unwrap();
     flipped = flipped.replacen("web-1", "web-2", 1);
     std::fs::write(&damaged, flipped).unwrap();
-    let error = backup::restore(&to, &damaged).await.unwrap_err().to_string();
+    let error = backup::restore(&to, now, &damaged).await.unwrap_err().to_string();
     assert!(error.contains("the count or the checksum does not match"), "{error}");
     assert!(dump(&to).await.is_empty(), "a damaged backup wrote something");
 
-    backup::restore(&to, &file).await.unwrap();
+    let behind = backup::restore(&to, Timestamp::from_millis(1), &file).await.unwrap_err();
+    assert!(behind.to_string().contains("behind the time of the records; set the clock"), "{behind}");
+    assert!(dump(&to).await.is_empty(), "a machine with a wrong clock wrote something");
+
+    backup::restore(&to, now, &file).await.unwrap();
     assert_eq!(dump(&to).await, dump(&store).await);
-    let again = backup::restore(&to, &file).await.unwrap_err();
+    let again = backup::restore(&to, now, &file).await.unwrap_err();
     assert!(again.to_string().contains("it has installation"), "{again}");
+}
+
+#[tokio::test]
+async fn each_restore_of_a_backup_counts_from_above_the_one_before() {
+    let mut installation = Installation::new().await;
+    at_work(&installation).await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let tasks = Tasks::new();
+    let store = Store::embedded(&installation.store_file(), &tasks).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("backup");
+    let (mut bytes, taken) = (Vec::new(), Clock::system().now());
+    backup::take(&store, taken, &mut bytes).await.unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+
+    let mut known = record(&store).await;
+    assert_eq!(known.epoch, 0);
+    for later in 1..4 {
+        let to = Store::memory(&tasks);
+        backup::restore(&to, taken.plus(Span::from_millis(later)), &file).await.unwrap();
+        let there = record(&to).await;
+        assert!(there.epoch > known.epoch && there.term_base > known.term_base, "{there:?} after {known:?}");
+        // A store that was set back with other means gets there, too, and a clock that stands still is no way back.
+        let raised = set_back::note(&to, taken.plus(Span::from_secs(later))).await.unwrap();
+        assert!(
+            raised.epoch > there.epoch && raised.term_base > there.term_base,
+            "{raised:?} after {there:?}"
+        );
+        let refused = set_back::note(&to, taken.plus(Span::from_secs(later))).await.unwrap_err();
+        assert!(refused.to_string().contains("set the clock"), "{refused}");
+        known = there;
+    }
+}
+
+async fn record(store: &Store) -> bellwether_server::installation::Installation {
+    bellwether_server::installation::Installation::read(store).await.unwrap().unwrap()
 }

@@ -6,12 +6,12 @@ use crate::records::entity::{Entity, EntityKind};
 use crate::records::key::{Key, LocatedRecord, Record};
 use crate::records::node::Node;
 use crate::records::not_runnable::NotRunnable;
-use crate::records::order::ApplyMethod;
+use crate::records::order::{ApplyMethod, OrderContent};
 use crate::records::pause::NodePause;
 use crate::records::policy::Policy;
 use crate::records::report::Report;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
-use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
+use crate::words::counter::{AssignmentNumber, Epoch, Revision, RolloutNumber};
 use crate::words::feature::{Feature, Features};
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
@@ -112,6 +112,68 @@ fn an_order_grows_only_when_it_says_something_else() {
         (2, Some("paused by kim: disk"))
     );
     assert_eq!(written.content.entities.len(), 1, "an assigned entity stays assigned");
+}
+
+/// The records of a world that hold an order, as a restore reads them.
+fn restored(world: &World, epoch: Epoch) -> World {
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    let nodes = fleet.nodes.values().map(|kept| Record::Node(Node::clone(&kept.value)));
+    let entities = fleet.entities.values().map(|kept| Record::Entity(Entity::clone(&kept.value)));
+    let reports = fleet.reports.values().map(|kept| Record::Report(Report::clone(&kept.value)));
+    let orders =
+        fleet.orders.iter().map(|(name, kept)| Record::Order(name.clone(), Order::clone(&kept.value)));
+    let all = nodes
+        .chain(entities)
+        .chain(reports)
+        .chain(orders)
+        .chain([assigned("web", "web-1", "v1", 1)])
+        .map(|record| (LocatedRecord::Namespaced(namespace(), record), Revision::new(1)));
+    World::load_in(epoch, all, Revision::new(1))
+}
+
+fn with_order() -> (World, u64) {
+    let (mut world, mut at) = (World::default(), 0);
+    step(&mut world, Ok(node("web-1", false, false)), &mut at);
+    let web = Entity::new(EntityName::parse("web").unwrap(), Selector::all(), Policy::DEFAULT);
+    step(&mut world, Ok(Record::Entity(web)), &mut at);
+    assert_eq!(step(&mut world, Ok(assigned("web", "web-1", "v1", 1)), &mut at), 1);
+    (world, at)
+}
+
+#[test]
+fn an_epoch_rewrites_each_order_once_with_a_number_above_it() {
+    let (world, mut at) = with_order();
+    let epoch = Epoch::new(1 << 50);
+    let mut world = restored(&world, epoch);
+    let before = order(&world, "web-1").unwrap();
+    // Any change decides; what the order says is the same.
+    assert_eq!(step(&mut world, Ok(node("other", false, false)), &mut at), 1);
+    let written = order(&world, "web-1").unwrap();
+    assert_eq!((written.generation.get(), &written.content), (epoch.get() + 1, &before.content));
+    assert_eq!(step(&mut world, Ok(node("third", false, false)), &mut at), 0, "once");
+    assert_eq!(step(&mut world, Ok(node("web-1", true, false)), &mut at), 1);
+    assert_eq!(order(&world, "web-1").unwrap().generation.get(), epoch.get() + 2);
+}
+
+#[test]
+fn a_node_that_has_a_later_order_than_the_store_gets_one_above_it() {
+    let (mut world, mut at) = with_order();
+    let holds = |generation| {
+        let Record::Report(report) = report("0000000000000001", Features::default()) else { unreachable!() };
+        Record::Report(Report { generation: Generation::new(generation), ..report })
+    };
+    step(&mut world, Ok(holds(1)), &mut at);
+    let known = order(&world, "web-1").unwrap().generation.get();
+    step(&mut world, Ok(holds(known + 5)), &mut at);
+    assert_eq!(order(&world, "web-1").unwrap().generation.get(), known + 6);
+    assert_eq!(step(&mut world, Ok(holds(known + 6)), &mut at), 0);
+    // The node has an order, and the store none: it is told that nothing is wanted of it.
+    let other = NodeName::parse("web-2").unwrap();
+    assert_eq!(step(&mut world, Ok(node("web-2", false, false)), &mut at), 0);
+    let Record::Report(report) = holds(4) else { unreachable!() };
+    assert_eq!(step(&mut world, Ok(Record::Report(Report { node: other, ..report })), &mut at), 1);
+    let written = order(&world, "web-2").unwrap();
+    assert_eq!((written.generation.get(), written.content), (5, OrderContent::default()));
 }
 
 #[test]

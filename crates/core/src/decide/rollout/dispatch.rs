@@ -302,7 +302,7 @@ impl Pass<'_> {
             version,
             rollout: self.board.progress().last,
             purpose,
-            assignment: told.max(answered).next(),
+            assignment: told.max(answered).next_in(self.environment.epoch),
             assigned_at: self.now,
             clock,
             outcome: AssignmentOutcome::InFlight,

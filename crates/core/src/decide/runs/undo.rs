@@ -40,7 +40,7 @@ pub struct Undo {
 #[must_use]
 pub fn undo(fleet: &Fleet, run: &Run, annotation: Annotation) -> Option<Undo> {
     let plan = run.rollback.as_deref()?.clone();
-    let started = Run::new(plan, fleet.last_event().next(), annotation).ok()?;
+    let started = Run::new(plan, fleet.next_run(), annotation).ok()?;
     let mut started = Run { undoes: Some(run.name.clone()), ..started };
     started.features.insert(Feature::Undo);
     let undone = with(run, UndoState::By(started.name.clone()));

@@ -174,29 +174,6 @@ impl Fleet {
         self.note_orphans(entity);
     }
 
-    /// A node's order was written.
-    pub(super) fn order_changed(&mut self, name: &NodeName) {
-        if self.loading {
-            return;
-        }
-        let written = self.orders.get(name).map(|kept| &kept.value.content);
-        let wanted = self.contents.get(name);
-        let stale = match (written, wanted) {
-            (Some(written), Some(wanted)) => {
-                let goes_on = |run: &EntityName| self.goes_on_after(run, name);
-                !written.is_current(wanted, self.ledger(name), goes_on)
-            }
-            (None, Some(wanted)) => *wanted != OrderContent::default(),
-            (Some(written), None) => *written != OrderContent::default(),
-            (None, None) => false,
-        };
-        if stale && self.active_node(name).is_some() {
-            self.stale_orders.insert_mut(name.clone());
-        } else {
-            self.stale_orders.remove_mut(name);
-        }
-    }
-
     /// The features of a node's agent: those of the first builds before it has reported.
     pub(crate) fn features(&self, name: &NodeName) -> Features {
         self.reports.get(name).map(|kept| kept.value.features.clone()).unwrap_or_default()

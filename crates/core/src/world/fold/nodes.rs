@@ -59,6 +59,7 @@ impl Fleet {
         let waits = |report: &Report| report.entities.values().any(|entity| !entity.waits_for.is_empty());
         let waited = self.reports.get(&name).is_some_and(|before| waits(&before.value)) || waits(&report);
         let other_ledger = self.ledger(&name) != report.ledger.as_ref();
+        let other_generation = self.held_generation(&name) != report.generation;
         let other_features = self.features(&name) != report.features;
         self.forget_report(&name);
         if let Some(at) = report.next_silence() {
@@ -73,7 +74,7 @@ impl Fleet {
         if other_features {
             self.features_changed(&name);
         }
-        if other_ledger {
+        if other_ledger || other_generation {
             self.order_changed(&name);
         }
         self.observations_changed(&name, revision);
@@ -86,6 +87,7 @@ impl Fleet {
             fleet.reports.remove_mut(name);
         });
         self.waits_changed(name);
+        self.order_changed(name);
         self.observations_changed(name, revision);
     }
 

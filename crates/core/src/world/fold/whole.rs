@@ -8,7 +8,7 @@ use super::super::fleet::Fleet;
 use super::kept;
 use crate::records::key::{GlobalKey, GlobalRecord, Key, LocatedRecord, Record};
 use crate::records::target::TargetState;
-use crate::words::counter::Revision;
+use crate::words::counter::{Epoch, Revision};
 use crate::words::name::{EntityName, Namespace, TargetName};
 
 /// Target states of a namespace that wait for the boards they belong to.
@@ -18,7 +18,17 @@ impl World {
     /// The world of these records, read together at `revision`. Indexes are built once, at the end.
     #[must_use]
     pub fn load(records: impl Iterator<Item = (LocatedRecord, Revision)>, revision: Revision) -> Self {
-        let mut world = Self::default();
+        Self::load_in(Epoch::ZERO, records, revision)
+    }
+
+    /// The world of these records of an installation in this epoch; see [`Self::load`].
+    #[must_use]
+    pub fn load_in(
+        epoch: Epoch,
+        records: impl Iterator<Item = (LocatedRecord, Revision)>,
+        revision: Revision,
+    ) -> Self {
+        let mut world = Self { epoch, ..Self::default() };
         let mut states: BTreeMap<Namespace, States> = BTreeMap::new();
         for (record, revision) in records {
             match record {
@@ -115,7 +125,7 @@ impl World {
 
     fn in_fleet(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
         if !self.fleets.contains_key(namespace) {
-            self.fleets.insert_mut(namespace.clone(), Fleet::default());
+            self.fleets.insert_mut(namespace.clone(), Fleet { epoch: self.epoch, ..Fleet::default() });
         }
         if let Some(fleet) = self.fleets.get_mut(namespace) {
             change(fleet);

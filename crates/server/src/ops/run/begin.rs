@@ -24,7 +24,7 @@ use crate::ops::run_policy::may_roll_back;
 use crate::ops::{OpError, cause, entity, event};
 
 /// A number that the run which undoes another may have: its name must have room for it, when it is too late to refuse.
-const LATER: Sequence = Sequence::new(999_999_999_999);
+const LATER: Sequence = Sequence::new(9_999_999_999_999_999);
 
 /// What starts a run of a workflow on these nodes, and the run.
 pub(in crate::ops) fn begun(
@@ -42,7 +42,7 @@ pub(in crate::ops) fn begun(
     if let Some(plan) = &plans.rollback {
         Run::new(plan.clone(), LATER, annotation.clone()).map_err(too_long)?;
     }
-    let run = Run::new(plans.run, fleet.last_event().next(), annotation).map_err(too_long)?;
+    let run = Run::new(plans.run, fleet.next_run(), annotation).map_err(too_long)?;
     let run = Run { rollback: plans.rollback.map(Box::new), ..run };
     let kind = EntityKind::Workflow(workflow);
     let policy = entity::policy(&kind, &TargetSource::Listed(Arc::default()), &request.policy)?;

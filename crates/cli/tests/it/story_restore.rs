@@ -1,0 +1,141 @@
+//! A restored backup, and a data directory that was copied back, on a real fleet: what happened after the backup is forgotten by the
+//! control plane and known to agents, holders of locks and managers. Whatever is decided afterwards reaches them all the same.
+
+use crate::place::{Setup, done, text, wait_for};
+use crate::story_workflows::lines;
+
+const NODES: [&str; 3] = ["web-1", "web-2", "web-3"];
+
+/// An agent's sections: an entity that writes a param of its profile and a live one to a file, and an action that counts its runs.
+fn sections(place: &Setup, name: &str) -> String {
+    let (file, ran) = (place.path(&format!("{name}.web")), place.path(&format!("{name}.ran")));
+    let script = format!("echo run >> {ran}");
+    format!(
+        "[[entity.web.file]]\npath = {file:?}\ntext = \"{{{{ params.number }}}} {{{{ params.greeting }}}}\"\n\n\
+         [action.says]\nrun = [\"sh\", \"-c\", {script:?}]\n[entity.says]\naction = \"says\"\n"
+    )
+}
+
+async fn fleet() -> Setup {
+    let mut place = Setup::new().await;
+    done(&place, &["profile", "set", "season", "greeting=hello"]);
+    done(&place, &["profile", "live", "season"]);
+    for name in NODES {
+        let sections = sections(&place, name);
+        place.start_agent(name, &sections);
+        wait_for("it has joined", async || place.run(&["node", "profiles", name, "season"]).status.success())
+            .await;
+    }
+    done(&place, &["profile", "set", "web", "number=0"]);
+    let entity = ["entity", "set", "web", "--selector", "role=web", "--profile", "web", "--soak", "0s"];
+    done(&place, &[&entity[..], &["--batch", "100%"]].concat());
+    let action = ["entity", "set", "says", "--selector", "role=web", "--action", "says", "--soak", "0s"];
+    done(&place, &[&action[..], &["--batch", "100%"]].concat());
+    place
+}
+
+fn roll(place: &Setup, number: u32) {
+    done(place, &["profile", "set", "web", &format!("number={number}")]);
+    let rolled = place.run(&["rollout", "start", "web", "-w", "--timeout", "60s"]);
+    assert!(rolled.status.success(), "{}\n{}", text(&rolled.stderr), done(place, &["why", "entity/web"]));
+}
+
+fn act(place: &Setup) {
+    done(place, &["rollout", "start", "says", "-w", "--timeout", "60s"]);
+}
+
+async fn all_have(place: &Setup, expected: &str) {
+    for name in NODES {
+        let file = place.path(&format!("{name}.web"));
+        wait_for(&format!("{name} has {expected}"), async || {
+            std::fs::read_to_string(&file).is_ok_and(|found| found == expected)
+        })
+        .await;
+    }
+}
+
+/// The number of runs of the action on each node.
+fn ran(place: &Setup) -> Vec<usize> {
+    NODES.iter().map(|name| lines(&place.path(&format!("{name}.ran"))).len()).collect()
+}
+
+/// Takes the lock and answers its fencing number.
+fn fence(place: &Setup) -> u64 {
+    let said = done(place, &["lock", "run", "db", "--", "sh", "-c", "echo $BELLWETHER_FENCE"]);
+    said.trim().parse().unwrap()
+}
+
+/// What happens before a backup, and after it.
+async fn lives_on(place: &Setup, versions: std::ops::Range<u32>) -> u64 {
+    let mut last = 0;
+    for number in versions {
+        roll(place, number);
+        act(place);
+        done(place, &["profile", "set", "season", &format!("greeting=g{number}")]);
+        all_have(place, &format!("{number} g{number}")).await;
+        let next = fence(place);
+        assert!(next > last, "fencing number {next} after {last}");
+        last = next;
+    }
+    last
+}
+
+/// Whatever the fleet knows that the control plane forgot, what is decided now reaches everybody.
+async fn goes_on(place: &Setup, (last, runs): (u64, Vec<usize>)) {
+    // What agents took after the backup is not what is wanted now: they are back at what the records say, and later ones come.
+    all_have(place, "2 g2").await;
+    done(place, &["profile", "set", "season", "greeting=again"]);
+    all_have(place, "2 again").await;
+    roll(place, 20);
+    all_have(place, "20 again").await;
+    act(place);
+    assert_eq!(ran(place), runs.iter().map(|before| before + 1).collect::<Vec<_>>(), "each ran it once more");
+    let next = fence(place);
+    assert!(next > last, "fencing number {next} after {last}");
+    let bad = done(place, &["rollout", "get", "web", "-o", "json"]);
+    let view: serde_json::Value = serde_json::from_str(&bad).unwrap();
+    assert!(view.pointer("/progress/bad").is_none_or(|bad| bad.as_array().unwrap().is_empty()), "{bad}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_restore_the_next_rollout_reaches_every_node_and_no_number_is_issued_twice() {
+    let mut place = fleet().await;
+    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
+    lives_on(&place, 1..3).await;
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    let mut last = lives_on(&place, 3..13).await;
+    // The same backup twice: the second history has numbers of its own, too.
+    for _ in 0..2 {
+        let runs = ran(&place);
+        place.kill_server();
+        std::fs::remove_dir_all(place.path("server/store")).unwrap();
+        let restored = place.run(&["server", "restore", "--config", &config, &file]);
+        assert!(restored.status.success(), "{}", text(&restored.stderr));
+        place.start_server().await;
+        goes_on(&place, (last, runs)).await;
+        last = fence(&place);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_that_was_copied_back_goes_on_once_that_is_told() {
+    let mut place = fleet().await;
+    let (config, store, copy) = (place.path("server.toml"), place.path("server/store"), place.path("copy"));
+    lives_on(&place, 1..3).await;
+    place.kill_server();
+    let copied = |from: &str, to: &str| {
+        assert!(std::process::Command::new("cp").args(["-a", from, to]).status().unwrap().success());
+    };
+    copied(&store, &copy);
+    place.start_server().await;
+    let last = (lives_on(&place, 3..6).await, ran(&place));
+    place.kill_server();
+    std::fs::remove_dir_all(&store).unwrap();
+    copied(&copy, &store);
+    let told = done(&place, &["server", "restore", "--in-place", "--config", &config]);
+    assert!(told.contains("no fencing number is issued twice"), "{told}");
+    place.start_server().await;
+    goes_on(&place, last).await;
+}
