@@ -9,7 +9,7 @@ use bellwether_core::words::name::{Actor, RoleName};
 use bellwether_core::world::World;
 
 use super::grant::{Grantor, access_namespace, grantable};
-use super::{OpError, event};
+use super::{OpError, admins, event};
 use crate::transactor::Transactor;
 
 /// Creates a role, or replaces its claims; answers whether it is new.
@@ -26,8 +26,9 @@ pub async fn set(
     let role = spec.role(name.clone())?;
     description(&spec.description, usize::MAX)?;
     grantable(author.rights, &role.claims, &format!("set role {name}"))?;
+    let namespace = access_namespace()?;
     transactor
-        .change(&access_namespace()?, author.actor, |world, _, _| {
+        .change(&namespace, author.actor, |world, _, _| {
             let before = world.roles.get(name).map(|kept| &*kept.value);
             if before == Some(&role) {
                 return Ok::<_, OpError>((None, false));
@@ -35,7 +36,9 @@ pub async fn set(
             let claims: Vec<String> = role.claims.iter().map(ToString::to_string).collect();
             let event = event("role.set", format!("role/{name}"), claims.join("; "));
             let writes = vec![Write::put(GlobalRecord::Role(role.clone()))];
-            Ok((Some(Changeset { writes, events: vec![event] }), before.is_none()))
+            let guards = admins::left_by(world, &namespace, &writes, &format!("set role {name}"))?;
+            let changeset = Changeset { writes, events: vec![event] };
+            Ok((Some(changeset.guarded_by(guards)), before.is_none()))
         })
         .await
 }

@@ -5,17 +5,17 @@ use bellwether_api::shape::{ShapeError, read, read_some};
 use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in, patterns, service_patterns};
 use bellwether_api::v1::role::role_names;
 use bellwether_core::access::NamePattern;
+use bellwether_core::access::Role;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::token::{JoinToken, Token};
-use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName, RoleName};
 use bellwether_core::words::time::Span;
 use bellwether_core::world::World;
 
 use super::grant::{Grantor, access_namespace, grantable};
-use super::{OpError, event};
+use super::{OpError, admins, event};
 use crate::job_rights::JOB_ACTOR;
 use crate::pki::Pki;
 use crate::transactor::Transactor;
@@ -69,10 +69,11 @@ pub async fn create(
             let granted = rights::of(world, &token);
             grantable(author.rights, &granted.claims(), &format!("create token {name}"))?;
             let event = event("token.created", format!("token/{name}"), granted.describe());
-            Ok((
-                Some(Changeset { writes: vec![Write::put(GlobalRecord::Token(token))], events: vec![event] }),
-                (),
-            ))
+            // Its roles are written again, so that none of them is deleted at the same time.
+            let held = roles.iter().filter_map(|role| world.roles.get(role));
+            let held = held.map(|kept| Write::put(GlobalRecord::Role(Role::clone(&kept.value))));
+            let writes = held.chain([Write::put(GlobalRecord::Token(token))]).collect();
+            Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await?;
     Ok(secret)
@@ -83,24 +84,19 @@ pub async fn create(
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
 pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Result<(), OpError> {
+    let namespace = access_namespace()?;
     transactor
-        .change(&access_namespace()?, actor, |world, _, now| {
-            let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
-            let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
-            let is_admin = |token: &Token| rights::of(world, token).is_everything();
-            let alive = |token: &&Versioned<Token>| token.value.expires_at.is_none_or(|end| end > now);
-            let others =
-                world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
-            if is_admin(&token.value) && !others.map(|other| &other.value).any(|other| is_admin(other)) {
-                let reason = "delete the last admin token: no other token could be created then".to_owned();
-                return Err(OpError::Refused {
-                    reason,
-                    hint: Some("create another admin token first".to_owned()),
-                });
+        .change(&namespace, actor, |world, _, _| {
+            // Of two that were created at the same time with one name, none must be left.
+            let named = world.tokens.values().filter(|token| token.value.name.as_str() == name);
+            let writes: Vec<Write> =
+                named.map(|token| Write::delete(GlobalKey::Token(token.value.secret_hash.clone()))).collect();
+            if writes.is_empty() {
+                return Err(OpError::NotFound(format!("token {name}")));
             }
-            let write = Write::delete(GlobalKey::Token(token.value.secret_hash.clone()));
+            let guards = admins::left_by(world, &namespace, &writes, &format!("delete token {name}"))?;
             let event = event("token.deleted", format!("token/{name}"), "deleted");
-            Ok((Some(Changeset { writes: vec![write], events: vec![event] }), ()))
+            Ok((Some(Changeset { writes, events: vec![event] }.guarded_by(guards)), ()))
         })
         .await
 }

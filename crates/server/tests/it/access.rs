@@ -6,6 +6,8 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::access::{Join, NewJoinToken, NewToken, Renew};
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::role::{Claim, RoleSpec};
+use bellwether_core::access;
 
 use crate::harness::{Installation, join_request, policy, problem, set_entity, until, version};
 
@@ -123,6 +125,60 @@ async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
     let (code, detail) = problem(admin.delete_token("admin").await);
     assert_eq!(code, Code::Refused, "{detail}");
     admin.delete_token("kim").await.unwrap();
+}
+
+fn admin_request() -> NewToken {
+    NewToken { name: String::new(), roles: vec!["admin".to_owned()], only_in: None, expires_in: None }
+}
+
+/// A client with a token of this name and these roles.
+async fn with_token(installation: &Installation, name: &str, role: &str, life: Option<&str>) -> Client {
+    let (roles, expires_in) = (vec![role.to_owned()], life.map(str::to_owned));
+    let request = NewToken { name: name.to_owned(), roles, expires_in, ..admin_request() };
+    let made = installation.admin().create_token(&request).await.unwrap();
+    installation.client(Identity::Token(Secret::new(made.secret)))
+}
+
+#[tokio::test]
+async fn an_admin_that_does_not_expire_is_left_whatever_is_deleted_or_changed() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    // One that ends soon does not count.
+    with_token(&installation, "guest", "admin", Some("1h")).await;
+    let (code, detail) = problem(admin.delete_token("admin").await);
+    assert_eq!(code, Code::Refused, "{detail}");
+    assert!(detail.contains("no admin token that does not expire would be left"), "{detail}");
+    // A role of one's own may be everything, too: it is not taken from the last one that has it.
+    let role = |claim: &str, description: &str| RoleSpec {
+        claims: vec![Claim::from(&access::Claim::parse(claim).unwrap())],
+        description: description.to_owned(),
+    };
+    admin.put_role("boss", &role("* *", "")).await.unwrap();
+    let boss = with_token(&installation, "boss", "boss", None).await;
+    boss.delete_token("admin").await.unwrap();
+    let (code, detail) = problem(boss.put_role("boss", &role("get node", "")).await);
+    assert_eq!(code, Code::Refused, "{detail}");
+    boss.put_role("boss", &role("* *", "all")).await.unwrap();
+}
+
+#[tokio::test]
+async fn of_two_admins_who_delete_each_other_one_is_left() {
+    let mut installation = Installation::new().await;
+    for round in 0..20 {
+        let (one, two) = (format!("one-{round}"), format!("two-{round}"));
+        let first = with_token(&installation, &one, "admin", None).await;
+        let second = with_token(&installation, &two, "admin", None).await;
+        // The installation's own admin is away meanwhile.
+        first.delete_token("admin").await.unwrap();
+        let (a, b) = tokio::join!(first.delete_token(&two), second.delete_token(&one));
+        assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
+        let left = if a.is_ok() { first } else { second };
+        let again = NewToken { name: "admin".to_owned(), ..admin_request() };
+        let made = left.create_token(&again).await.unwrap();
+        installation.admin_token = Secret::new(made.secret);
+        let own = if a.is_ok() { &one } else { &two };
+        installation.admin().delete_token(own).await.unwrap();
+    }
 }
 
 #[tokio::test]

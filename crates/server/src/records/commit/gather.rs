@@ -111,7 +111,9 @@ impl TransactionGroup {
             && self.txn.ops.len() + part.ops.len() + namespaces <= MAX_OPS
             && self.bytes + part.bytes + behind_bytes <= MAX_TXN_BYTES - SPARE_BYTES;
         let other_term = self.term.is_some() && proposal.term.is_some() && self.term != proposal.term;
-        if !fits || other_term || part.keys.iter().any(|key| self.written.contains(key)) {
+        // All compares of a transaction hold at its start: what this one has seen must not be written by one before it in there.
+        let mut touched = part.keys.iter().chain(&part.seen);
+        if !fits || other_term || touched.any(|key| self.written.contains(key)) {
             return Ok(false);
         }
         if let (Some(term), false) = (proposal.term, self.term.is_some() || !self.fence.compares) {
@@ -170,15 +172,21 @@ impl TransactionGroup {
 struct ProposalPart {
     compares: Vec<Compare>,
     ops: Vec<Op>,
+    /// What it writes.
     keys: BTreeSet<Bytes>,
+    /// What it compares besides.
+    seen: Vec<Bytes>,
     bytes: usize,
 }
 
 impl ProposalPart {
     fn new(proposal: &Proposal) -> Result<Self, CommitError> {
-        let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
+        let (compares, ops, keys, seen) = (Vec::new(), Vec::new(), BTreeSet::new(), Vec::new());
+        let mut part = Self { compares, ops, keys, seen, bytes: 0 };
         for (key, revision) in &proposal.seen {
-            part.compares.push(unchanged(&key_text::of_any(&proposal.namespace, key), *revision));
+            let key = key_text::of_any(&proposal.namespace, key);
+            part.compares.push(unchanged(&key, *revision));
+            part.seen.push(key);
         }
         for (write, revision) in &proposal.writes {
             let key = key_text::of_any(&proposal.namespace, &write.key());

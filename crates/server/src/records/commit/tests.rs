@@ -245,3 +245,30 @@ async fn deciders_and_people_take_precedence_over_reports_of_a_fleet_which_are_n
     assert!(people.get(1_000) < fleet.get(1_000), "those that go first are done first");
     assert!(fleet.first() < people.last(), "some of the others go beside them");
 }
+
+#[tokio::test]
+async fn of_two_that_each_remove_what_the_other_has_seen_one_goes_through() {
+    let tasks = Tasks::new();
+    let store = Store::memory(&tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    let key = |name: &str| Key::Presence(NodeName::parse(name).unwrap());
+    for round in 0..20 {
+        let (one, two) = (format!("one-{round}"), format!("two-{round}"));
+        let there = [
+            committer.commit(presence(&one, Revision::ZERO, 0)).await.unwrap(),
+            committer.commit(presence(&two, Revision::ZERO, 0)).await.unwrap(),
+        ];
+        let removes = |gone: &str, at: Revision, kept: &str, seen: Revision| Proposal {
+            seen: vec![(key(kept).into(), seen)],
+            writes: vec![(Write::delete(key(gone)), at)],
+            ..presence(gone, at, round % 2)
+        };
+        let [first, second] = there;
+        let answers = unconstrained(join_all([
+            committer.commit(removes(&one, first, &two, second)),
+            committer.commit(removes(&two, second, &one, first)),
+        ]))
+        .await;
+        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1, "{answers:?}");
+    }
+}
