@@ -90,7 +90,7 @@ fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Resu
         spec.retry = None;
     }
     known(fleet, node, (task, &spec))?;
-    let params = resolved(fleet, node, &task.profiles)?;
+    let params = with_defaults(&spec, resolved(fleet, node, &task.profiles)?);
     has_needed(task, &spec, &params, node)?;
     Ok(JobInputs {
         run: name.to_string(),
@@ -163,6 +163,16 @@ fn resolved(fleet: &Fleet, node: &NodeName, stage: &[ProfileName]) -> Result<Par
 pub fn role_params(fleet: &Fleet, node: &NodeName) -> Params {
     let params = fleet.role_params(node).into_iter();
     params.map(|(key, value)| (key.to_owned(), bellwether_api::value::json(&value))).collect()
+}
+
+/// The params, with the defaults of the task for those that no level has.
+fn with_defaults(spec: &TaskSpec, mut params: Params) -> Params {
+    for (key, schema) in &spec.params {
+        if let (false, Some(default)) = (params.contains_key(key), schema.get("default")) {
+            params.insert(key.clone(), default.clone());
+        }
+    }
+    params
 }
 
 /// Refuses a node without a param that the task needs, or with one that does not fit.
