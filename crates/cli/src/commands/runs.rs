@@ -120,16 +120,23 @@ pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
 
 fn run_list(context: &Context, page: &Page<Run>) -> Result<(), Failure> {
     let names = || page.items.iter().map(|run| run.name.clone()).collect();
-    context.show.data(&page.items, names, |_| {
+    context.show.data(&page.items, names, |is_wide| {
+        let or_none = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let rows = page.items.iter().map(|run| {
             let done = format!("{} of {}", run.succeeded, run.nodes);
             let (state, failed) = (run.state.as_str().to_owned(), run.failed.to_string());
-            vec![run.name.clone(), state, done, failed, date(run.at_ms), run.by.clone(), run.reason.clone()]
+            let mut row = vec![run.name.clone(), state, done, failed, date(run.at_ms), run.by.clone()];
+            if is_wide {
+                row.extend([&run.undoes, &run.undone_by].map(or_none));
+            }
+            row.push(run.reason.clone());
+            row
         });
         if page.items.is_empty() {
             return "no runs; start one with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
         }
-        table(&["name", "state", "done", "failed", "started", "by", "reason"], rows)
+        let undo: &[&str] = if is_wide { &["undoes", "undone by"] } else { &[] };
+        table(&[&["name", "state", "done", "failed", "started", "by"], undo, &["reason"]].concat(), rows)
     })
 }
 

@@ -41,7 +41,9 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
     std::fs::write(&go, "").unwrap();
     wait_for("it is rolled back", async || state(&place, &first) == "rolled_back").await;
     wait_for("the other run ends", async || state(&place, &other) == "succeeded").await;
-    let shown = done(&place, &["run", "get", &first]);
+    let shown = done(&place, &["run", "get", &format!("run/{first}")]);
+    let slip = place.run(&["run", "get", &format!("run/{}", first.replace("work", "wrok"))]);
+    assert!(text(&slip.stderr).contains(&format!("did you mean {first}?")), "{}", text(&slip.stderr));
     let undo =
         shown.lines().find_map(|line| line.strip_prefix("rollback  undone by run ")).unwrap().to_owned();
     done(&place, &["rollout", "status", &undo, "--wait", "--timeout", "60s"]);
@@ -62,6 +64,14 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
     };
     assert!(end(&undo) <= end(&other), "what undoes a run is not behind others");
     assert_eq!(runnable(&place), ["web-1", "web-2", "web-3"]);
+    let listed = |filter: &str| done(&place, &["run", "list", filter, "-o", "name"]);
+    for filter in ["state = \"rolled back\"", "state = rolled_back", "undone_by", "undo_state = succeeded"] {
+        assert_eq!(listed(filter).trim(), first, "{filter}");
+    }
+    assert_eq!(listed(&format!("undoes = {first}")).trim(), undo);
+    let wide = done(&place, &["run", "list", "-o", "wide", "--sort", "started"]);
+    let wide: Vec<&str> = wide.lines().collect();
+    assert!(wide.len() == 4 && wide[0].contains("UNDOES") && wide[1].contains(&undo), "{wide:?}");
     wait_for("what failed is no state of its node any more", async || {
         done(&place, &["node", "list", "status.configure = failed", "-o", "name"]).is_empty()
     })

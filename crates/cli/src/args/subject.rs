@@ -1,0 +1,36 @@
+//! Names as typed, with their kind before them or without it: `run/shop-7` is `shop-7`, as `-o name` and subjects have it. No name has a
+//! slash, so that nothing else can be meant.
+
+use std::convert::Infallible;
+
+/// The name of a run.
+pub(super) fn run(text: &str) -> Result<String, Infallible> {
+    Ok(without(text, &["run"]))
+}
+
+/// The name of an entity; a run is one.
+pub(super) fn entity(text: &str) -> Result<String, Infallible> {
+    Ok(without(text, &["entity", "rollout", "run"]))
+}
+
+fn without(text: &str, kinds: &[&str]) -> String {
+    match text.split_once('/') {
+        Some((kind, name)) if kinds.contains(&kind) => name.to_owned(),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_have_its_kind_before_it() {
+        for text in ["shop-7", "run/shop-7"] {
+            assert_eq!(run(text), Ok("shop-7".to_owned()));
+            assert_eq!(entity(text), Ok("shop-7".to_owned()));
+        }
+        assert_eq!(entity("entity/web"), Ok("web".to_owned()));
+        assert_eq!(run("node/web-1"), Ok("node/web-1".to_owned()), "it is refused as it was typed");
+    }
+}
