@@ -147,6 +147,7 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(!Path::new(&never).exists(), "no task after one that failed");
     let logs = place.run(&["node", "logs", "web-1"]);
     assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
+    assert!(text(&logs.stdout).contains(&run), "{}", text(&logs.stdout));
     is_told_everywhere(&place, &run);
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
@@ -163,6 +164,10 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     done(&place, &["run", "delete", &run, "--yes"]);
     let kept = place.path(&format!("web-1/data/ledger/runs/{run}"));
     wait_for("the agent forgets it", async || !Path::new(&kept).exists()).await;
+    wait_for("the servers forget its log", async || {
+        !text(&place.run(&["node", "logs", "web-1"]).stdout).contains(&run)
+    })
+    .await;
     let log = place.path(&format!("web-1/data/logs/failed/{run}"));
     wait_for("its logs are gone", async || !Path::new(&log).exists()).await;
     assert!(!Path::new(&place.path(&format!("web-1/data/ledger/entities/{run}.json"))).exists());
