@@ -138,6 +138,17 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     let said = text(&none.stderr);
     assert!(said.contains("has not begun that task") && said.contains("param port has no value"), "{said}");
     assert!(said.contains(&format!("bellwether why target/{run}/web-1")), "{said}");
+    done(&place, &["node", "set", "web-1", "port=http"]);
+    let odd = text(&place.run(&["job", "get", &format!("{run}/web-1")]).stderr);
+    let set = format!(
+        "set the param: bellwether node set web-1 port=VALUE; then begin the task: bellwether job retry {run}/web-1"
+    );
+    assert!(said.contains(&set) && odd.contains(&set), "{said}\n{odd}");
+    done(&place, &["node", "set", "web-1", "port=80"]);
+    done(&place, &["job", "retry", &format!("{run}/web-1")]);
+    wait_for("it is done", async || state(&place, &run) == "succeeded").await;
+    assert!(Path::new(&never).exists());
+    std::fs::remove_file(&never).unwrap();
     done(&place, &["node", "runnable", "web-1"]);
     apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);
