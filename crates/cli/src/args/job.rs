@@ -106,6 +106,6 @@ pub(crate) enum TasksVerb {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct JobName {
     /// Job: RUN/NODE/INDEX, or RUN/NODE for the last one of the run on the node
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = super::subject::job)]
     pub(crate) name: String,
 }
