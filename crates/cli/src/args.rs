@@ -30,6 +30,7 @@ mod server;
 mod service;
 mod simulate;
 mod slot;
+mod subject;
 mod workflow;
 
 use std::path::PathBuf;

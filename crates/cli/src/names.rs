@@ -193,7 +193,7 @@ fn named(matches: &ArgMatches) -> Vec<(Kind, String)> {
             let Ok(Some(texts)) = matches.try_get_raw(arg.get_id().as_str()) else { continue };
             let texts = texts.map(|text| text.to_string_lossy().into_owned());
             match Kind::of_value(value) {
-                Some(kind) => found.extend(texts.map(|text| (kind, text))),
+                Some(kind) => found.extend(texts.map(|text| typed(kind, text))),
                 None if value == "SUBJECT" => found.extend(texts.flat_map(|text| subject(&text))),
                 None => {}
             }
@@ -203,6 +203,13 @@ fn named(matches: &ArgMatches) -> Vec<(Kind, String)> {
             None => return found,
         }
     }
+}
+
+/// The object that a value of this kind names, which may have its kind before it.
+fn typed(kind: Kind, text: String) -> (Kind, String) {
+    let subject =
+        text.split_once('/').and_then(|(word, name)| Some((Kind::of_subject(word)?, name.to_owned())));
+    subject.unwrap_or((kind, text))
 }
 
 /// What a subject such as `node/web-1` may name; a bare name is a node's or an entity's.

@@ -11,7 +11,7 @@ pub(crate) enum JobVerb {
         #[command(flatten)]
         flags: ListFlags,
         /// Run whose jobs are listed; of every run if absent
-        #[arg(long, value_name = "RUN")]
+        #[arg(long, value_name = "RUN", value_parser = super::subject::run)]
         run: Option<String>,
         /// Node whose jobs are listed; on every node if absent
         #[arg(long, value_name = "NODE")]
@@ -63,7 +63,7 @@ pub(crate) struct TasksOf {
     #[arg(value_name = "NODE")]
     pub(crate) node: String,
     /// Run; needed if several have not ended on the node
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", value_parser = super::subject::run)]
     pub(crate) run: Option<String>,
 }
 
@@ -106,6 +106,6 @@ pub(crate) enum TasksVerb {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct JobName {
     /// Job: RUN/NODE/INDEX, or RUN/NODE for the last one of the run on the node
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = super::subject::job)]
     pub(crate) name: String,
 }

@@ -43,7 +43,7 @@ pub(crate) struct PlanRollout {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EntityName {
     /// Entity name
-    #[arg(value_name = "ENTITY")]
+    #[arg(value_name = "ENTITY", value_parser = super::subject::entity)]
     pub(crate) entity: String,
 }
 

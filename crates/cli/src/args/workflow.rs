@@ -167,7 +167,7 @@ pub(crate) struct UndoRun {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RunName {
     /// Run name
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_parser = super::subject::run)]
     pub(crate) name: String,
 }
 

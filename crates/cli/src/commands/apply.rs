@@ -23,11 +23,7 @@ pub(super) async fn apply(context: &Context, flags: &Apply) -> CommandResult {
     }
     let applied = send(context, from, &documents, *dry_run).await?;
     show(context, &applied.objects, line)?;
-    for object in &applied.objects {
-        if let Some(note) = &object.note {
-            tell(&format!("{}: {note}", object.object));
-        }
-    }
+    note(&applied.objects);
     if applied.transactions > 1 {
         let word = if *dry_run { "it takes" } else { "changed in" };
         tell(&format!("{word} {} transactions, because one does not hold all changes", applied.transactions));
@@ -41,6 +37,7 @@ pub(super) async fn apply(context: &Context, flags: &Apply) -> CommandResult {
 pub(super) async fn diff(context: &Context, from: &FileFlags) -> CommandResult {
     let documents = document::read(from)?;
     let mut objects = send(context, from, &documents, true).await?.objects;
+    note(&objects);
     objects.retain(|object| object.outcome != ApplyOutcome::Unchanged);
     show(context, &objects, |object| {
         let word = match object.outcome {
@@ -53,6 +50,15 @@ pub(super) async fn diff(context: &Context, from: &FileFlags) -> CommandResult {
         lines.join("\n")
     })?;
     Ok(if objects.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+/// Tells what objects lack, or what keeps them from having an effect.
+fn note(objects: &[AppliedObject]) {
+    for object in objects {
+        if let Some(note) = &object.note {
+            tell(&format!("{}: {note}", object.object));
+        }
+    }
 }
 
 /// Sends all documents in one call. An error that names an object is told with the place of its document.

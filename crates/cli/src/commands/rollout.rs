@@ -14,6 +14,7 @@ use bellwether_core::words::time::Span;
 
 use serde::Serialize;
 
+use self::follow::WaitLimit;
 use super::policy::PolicyChange;
 use crate::args::{OperationFlags, RolloutVerb, StartRollout, WaitFlags};
 use crate::context::Context;
@@ -57,7 +58,7 @@ async fn begin(context: &Context, start: StartRollout) -> CommandResult {
     let entity = of.entity;
     context.show.changed(&format!("entity {entity}: {}{scope}", started.summary()));
     if wait.watch {
-        return follow::follow(context, &entity, wait.timeout, started.request).await;
+        return follow::follow(context, &entity, WaitLimit::from_now(wait.timeout), started.request).await;
     }
     context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
@@ -74,10 +75,11 @@ async fn retry(
     if !wait.watch {
         return Ok(Exit::Yes);
     }
+    let limit = WaitLimit::from_now(wait.timeout);
     // The answer to a request includes what was changed, so the last request is this one or a later one.
     let view = context.client.current_rollout(&context.namespace, &entity, None, Duration::ZERO).await?;
     let request = view.entity.requested.map_or(0, |requested| requested.request);
-    follow::follow(context, &entity, wait.timeout, request).await
+    follow::follow(context, &entity, limit, request).await
 }
 
 /// Performs an operation on the current rollout, and reports it.
@@ -159,7 +161,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
 
 async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult {
     if wait.watch {
-        return follow::follow(context, entity, wait.timeout, 0).await;
+        return follow::follow(context, entity, WaitLimit::from_now(wait.timeout), 0).await;
     }
     let view = context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?;
     let targets = follow::targets(context, entity).await?;
@@ -173,10 +175,8 @@ async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult
 
 async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Span>) -> CommandResult {
     let view = if wait {
-        match follow::until_rest(context, entity, timeout, 0, async |_: &RolloutView| Ok(())).await? {
-            Some(view) => view,
-            None => return Err(follow::not_in_time(entity, timeout)),
-        }
+        let limit = WaitLimit::from_now(timeout);
+        follow::until_rest(context, entity, limit, 0, async |_: &RolloutView| Ok(())).await?
     } else {
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };

@@ -8,9 +8,11 @@ use bellwether_api::v1::run::{NewRun, Run, UndoRun};
 use bellwether_core::words::plural::plural;
 
 use super::policy::PolicyChange;
-use super::rollout::follow;
+use super::rollout::follow::{self, WaitLimit};
 use super::{lists, selected_nodes};
-use crate::args::{PolicyFlags, RunFlags, RunVerb, RunWorkflow, StartFlags, UndoRun as UndoArgs, WaitFlags};
+use crate::args::{
+    ListFlags, PolicyFlags, RunFlags, RunVerb, RunWorkflow, StartFlags, UndoRun as UndoArgs, WaitFlags,
+};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
@@ -61,22 +63,24 @@ pub(super) async fn begun(context: &Context, started: Run, dry_run: bool, wait: 
 
 /// Follows a run; if it is rolled back, then the run that undoes it, too.
 async fn watched(context: &Context, name: &str, wait: &WaitFlags) -> CommandResult {
-    let exit = follow::follow(context, name, wait.timeout, 1).await?;
+    let limit = WaitLimit::from_now(wait.timeout);
+    let exit = follow::follow(context, name, limit, 1).await?;
     let mut run = context.client.run(&context.namespace, name).await?;
     if run.state != RolloutState::RolledBack {
         return Ok(exit);
     }
-    follow::until(context, name, async || {
+    let what = format!("what undoes run {name} did not start");
+    follow::until(context, (name, &what), limit, async || {
         run = context.client.run(&context.namespace, name).await?;
         Ok(run.undone_by.is_some() || run.nothing_to_undo)
     })
     .await?;
     let Some(by) = run.undone_by else {
-        context.show.note(&format!("run {name}: {}", undone(&run)));
+        context.show.note(&format!("run {name}: {}", undone(&run, false)));
         return Ok(exit);
     };
     context.show.changed(&format!("run {name}: failed; run {by} undoes it"));
-    let undone = follow::follow(context, &by, wait.timeout, 1).await?;
+    let undone = follow::follow(context, &by, limit, 1).await?;
     Ok(if undone == Exit::NeedsPerson { undone } else { exit })
 }
 
@@ -106,7 +110,8 @@ pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
         }
         RunVerb::Get { of } => {
             let run = context.client.run(namespace, &of.name).await?;
-            context.show.data(&run, || vec![run.name.clone()], |_| run_sheet(&run))?;
+            let has_begun = context.show.is_data() || has_begun(context, &run).await?;
+            context.show.data(&run, || vec![run.name.clone()], |_| run_sheet(&run, has_begun))?;
         }
         RunVerb::Undo(undo) => return self::undo(context, *undo).await,
         RunVerb::Delete { of, consent } => {
@@ -120,20 +125,34 @@ pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
 
 fn run_list(context: &Context, page: &Page<Run>) -> Result<(), Failure> {
     let names = || page.items.iter().map(|run| run.name.clone()).collect();
-    context.show.data(&page.items, names, |_| {
+    context.show.data(&page.items, names, |is_wide| {
+        let or_none = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let rows = page.items.iter().map(|run| {
             let done = format!("{} of {}", run.succeeded, run.nodes);
             let (state, failed) = (run.state.as_str().to_owned(), run.failed.to_string());
-            vec![run.name.clone(), state, done, failed, date(run.at_ms), run.by.clone(), run.reason.clone()]
+            let mut row = vec![run.name.clone(), state, done, failed, date(run.at_ms), run.by.clone()];
+            if is_wide {
+                row.extend([&run.undoes, &run.undone_by].map(or_none));
+            }
+            row.push(run.reason.clone());
+            row
         });
         if page.items.is_empty() {
             return "no runs; start one with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
         }
-        table(&["name", "state", "done", "failed", "started", "by", "reason"], rows)
+        let undo: &[&str] = if is_wide { &["undoes", "undone by"] } else { &[] };
+        table(&[&["name", "state", "done", "failed", "started", "by"], undo, &["reason"]].concat(), rows)
     })
 }
 
-fn run_sheet(run: &Run) -> String {
+/// Whether a node began a task of a run, so that there is something to undo.
+async fn has_begun(context: &Context, run: &Run) -> Result<bool, Failure> {
+    let flags = ListFlags::default().and(&[format!("run = {:?}", run.name)]);
+    let jobs = fill(paths::JOBS, &[&context.namespace]);
+    Ok(flags.context(context).client.count(&jobs).await? > 0)
+}
+
+fn run_sheet(run: &Run, has_begun: bool) -> String {
     let reason = if run.reason.is_empty() { "-" } else { &run.reason };
     let head = [
         format!("name      {}", run.name),
@@ -142,13 +161,13 @@ fn run_sheet(run: &Run) -> String {
         format!("nodes     {}, {} done, {} failed", run.nodes, run.succeeded, run.failed),
         format!("started   {} by {}", date(run.at_ms), run.by),
         format!("reason    {reason}"),
-        format!("rollback  {}", undone(run)),
+        format!("rollback  {}", undone(run, has_begun)),
     ];
     format!("{}\n\n{}", head.join("\n"), run_tasks(run))
 }
 
 /// What undoes a run, or what it undoes.
-fn undone(run: &Run) -> String {
+fn undone(run: &Run, has_begun: bool) -> String {
     match (&run.rollback, &run.undone_by, &run.undoes) {
         (_, Some(by), _) => match run.undo_state {
             Some(RolloutState::Succeeded) => format!("undone by run {by}"),
@@ -160,6 +179,9 @@ fn undone(run: &Run) -> String {
         },
         (_, None, Some(undoes)) => format!("undoes run {undoes}"),
         (Some(_), None, None) if run.nothing_to_undo => "nothing to undo: no node had begun it".to_owned(),
+        (Some(workflow), None, None) if !has_begun => {
+            format!("by workflow {workflow}; nothing to undo: no node has begun it")
+        }
         (Some(workflow), None, None) => {
             format!("by workflow {workflow}; start it with: bellwether run undo {}", run.name)
         }

@@ -365,8 +365,10 @@ fn leaf_line(leaf: &TargetView, idle: &'static str, now_ms: u64, paint: Paint) -
         other if reason.contains(other) || word == other => String::new(),
         other => format!(" ({other})"),
     };
+    // What keeps a target from its update is told, as by `why`.
     let quiet = matches!(word, "succeeded" | "rolled_back" | "idle" | "waiting")
-        && leaf.presence == PresenceState::Up;
+        && leaf.presence == PresenceState::Up
+        && !reason.starts_with("skipped: ");
     let why = if quiet { "" } else { reason };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",

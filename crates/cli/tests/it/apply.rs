@@ -73,6 +73,13 @@ async fn files_are_compared_applied_and_applied_again() {
     assert!(done(&place, &["freeze", "list"]).contains("in every namespace"));
     done(&place, &["freeze", "off", "sale", "--all-namespaces"]);
 
+    let workflow = "kind: workflow\nname: up\nstages: [none]\nrollback: down\n";
+    for command in ["diff", "apply"] {
+        let said = text(&place.run_with(&[command, "-f", "-"], workflow).stderr);
+        let lacks = "workflow/up: no run starts until there is";
+        assert!(said.contains(lacks) && said.contains("workflow/down"), "{command}: {said}");
+    }
+
     let toml = place.path("api.toml");
     std::fs::write(&toml, "kind = \"entity\"\nname = \"api\"\nselector = \"all\"\n[policy]\nbatch = \"1\"\n")
         .unwrap();

@@ -59,8 +59,8 @@ async fn a_field_of_an_element_is_named_with_its_line_and_what_explains_it() {
         (
             write(&place, "long.toml", &toml),
             &[
-                "long.toml: it is a string, and not a mapping with the fields of a script at line 5",
-                "explain task\n",
+                "long.toml: steps[0].script: it is a string, and not a mapping with the fields of a script at line 5",
+                "explain task.steps\n",
             ],
         ),
         (
@@ -76,6 +76,29 @@ async fn a_field_of_an_element_is_named_with_its_line_and_what_explains_it() {
             "{said}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_format_names_the_path_of_a_field_that_cannot_be_read() {
+    let place = Setup::new().await;
+    let json =
+        |spec: &str| format!("{{\"kind\": \"entity\", \"name\": \"a\", \"selector\": \"all\", {spec}}}");
+    let toml = |spec: &str| format!("kind = \"entity\"\nname = \"a\"\nselector = \"all\"\n{spec}\n");
+    let odd = ["policy.stages: it is the number 5, and not a list", "explain policy.stages"];
+    let slip = ["policy: unknown field `batsh`", "did you mean batch?"];
+    let cases: [(String, &[&str]); 5] = [
+        (write(&place, "odd.json", json("\"policy\": {\"stages\": 5}")), &odd),
+        (write(&place, "odd.toml", toml("[policy]\nstages = 5")), &odd),
+        (write(&place, "slip.json", json("\"policy\": {\"batsh\": \"5\"}")), &slip),
+        (write(&place, "slip.toml", toml("[policy]\nbatsh = \"5\"")), &slip),
+        (
+            write(&place, "top.json", json("\"ownr\": \"me\"")),
+            &["unknown field `ownr`", "did you mean owner?"],
+        ),
+    ];
+    refused(&place, &cases);
+    let said = text(&place.run(&["apply", "-f", &cases[4].0]).stderr);
+    assert!(!said.contains(".: ") && !said.contains("ownr: unknown"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -297,4 +297,11 @@ async fn a_wait_for_workflows_says_by_its_exit_code_how_it_ended() {
     assert_eq!(code(&failed), 1, "a failure from before is one: {}", text(&failed.stderr));
     assert!(text(&failed.stderr).contains("web-2: run work-"), "{}", text(&failed.stderr));
     assert_eq!(code(&wait(&["--timeout", "1s"])), 3, "a failure that may be retried is waited for");
+    // It does not begin, since its node is not runnable.
+    let run = start("web-2").trim().to_owned();
+    done(&place, &["rollout", "abort", &run]);
+    let aborted = wait(&["--timeout", "50s", "--fail-on-failure", "--on", "name = web-2"]);
+    assert_eq!(code(&aborted), 1, "{}", text(&aborted.stderr));
+    let said = format!("web-2: run {run} was aborted before it began there");
+    assert!(text(&aborted.stderr).contains(&said), "{}", text(&aborted.stderr));
 }

@@ -41,7 +41,9 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
     std::fs::write(&go, "").unwrap();
     wait_for("it is rolled back", async || state(&place, &first) == "rolled_back").await;
     wait_for("the other run ends", async || state(&place, &other) == "succeeded").await;
-    let shown = done(&place, &["run", "get", &first]);
+    let shown = done(&place, &["run", "get", &format!("run/{first}")]);
+    let slip = place.run(&["run", "get", &format!("run/{}", first.replace("work", "wrok"))]);
+    assert!(text(&slip.stderr).contains(&format!("did you mean {first}?")), "{}", text(&slip.stderr));
     let undo =
         shown.lines().find_map(|line| line.strip_prefix("rollback  undone by run ")).unwrap().to_owned();
     done(&place, &["rollout", "status", &undo, "--wait", "--timeout", "60s"]);
@@ -62,6 +64,14 @@ async fn a_run_that_fails_is_undone_where_it_began_before_what_waits_there() {
     };
     assert!(end(&undo) <= end(&other), "what undoes a run is not behind others");
     assert_eq!(runnable(&place), ["web-1", "web-2", "web-3"]);
+    let listed = |filter: &str| done(&place, &["run", "list", filter, "-o", "name"]);
+    for filter in ["state = \"rolled back\"", "state = rolled_back", "undone_by", "undo_state = succeeded"] {
+        assert_eq!(listed(filter).trim(), first, "{filter}");
+    }
+    assert_eq!(listed(&format!("undoes = {first}")).trim(), undo);
+    let wide = done(&place, &["run", "list", "-o", "wide", "--sort", "started"]);
+    let wide: Vec<&str> = wide.lines().collect();
+    assert!(wide.len() == 4 && wide[0].contains("UNDOES") && wide[1].contains(&undo), "{wide:?}");
     wait_for("what failed is no state of its node any more", async || {
         done(&place, &["node", "list", "status.configure = failed", "-o", "name"]).is_empty()
     })
@@ -79,6 +89,7 @@ async fn a_run_is_undone_once_on_request_also_while_it_is_in_progress() {
     assert_eq!(code(&nothing), 7);
     assert!(text(&nothing.stderr).contains("named no other one that undoes it"), "{}", text(&nothing.stderr));
     wait_for("a node began it", async || lines(&out).len() == 1).await;
+    assert!(done(&place, &["run", "get", &first]).contains("start it with: bellwether run undo"));
     let busy = place.run(&["run", "undo", &first]);
     assert!(text(&busy.stderr).contains("--queue"), "{}", text(&busy.stderr));
     let would = text(&place.run(&["run", "undo", &first, "--dry-run", "--force"]).stderr);
@@ -99,6 +110,29 @@ async fn a_run_is_undone_once_on_request_also_while_it_is_in_progress() {
     assert_eq!(code(&again), 7);
     let said = text(&again.stderr);
     assert!(said.contains(&format!("run {undo} undoes it already")), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_watches_a_run_waits_for_what_undoes_it_no_longer_than_was_said() {
+    let place = installed(&["web-1"]).await;
+    let out = place.path("out");
+    apply(&place, &out, "false");
+    let undo = format!("while [ ! -e {} ]; do sleep 0.05; done", place.path("go"));
+    let task = format!("kind: task\nname: unwork\nsteps: [{{name: do, script: {{text: \"{undo}\"}}}}]\n");
+    assert_eq!(code(&place.run_with(&["apply", "-f", "-"], &task)), 0);
+    let watch = ["workflow", "run", "work", "-l", "all", "--on-failure", "rollback", "-w", "--timeout", "5s"];
+    let watched = place.run(&watch);
+    let said = text(&watched.stderr);
+    assert_eq!(code(&watched), 3, "{said}");
+    assert!(said.contains("run unwork-") && said.contains("did not end within 5s"), "{said}");
+    let listed = done(&place, &["run", "list", "undone_by", "-o", "name"]);
+    let why = done(&place, &["why", &format!("run/{}", listed.trim())]);
+    assert!(why.contains("; run unwork-") && why.contains("undoes it, and is in progress"), "{why}");
+    std::fs::write(place.path("go"), "").unwrap();
+    wait_for("it is undone", async || {
+        done(&place, &["why", &format!("run/{}", listed.trim())]).contains("; undone by run unwork-")
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -138,6 +138,17 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     let said = text(&none.stderr);
     assert!(said.contains("has not begun that task") && said.contains("param port has no value"), "{said}");
     assert!(said.contains(&format!("bellwether why target/{run}/web-1")), "{said}");
+    done(&place, &["node", "set", "web-1", "port=http"]);
+    let odd = text(&place.run(&["job", "get", &format!("{run}/web-1")]).stderr);
+    let set = format!(
+        "set the param: bellwether node set web-1 port=VALUE; then begin the task: bellwether job retry {run}/web-1"
+    );
+    assert!(said.contains(&set) && odd.contains(&set), "{said}\n{odd}");
+    done(&place, &["node", "set", "web-1", "port=80"]);
+    done(&place, &["job", "retry", &format!("{run}/web-1")]);
+    wait_for("it is done", async || state(&place, &run) == "succeeded").await;
+    assert!(Path::new(&never).exists());
+    std::fs::remove_file(&never).unwrap();
     done(&place, &["node", "runnable", "web-1"]);
     apply(&place, &[("needs", "", "echo out of paper; exit 3"), ("next", "", &format!("touch {never}"))]);
     let run = start(&place, &[]);
@@ -147,6 +158,7 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     assert!(!Path::new(&never).exists(), "no task after one that failed");
     let logs = place.run(&["node", "logs", "web-1"]);
     assert!(text(&logs.stdout).contains("out of paper"), "{}{}", text(&logs.stdout), text(&logs.stderr));
+    assert!(text(&logs.stdout).contains(&run), "{}", text(&logs.stdout));
     is_told_everywhere(&place, &run);
     let again = place.run(&["rollout", "start", &run]);
     assert!(text(&again.stderr).contains("a run is started once"), "{}", text(&again.stderr));
@@ -163,6 +175,10 @@ async fn a_missing_param_or_a_failed_task_ends_the_run_on_the_node_and_says_why(
     done(&place, &["run", "delete", &run, "--yes"]);
     let kept = place.path(&format!("web-1/data/ledger/runs/{run}"));
     wait_for("the agent forgets it", async || !Path::new(&kept).exists()).await;
+    wait_for("the servers forget its log", async || {
+        !text(&place.run(&["node", "logs", "web-1"]).stdout).contains(&run)
+    })
+    .await;
     let log = place.path(&format!("web-1/data/logs/failed/{run}"));
     wait_for("its logs are gone", async || !Path::new(&log).exists()).await;
     assert!(!Path::new(&place.path(&format!("web-1/data/ledger/entities/{run}.json"))).exists());

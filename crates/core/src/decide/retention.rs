@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::records::key::Key;
 use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::counter::Sequence;
-use crate::words::name::EntityName;
+use crate::words::name::{EntityName, NodeName, TargetName};
 use crate::world::fleet::Fleet;
 use crate::world::fold::observations::of_entity;
 
@@ -54,7 +54,9 @@ impl Fleet {
         let lists = self.lists_of(name).map(|kept| Key::TaskList(name.clone(), kept.value.node.clone()));
         let progress = self.progresses.get(name).map(|_| Key::Progress(name.clone()));
         let answers = self.answers.get(name).map(|_| Key::HookAnswers(name.clone()));
-        targets
+        // Before what names their nodes: without that, nobody would find them.
+        self.logs_left(name)
+            .chain(targets)
             .chain(externals)
             .chain(jobs)
             .chain(lists)
@@ -62,6 +64,21 @@ impl Fleet {
             .chain(progress)
             .chain(answers)
             .chain(controllers)
+    }
+
+    /// The logs of an entity on the nodes that were assigned it, or began a job of it.
+    fn logs_left<'a>(&'a self, name: &'a EntityName) -> impl Iterator<Item = Key> + 'a {
+        let assigned = of_entity(&self.targets, name).map(|(target, _)| target.clone());
+        let assigned = assigned.filter_map(|target| NodeName::parse(target.as_str()).ok());
+        let is_assigned =
+            |node: &NodeName| self.targets.contains_key(&(name.clone(), TargetName::from(node)));
+        let began = self.jobs_of(name).map(|kept| kept.value.node.clone());
+        let nodes = assigned.chain(began.filter(move |node| !is_assigned(node)));
+        nodes.flat_map(move |node| {
+            let logs = self.logs_of(&node).map(|kept| &kept.value).filter(|log| log.entity == *name);
+            let keys = logs.map(|log| Key::Log(log.node.clone(), log.category.clone(), log.entity.clone()));
+            keys.collect::<Vec<_>>()
+        })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Stored logs: the end of the output of a node's last failing run, one per category and entity. Written only
-//! by the node's own agent, and replaced only by the next failure.
+//! by the node's own agent, replaced by the next failure, and removed with the entity.
 
 use alloc::string::String;
 

@@ -10,9 +10,12 @@ use crate::records::annotation::attribution_in_brackets;
 use crate::records::event::Event;
 use crate::records::freeze::{Freeze, FreezeKind, lift_command};
 use crate::records::report::RunningStep;
+use crate::records::rollout::RolloutState;
+use crate::records::run::UndoState;
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
 use crate::rollout::why::{WhyTime, why, why_rollout};
+use crate::words::counter::RolloutNumber;
 use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
 use crate::words::time::Timestamp;
 
@@ -64,9 +67,32 @@ impl Fleet {
     #[must_use]
     pub fn why_rollout(&self, board: &Board) -> String {
         let text = why_rollout(board, self.last_rollout(&board.entity().name));
+        let text = match self.why_undone(&board.entity().name) {
+            Some(undone) => format!("{text}; {undone}"),
+            None => text,
+        };
         match board.rollout().and_then(|rollout| rollout.state.freeze()) {
             Some(freeze) => format!("{text}; end the freeze: {}", self.lift_command(freeze)),
             None => text,
+        }
+    }
+
+    /// What undoes a run, and how far it is, or what it undoes; `None` for every other entity.
+    fn why_undone(&self, name: &EntityName) -> Option<String> {
+        let run = &self.runs.get(name)?.value;
+        let rollout = |run: &EntityName| self.rollouts.get(&(run.clone(), RolloutNumber::new(1)));
+        match &run.undo {
+            Some(UndoState::By(by)) if !self.runs.contains_key(by) => {
+                Some(format!("run {by} undid it, and was deleted"))
+            }
+            Some(UndoState::By(by)) => Some(match rollout(by).map(|kept| &kept.value.state) {
+                Some(RolloutState::Succeeded) => format!("undone by run {by}"),
+                Some(state) => format!("run {by} undoes it, and is {state}; see: bellwether why run/{by}"),
+                None => format!("run {by} undoes it"),
+            }),
+            Some(UndoState::Nothing) => Some("nothing to undo: no node began a task of it".into()),
+            Some(UndoState::Closed) => Some("what undoes it is not started yet".into()),
+            None => run.undoes.as_ref().map(|undoes| format!("it undoes run {undoes}")),
         }
     }
 

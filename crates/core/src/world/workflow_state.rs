@@ -78,6 +78,25 @@ impl Fleet {
         nodes.filter(|node| matches!(self.state_in(run, node), WorkflowState::Failed(_))).collect()
     }
 
+    /// How a run ended without a node on which nothing failed; `None` if a task failed there, or the run goes on.
+    #[must_use]
+    pub fn left_without(&self, run: &EntityName, node: &NodeName) -> Option<&'static str> {
+        let state = self.boards.get(run)?.target(&TargetName::from(node)).and_then(|target| target.state);
+        let has_outcome = state.is_some_and(|state| state.outcome != AssignmentOutcome::InFlight);
+        if has_outcome || !self.has_ended(run) {
+            return None;
+        }
+        let was_aborted = self.entities.get(run).is_some_and(|kept| kept.value.abort.is_some());
+        let jobs = self.jobs.get(&(run.clone(), node.clone()));
+        let has_begun = jobs.is_some_and(|kept| !kept.value.jobs.is_empty());
+        Some(match (was_aborted, has_begun) {
+            (true, true) => "was aborted",
+            (true, false) => "was aborted before it began there",
+            (false, true) => "ended before it was complete there",
+            (false, false) => "ended before it began there",
+        })
+    }
+
     /// Whether something of a run is still to happen.
     #[must_use]
     pub fn is_run_in_progress(&self, run: &EntityName) -> bool {

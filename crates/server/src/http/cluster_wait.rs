@@ -129,7 +129,7 @@ impl WaitProgress {
             return None;
         }
         Some(match state {
-            WorkflowState::Failed(run) if self.fail_on_failure => failed(node, run),
+            WorkflowState::Failed(run) if self.fail_on_failure => failed(fleet, node, run),
             WorkflowState::Failed(run) if fleet.has_ended(run) => {
                 waiting(format!("{node}: run {run} ended without it; the next run there is waited for"))
             }
@@ -161,7 +161,7 @@ impl WaitProgress {
             let is_newest = |node: &NodeName| fleet.workflow_state(node) == WorkflowState::Failed(run);
             let mut nodes = fleet.failed_nodes(run).into_iter();
             let node = nodes.find(|node| is_newest(node) && self.covers(fleet, node, now))?;
-            Some(failed(&node, run))
+            Some(failed(fleet, &node, run))
         })
     }
 }
@@ -170,6 +170,10 @@ fn waiting(reason: String) -> ClusterWait {
     ClusterWait { state: ClusterWaitState::Waiting, reason }
 }
 
-fn failed(node: &NodeName, run: &EntityName) -> ClusterWait {
-    ClusterWait { state: ClusterWaitState::Failed, reason: format!("{node}: run {run} failed") }
+fn failed(fleet: &Fleet, node: &NodeName, run: &EntityName) -> ClusterWait {
+    let reason = match fleet.left_without(run, node) {
+        Some(left) => format!("{node}: run {run} {left}"),
+        None => format!("{node}: run {run} failed"),
+    };
+    ClusterWait { state: ClusterWaitState::Failed, reason }
 }

@@ -137,7 +137,8 @@ pub(crate) async fn put_workflow(
 ) -> Result<SetResponse<Workflow>, Failure> {
     let (id, actor) = (DefinitionId::Workflow(name.clone()), caller.actor());
     let scope = DefinitionScope { namespace: &namespace, id: &id, actor: &actor };
-    let is_new = definition::set(&app.records.transactor, scope, &definition::workflow(&spec)?, "").await?;
+    let content = definition::workflow(name.as_str(), &spec)?;
+    let is_new = definition::set(&app.records.transactor, scope, &content, "").await?;
     let JsonAnswer(value) = workflow(State(app), NamespacePath(namespace), WorkflowNamed(name)).await?;
     Ok(SetResponse { is_new, value })
 }

@@ -43,9 +43,18 @@ pub(crate) async fn get(
     let missing = || {
         let detail =
             format!("cannot find job {run}/{node}/{index}: the node has not begun that task of the run");
-        let hint = format!(
-            "why: bellwether why target/{run}/{node}; list the jobs: bellwether job list --run {run}; its tasks: bellwether run get {run}"
-        );
+        let why = format!("why: bellwether why target/{run}/{node}");
+        let hint = match ops::run::lacking_param(fleet, &node, &run, index) {
+            Some(key) if fleet.has_ended(&run) => {
+                format!("set the param: bellwether node set {node} {key}=VALUE; {why}")
+            }
+            Some(key) => format!(
+                "set the param: bellwether node set {node} {key}=VALUE; then begin the task: bellwether job retry {run}/{node}; {why}"
+            ),
+            None => format!(
+                "{why}; list the jobs: bellwether job list --run {run}; its tasks: bellwether run get {run}"
+            ),
+        };
         Failure::new(Code::NotFound, detail).hint(hint)
     };
     ops::job::get(fleet, (&run, &node), index)?.map(JsonAnswer).ok_or_else(missing)

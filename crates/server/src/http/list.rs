@@ -39,6 +39,9 @@ pub(crate) struct ListQuery {
 /// An order of a list other than its own.
 struct SortOrder {
     field: Field,
+    table: &'static FieldTable,
+    /// Whether a bare name stands for a label.
+    is_bare: bool,
     is_descending: bool,
 }
 
@@ -104,9 +107,10 @@ impl ListQuery {
         let filter = filter.map_err(|error| misread("filter", &error))?;
         let sort: Option<String> = query.get("sort")?;
         let sort = sort.map(|text| {
-            let field = text.strip_prefix('-').unwrap_or(&text);
-            let field = named_field("sort", field, table)?;
-            Ok::<_, Failure>(SortOrder { field, is_descending: text.starts_with('-') })
+            let name = text.strip_prefix('-').unwrap_or(&text);
+            let field = named_field("sort", name, table)?;
+            let is_bare = is_bare_label(&field, name);
+            Ok::<_, Failure>(SortOrder { field, table, is_bare, is_descending: text.starts_with('-') })
         });
         let fields: Option<String> = query.get("fields")?;
         let is_slim = query.get("slim")?.unwrap_or(false);
@@ -186,7 +190,7 @@ impl ListQuery {
                 (page, next, Some(count))
             }
             (Some(sort), _) => {
-                let all = sorted(rows, sort);
+                let all = sorted(rows, sort)?;
                 let count = u64::try_from(all.len()).unwrap_or(u64::MAX);
                 let skipped = self.position(&all)?;
                 let wanted = all.into_iter().skip(skipped).take(self.limit + 1);
@@ -265,15 +269,29 @@ impl ListQuery {
 }
 
 /// The things in another order; those without a value come last, those with the same one in the order of the list.
-fn sorted<R: ListRow>(rows: impl Iterator<Item = R>, sort: &SortOrder) -> Vec<R> {
+fn sorted<R: ListRow>(rows: impl Iterator<Item = R>, sort: &SortOrder) -> Result<Vec<R>, Failure> {
     let key = |row: &R| row.value(&sort.field).map(|value| value.into_value());
     let mut all: Vec<(Option<Value>, R)> = rows.map(|row| (key(&row), row)).collect();
+    if sort.is_bare && !all.is_empty() && all.iter().all(|(key, _)| key.is_none()) {
+        return Err(unknown_key(sort));
+    }
     all.sort_by(|(one, _), (other, _)| match (one, other) {
         (Some(one), Some(other)) if sort.is_descending => other.cmp(one),
         (Some(one), Some(other)) => one.cmp(other),
         (one, other) => other.is_some().cmp(&one.is_some()),
     });
-    all.into_iter().map(|(_, row)| row).collect()
+    Ok(all.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The error for an order by a name that is no field, and the label of nothing in the list.
+fn unknown_key(sort: &SortOrder) -> Failure {
+    let (plural, key) = (sort.table.plural, sort.field.key());
+    let fields: Vec<&str> = sort.table.fields.iter().map(|spec| spec.name).collect();
+    let fields = fields.join(", ");
+    let reason = format!(
+        "{plural} have no field {key}, and none in this list has a label of this name, which label.{key} asks for; fields: {fields}"
+    );
+    ShapeError::at("sort", reason).into()
 }
 
 /// The values of some fields, by the fields as they were written.
@@ -284,12 +302,12 @@ fn projected<R: ListRow>(row: &R, fields: &[(String, Field)]) -> serde_json::Val
     serde_json::Value::Object(values.collect())
 }
 
-/// The error for a parameter with a filter or field that cannot be read.
 /// The field that a parameter names. A bare name may be a label, but not one that is a slip of a field.
 fn named_field(parameter: &str, text: &str, table: &'static FieldTable) -> Result<Field, Failure> {
     let field = read_field(text, table).map_err(|error| misread(parameter, &error))?;
-    let is_bare = field.name() == "label" && field.key() == text;
-    let meant = is_bare.then(|| slip_of(text, table.fields.iter().map(|spec| spec.name))).flatten();
+    let meant = is_bare_label(&field, text)
+        .then(|| slip_of(text, table.fields.iter().map(|spec| spec.name)))
+        .flatten();
     let refused = |meant: &str| {
         let plural = table.plural;
         let reason = format!(
@@ -300,6 +318,12 @@ fn named_field(parameter: &str, text: &str, table: &'static FieldTable) -> Resul
     meant.map_or(Ok(field), |meant| Err(refused(meant)))
 }
 
+/// Whether a field was written as a bare name, which stands for a label.
+fn is_bare_label(field: &Field, text: &str) -> bool {
+    field.name() == "label" && field.key() == text
+}
+
+/// The error for a parameter with a filter or field that cannot be read.
 fn misread(parameter: &str, error: &FilterError) -> Failure {
     ShapeError::misread(parameter, error).into()
 }

@@ -19,7 +19,7 @@ use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName};
 
 pub(super) use self::begin::begun;
-pub use self::inputs::{role_params, spec, take};
+pub use self::inputs::{lacking_param, role_params, spec, take};
 pub use self::needs::needs;
 pub(super) use self::plan::is_idempotent;
 pub use self::undo::undo;

@@ -14,13 +14,13 @@ use serde_json::json;
 use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
 
 /// A report of an agent that knows versions alone, and of one whose later build has a feature that nobody here knows.
-fn report(node: &Node, features: &[&str]) -> Report {
+pub(crate) fn report(node: &Node, features: &[&str]) -> Report {
     let features: BTreeSet<String> = features.iter().map(|feature| (*feature).to_owned()).collect();
     Report { features: Some(features), agent_version: "0.0.9".to_owned(), ..node.empty_report() }
 }
 
 /// The order of a node, once it is one that `holds`.
-async fn order(node: &Node, holds: impl Fn(&Order) -> bool) -> Order {
+pub(crate) async fn order(node: &Node, holds: impl Fn(&Order) -> bool) -> Order {
     let waited = async {
         let mut generation = 0;
         loop {

@@ -120,6 +120,22 @@ async fn a_field_with_a_slip_is_refused_and_not_read_as_a_label() {
 }
 
 #[tokio::test]
+async fn a_list_is_sorted_by_a_field_or_a_label_that_something_in_it_has() {
+    let (_installation, admin) = three_nodes().await;
+    for sort in ["memory", "-label.memory", "label.zone", "-name"] {
+        page(&admin, "nodes", &[("sort", sort)]).await.unwrap();
+    }
+    let (code, detail) = problem(page(&admin, "nodes", &[("sort", "-started")]).await);
+    assert_eq!(code, Code::Invalid);
+    assert!(detail.contains("nodes have no field started") && detail.contains("fields: name, "), "{detail}");
+    let (_, detail) = problem(page(&admin, "runs", &[("sort", "begun")]).await);
+    assert!(detail.contains("runs have no field begun"), "{detail}");
+    for sort in ["started", "-started"] {
+        page(&admin, "runs", &[("sort", sort)]).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_list_is_refused_with_its_place() {
     let installation = Installation::new().await;
     let admin = installation.admin();

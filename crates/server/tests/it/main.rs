@@ -52,3 +52,4 @@ mod services;
 mod several;
 mod statuses;
 mod transfer;
+mod workflows;

@@ -10,6 +10,7 @@ use bellwether_api::v1::rollout::RolloutOperation;
 use bellwether_api::v1::run::{BusyNodes, NewRun, Run, UndoRun};
 use serde_json::json;
 
+use crate::features::{order, report};
 use crate::harness::{Installation, SOON, problem};
 use crate::schedules::workflow;
 
@@ -59,6 +60,42 @@ async fn a_node_keeps_its_newest_runs_and_those_in_progress() {
     assert!(names.contains(&&*first.name) && names.contains(&&*second.name) && names.contains(&&*last.name));
     assert!(!names.contains(&&**oldest_ended));
     assert_eq!(problem(admin.run("default", oldest_ended).await).0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn who_undoes_an_old_run_is_told_of_the_newer_ones_on_its_nodes() {
+    let installation = Installation::lenient().await;
+    let (admin, node) = (installation.admin(), installation.node("db-1").await);
+    workflow(&admin).await;
+    let documents = json!([{"kind": "workflow", "name": "keep", "stages": ["save"], "rollback": "backup"}]);
+    let documents = serde_json::from_value(documents).unwrap();
+    admin.apply("default", &ApplyRequest { documents, ..ApplyRequest::default() }).await.unwrap();
+    node.client
+        .report("default", &report(&node, &["jobs", "soak", "task_lists", "workflows"]))
+        .await
+        .unwrap();
+    let mut names = Vec::new();
+    for _ in 0..5 {
+        let new = NewRun { workflow: "keep".into(), ..queued() };
+        let run = admin.start_run("default", &new).await.unwrap().name;
+        order(&node, |order| order.entities.contains_key(&run)).await;
+        node.client.next_job("default", ("db-1", &run), 0).await.unwrap();
+        admin.act_on_rollout("default", &run, "abort", &RolloutOperation::default()).await.unwrap();
+        names.push(run);
+    }
+    let undo = |name: &str| {
+        let request = UndoRun { dry_run: true, busy: Some(BusyNodes::Queue), ..UndoRun::default() };
+        let (admin, name) = (admin.clone(), name.to_owned());
+        async move { admin.undo_run("default", &name, &request).await.unwrap().warning }
+    };
+    let newest = undo(&names[4]).await.unwrap_or_default();
+    assert!(!newest.contains("newer runs"), "{newest}");
+    let oldest = undo(&names[0]).await.unwrap_or_default();
+    let told = format!(
+        "warning: newer runs ran on its node: {}, {}, {} and 1 more; what they did stays as it is",
+        names[4], names[3], names[2]
+    );
+    assert!(oldest.starts_with(&told), "{oldest}");
 }
 
 #[tokio::test]

@@ -89,11 +89,19 @@ pub static RUNS: FieldTable = FieldTable {
         FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of the workflow then").at("/digest"),
         FieldSpec::recorded("nodes", FieldType::Number, "number of nodes that were chosen").at("/nodes"),
         FieldSpec::changing("state", FieldType::Text, "state, such as `in_progress` or `failed`")
-            .at("/state"),
+            .at("/state")
+            .word(),
         FieldSpec::changing("succeeded", FieldType::Number, "number of nodes that completed it")
             .at("/succeeded"),
         FieldSpec::changing("failed", FieldType::Number, "number of nodes on which it failed").at("/failed"),
         FieldSpec::recorded("by", FieldType::Text, "who started it").at("/by"),
+        FieldSpec::recorded("reason", FieldType::Text, "reason that was given").at("/reason"),
+        FieldSpec::recorded("rollback", FieldType::Text, "workflow that undoes it").at("/rollback"),
+        FieldSpec::recorded("undoes", FieldType::Text, "run that it undoes").at("/undoes"),
+        FieldSpec::changing("undone_by", FieldType::Text, "run that undoes it").at("/undone_by"),
+        FieldSpec::changing("undo_state", FieldType::Text, "state of that run").at("/undo_state").word(),
+        FieldSpec::recorded("started", FieldType::Number, "time of its start, in milliseconds since 1970")
+            .at("/at_ms"),
         FieldSpec::changing("age", FieldType::Duration, "time since its start").at("/at_ms"),
     ],
     slim: &["name", "workflow", "state"],
@@ -110,10 +118,18 @@ pub static JOBS: FieldTable = FieldTable {
         FieldSpec::recorded("stage", FieldType::Text, "its stage").at("/stage"),
         FieldSpec::recorded("task", FieldType::Text, "its task").at("/task"),
         FieldSpec::recorded("digest", FieldType::Text, "SHA-256 of the task").at("/digest"),
-        FieldSpec::changing("state", FieldType::Text, "state, such as `running` or `failed`").at("/state"),
+        FieldSpec::changing("state", FieldType::Text, "state, such as `running` or `failed`")
+            .at("/state")
+            .word(),
         FieldSpec::changing("exit", FieldType::Text, "how the task said that the run goes on").at("/exit"),
         FieldSpec::changing("exit_code", FieldType::Number, "exit code of its last script").at("/exit_code"),
         FieldSpec::changing("attempts", FieldType::Number, "times that it was begun").at("/attempts"),
+        FieldSpec::changing(
+            "started",
+            FieldType::Number,
+            "time at which it was last begun, in milliseconds since 1970",
+        )
+        .at("/started_ms"),
         FieldSpec::changing("age", FieldType::Duration, "time since it was last begun").at("/started_ms"),
         FieldSpec::changing("ended_age", FieldType::Duration, "time since it last ended").at("/ended_ms"),
     ],

@@ -19,8 +19,8 @@ pub struct TaskSpec {
     pub condition: Option<String>,
     /// What is done, in order: 1 to 32 scripts and files, which are templates.
     pub steps: Vec<TaskStep>,
-    /// Params that the task needs, each with the JSON Schema (2020-12) of its values, at most 64. A job whose node lacks one fails
-    /// before its first step.
+    /// Params that the task needs, each with the JSON Schema (2020-12) of its values, at most 64. One that no level has
+    /// has the `default` of its schema; a job whose node lacks one without a default fails before its first step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object)]
     pub params: BTreeMap<String, Map<String, Value>>,

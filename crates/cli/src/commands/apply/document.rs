@@ -243,12 +243,30 @@ fn document(format: Format, text: &str) -> Result<Document, String> {
 
 fn value<T: DeserializeOwned>(format: Format, text: &str) -> Result<T, String> {
     match format {
-        Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Format::Json => {
+            let mut json = serde_json::Deserializer::from_str(text);
+            let value = serde_path_to_error::deserialize(&mut json);
+            let value = value.map_err(|error| at_path(error.path(), error.inner().to_string()))?;
+            json.end().map(|()| value).map_err(|error| error.to_string())
+        }
         Format::Yaml => serde_norway::from_str(text).map_err(|error| error.to_string()),
         Format::Toml => {
             let text = without_marker(format, text);
-            toml::from_str(&text).map_err(|error| with_position(&error, &text))
+            let toml = toml::Deserializer::parse(&text).map_err(|error| with_position(&error, &text))?;
+            serde_path_to_error::deserialize(toml)
+                .map_err(|error| at_path(error.path(), with_position(error.inner(), &text)))
         }
+    }
+}
+
+/// An error with the path of its field before it, as that of YAML has it. An unknown field is named by the error itself.
+fn at_path(path: &serde_path_to_error::Path, error: String) -> String {
+    let path = path.to_string();
+    let unknown = error.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+    let above = unknown.and_then(|key| path.strip_suffix(key)).map(|above| above.trim_end_matches('.'));
+    match above.unwrap_or(&path) {
+        "" | "." => error,
+        path => format!("{path}: {error}"),
     }
 }
 

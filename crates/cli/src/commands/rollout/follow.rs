@@ -4,10 +4,11 @@ mod changes;
 
 use std::time::Duration;
 
+use bellwether_api::v1::entity::Entity;
 use bellwether_api::v1::progress::RolloutActivity;
 use bellwether_api::v1::rollout::RolloutView;
 use bellwether_api::v1::target::TargetView;
-use bellwether_core::words::time::Span;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
 
 use self::changes::Changes;
@@ -21,17 +22,35 @@ use crate::show::{tree, try_print};
 /// Longest wait of one long poll: short, so that ages on the screen move.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Follows the entity until request number `after` was applied and its rollout is at rest; the exit code reports how it ended.
-pub(crate) async fn follow(
-    context: &Context,
-    entity: &str,
+/// How long to wait, from when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WaitLimit {
     timeout: Option<Span>,
-    after: u64,
-) -> CommandResult {
+    start: Timestamp,
+}
+
+impl WaitLimit {
+    /// At most this time from now on; `None` for ever.
+    pub(crate) fn from_now(timeout: Option<Span>) -> Self {
+        Self { timeout, start: Clock::system().now() }
+    }
+
+    fn is_over(self) -> bool {
+        self.timeout.is_some_and(|timeout| Clock::system().now().since(self.start) >= timeout)
+    }
+
+    /// The time, as it fits behind what did not happen in it.
+    fn within(self) -> String {
+        self.timeout.map(|timeout| format!(" within {}", timeout.brief())).unwrap_or_default()
+    }
+}
+
+/// Follows the entity until request number `after` was applied and its rollout is at rest; the exit code reports how it ended.
+pub(crate) async fn follow(context: &Context, entity: &str, limit: WaitLimit, after: u64) -> CommandResult {
     let drawn = context.show.terminal && !context.show.is_data();
     let mut screen = Screen::default();
     let mut changes = Changes::default();
-    let rested = until_rest(context, entity, timeout, after, async |view: &RolloutView| {
+    let rested = until_rest(context, entity, limit, after, async |view: &RolloutView| {
         if drawn {
             let targets = targets(context, entity).await?;
             screen.draw(&tree::lines(view, &targets, context.show.paint));
@@ -44,20 +63,20 @@ pub(crate) async fn follow(
         }
         Ok(())
     });
-    rested.await?.map_or_else(
-        || Err(not_in_time(entity, timeout)),
-        |view| {
-            note_advice(context, &view);
-            Ok(exit(&view))
-        },
-    )
+    let view = rested.await?;
+    note_advice(context, &view);
+    Ok(exit(&view))
 }
 
 /// That the time to wait is over.
-pub(super) fn not_in_time(entity: &str, timeout: Option<Span>) -> Failure {
-    let within = timeout.map(|timeout| format!(" within {}", timeout.brief())).unwrap_or_default();
-    let message = format!("the rollout of entity {entity} did not end{within}; it continues");
-    Failure::stated(Exit::Timeout, message).hint(format!("bellwether rollout get {entity}"))
+fn not_in_time(entity: &Entity, limit: WaitLimit) -> Failure {
+    let Entity { name, .. } = entity;
+    let what = match &entity.workflow {
+        Some(_) => format!("run {name}"),
+        None => format!("the rollout of entity {name}"),
+    };
+    let message = format!("{what} did not end{}; it continues", limit.within());
+    Failure::stated(Exit::Timeout, message).hint(format!("bellwether rollout get {name}"))
 }
 
 /// Prints what a person can do about a rollout that is paused or needs approval.
@@ -67,38 +86,47 @@ pub(super) fn note_advice(context: &Context, view: &RolloutView) {
     }
 }
 
-/// Calls `each` with every state, until request number `after` was applied and its rollout is at rest; `None` when the time is over.
+/// Calls `each` with every state, until request number `after` was applied and its rollout is at rest.
+///
+/// # Errors
+/// The time is over.
 pub(crate) async fn until_rest(
     context: &Context,
     entity: &str,
-    timeout: Option<Span>,
+    limit: WaitLimit,
     after: u64,
     mut each: impl AsyncFnMut(&RolloutView) -> Result<(), Failure>,
-) -> Result<Option<RolloutView>, Failure> {
-    let time = Clock::system();
-    let start = time.now();
+) -> Result<RolloutView, Failure> {
     let mut index = None;
     loop {
         let view = next(context, entity, index).await?;
         each(&view).await?;
         if rests(&view, after) {
-            return Ok(Some(view));
+            return Ok(view);
         }
-        if timeout.is_some_and(|timeout| time.now().since(start) >= timeout) {
-            return Ok(None);
+        if limit.is_over() {
+            return Err(not_in_time(&view.entity, limit));
         }
         index = Some(view.revision);
     }
 }
 
-/// Waits until `is_so`, which is asked again after each change of an entity, and now and then.
+/// Waits until `is_so`, which is asked again after each change of an entity, and now and then. `what` is what is waited for, in an error.
+///
+/// # Errors
+/// The time is over.
 pub(crate) async fn until(
     context: &Context,
-    entity: &str,
+    (entity, what): (&str, &str),
+    limit: WaitLimit,
     mut is_so: impl AsyncFnMut() -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
     let mut index = None;
     while !is_so().await? {
+        if limit.is_over() {
+            let message = format!("{what}{}", limit.within());
+            return Err(Failure::stated(Exit::Timeout, message).hint(format!("bellwether why run/{entity}")));
+        }
         index = Some(next(context, entity, index).await?.revision);
     }
     Ok(())

@@ -119,6 +119,16 @@ fn a_rollout_that_was_rolled_back_shows_no_success_and_an_empty_bar() {
 }
 
 #[test]
+fn a_target_that_does_not_begin_says_why() {
+    let view = view();
+    let kept = "skipped: not runnable: run work-7 failed; then: bellwether node runnable web-2";
+    let waits =
+        TargetView { rollout: None, reason: format!("web-2: {kept}"), ..target("web-2", "idle", 1, 0) };
+    let drawn = lines(&view, &[target("web-1", "assigned", 2, 8_000), waits], Paint::new(false)).join("\n");
+    assert!(drawn.lines().any(|line| line.contains("web-2") && line.ends_with(kept)), "{drawn}");
+}
+
+#[test]
 fn a_stage_shows_its_cap_and_a_closed_window_when_it_opens() {
     let mut view = view();
     view.entity.policy.stages = Some(["1", "25% approve", "100%"].map(str::to_owned).to_vec());

@@ -6,6 +6,7 @@ use super::*;
 use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, EntityKind, TargetSource};
 use crate::records::key::Key;
+use crate::records::log::NodeLog;
 use crate::records::node::Node;
 use crate::records::order::{Order, OrderContent};
 use crate::records::policy::Policy;
@@ -158,6 +159,12 @@ fn an_open_job_is_cancelled_once_the_node_has_accepted_an_order_without_its_run(
 fn jobs_are_forgotten_with_their_run() {
     let mut world = world();
     absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Running)]));
+    for entity in [run_name(), "web".parse().unwrap()] {
+        let (node, category) = ("web-1".parse().unwrap(), "configure".parse().unwrap());
+        let (run, text, at) = ("1-1-1".into(), "out of paper".into(), Timestamp::EPOCH);
+        let log = NodeLog { node, category, entity, run, at, bytes: 12, text };
+        world.put(&namespace(), Record::Log(log), Revision::new(3));
+    }
     for key in [Key::Run(run_name()), Key::Entity(run_name())] {
         world.delete(&namespace(), &key, Revision::new(4));
     }
@@ -166,7 +173,10 @@ fn jobs_are_forgotten_with_their_run() {
         write.apply_to(&mut world, &namespace(), Revision::new(5));
     }
     assert!(states(&world).is_empty());
-    assert!(world.fleets.get(&namespace()).unwrap().orphans.is_empty());
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    assert!(fleet.orphans.is_empty());
+    let kept: Vec<&str> = fleet.logs.keys().map(|(_, _, entity)| entity.as_str()).collect();
+    assert_eq!(kept, ["web"], "the logs of others stay");
 }
 
 /// The node takes the inputs of the task of this index; what is written for it.

@@ -34,6 +34,8 @@ pub struct FieldSpec {
     pub kind: FieldType,
     /// Whether a key follows its name: `label.KEY` or `label["KEY"]`.
     pub is_keyed: bool,
+    /// Whether its values are words with `_`, such as `rolled_back`: it may be written with blanks, as it is shown to people.
+    pub is_word: bool,
     /// Whether it is recorded data of the thing itself: what a standing filter may use.
     pub is_standing: bool,
     /// What it is, in Markdown, without a full stop.
@@ -46,19 +48,26 @@ impl FieldSpec {
     /// A field that changes only when somebody changes it.
     #[must_use]
     pub const fn recorded(name: &'static str, kind: FieldType, doc: &'static str) -> Self {
-        Self { name, kind, is_keyed: false, is_standing: true, doc, pointer: "" }
+        Self { name, kind, is_keyed: false, is_word: false, is_standing: true, doc, pointer: "" }
     }
 
     /// A field that changes by itself.
     #[must_use]
     pub const fn changing(name: &'static str, kind: FieldType, doc: &'static str) -> Self {
-        Self { name, kind, is_keyed: false, is_standing: false, doc, pointer: "" }
+        Self { name, kind, is_keyed: false, is_word: false, is_standing: false, doc, pointer: "" }
     }
 
     /// The same field, whose value is there in the listed thing as JSON.
     #[must_use]
     pub const fn at(mut self, pointer: &'static str) -> Self {
         self.pointer = pointer;
+        self
+    }
+
+    /// The same field, whose values are words.
+    #[must_use]
+    pub const fn word(mut self) -> Self {
+        self.is_word = true;
         self
     }
 
@@ -132,6 +141,11 @@ impl Field {
     #[must_use]
     pub const fn kind(&self) -> FieldType {
         self.spec.kind
+    }
+
+    /// Whether its values are words with `_`.
+    pub(super) const fn is_word(&self) -> bool {
+        self.spec.is_word
     }
 
     /// Whether it is recorded data, which changes only when somebody changes it. Params that a cluster gives by roles are not.

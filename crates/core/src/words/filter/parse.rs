@@ -345,6 +345,7 @@ fn limit(rest: &mut Text<'_>, at: &Text<'_>, field: &Field) -> Result<Value, Fil
 fn typed(field: &Field, literal: Literal<'_>) -> Result<Value, FilterError> {
     let text = || Value::Text(literal.text.as_str().into());
     match field.kind() {
+        FieldType::Text if field.is_word() => Ok(Value::Text(literal.text.replace(' ', "_").into())),
         FieldType::Text | FieldType::Label | FieldType::Names => Ok(text()),
         FieldType::Any if literal.is_quoted => Ok(text()),
         FieldType::Any => Ok(match literal.text.as_str() {

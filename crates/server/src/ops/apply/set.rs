@@ -199,7 +199,9 @@ impl Session {
         let (content, reason) = match document {
             Document::Task(task) => (self.task(id, &task.spec())?, &task.reason),
             Document::Stage(stage) => (definition::stage(&stage.spec())?, &stage.reason),
-            Document::Workflow(workflow) => (definition::workflow(&workflow.spec())?, &workflow.reason),
+            Document::Workflow(workflow) => {
+                (definition::workflow(id.name(), &workflow.spec())?, &workflow.reason)
+            }
             Document::Cluster(_)
             | Document::Entity(_)
             | Document::Filter(_)

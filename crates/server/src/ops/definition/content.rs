@@ -5,6 +5,7 @@ use std::fmt;
 
 use bellwether_api::condition::check_condition;
 use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1::secret::SecretMark;
 use bellwether_api::v1::workflow::{Script, StageSpec, TaskFile, TaskSpec, TaskStep, WorkflowSpec};
 use bellwether_core::access::{Claim, NamePattern, Rights};
 use bellwether_core::records::definition::DefinitionId;
@@ -13,7 +14,7 @@ use bellwether_core::words::name::{
 };
 use bellwether_core::words::time::Span;
 use bellwether_core::world::fleet::Fleet;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::ops::params::schema::ParamSchema;
 use crate::ops::{OpError, grant};
@@ -94,8 +95,7 @@ pub fn task(spec: &TaskSpec) -> Result<DefinitionContent, ShapeError> {
     for (key, schema) in &spec.params {
         let place = format!("params.{key}");
         read::<ParamKey>(&place, key)?;
-        let text = Value::Object(schema.clone()).to_string();
-        ParamSchema::read(&text).map_err(|error| error.within(&place))?;
+        param(schema).map_err(|error| error.within(&place))?;
     }
     claims(spec)?;
     if let Some(text) = &spec.timeout {
@@ -114,6 +114,16 @@ pub fn task(spec: &TaskSpec) -> Result<DefinitionContent, ShapeError> {
         }
     }
     content(spec)
+}
+
+/// Checks the schema of a param, and its default.
+fn param(schema: &Map<String, Value>) -> Result<(), ShapeError> {
+    let checked = ParamSchema::read(&Value::Object(schema.clone()).to_string())?;
+    let Some(default) = schema.get("default") else { return Ok(()) };
+    if SecretMark::of(default).is_some() {
+        return Err(ShapeError::at("default", "must not be a secret; set it on a node or in a profile"));
+    }
+    checked.check(default).map_err(|reason| ShapeError::at("default", format!("does not fit: {reason}")))
 }
 
 /// The claims that the jobs of a task have besides what their node, run and cluster imply.
@@ -146,15 +156,19 @@ pub fn stage(spec: &StageSpec) -> Result<DefinitionContent, ShapeError> {
     content(spec)
 }
 
-/// Checks a workflow.
+/// Checks a workflow of this name. Two that undo each other are valid: a run that undoes another has no rollback.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub fn workflow(spec: &WorkflowSpec) -> Result<DefinitionContent, ShapeError> {
+pub fn workflow(name: &str, spec: &WorkflowSpec) -> Result<DefinitionContent, ShapeError> {
     described(&spec.description)?;
     listed::<StageName>("stages", &spec.stages, (1, MAX_NAMES))?;
     if let Some(rollback) = &spec.rollback {
         read::<WorkflowName>("rollback", rollback)?;
+        if rollback == name {
+            let reason = format!("workflow {name} cannot undo its own runs; name the one that does");
+            return Err(ShapeError::at("rollback", reason));
+        }
     }
     content(spec)
 }

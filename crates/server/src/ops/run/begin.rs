@@ -48,10 +48,11 @@ pub(in crate::ops) fn begun(
     let policy = entity::policy(&kind, &TargetSource::Listed(Arc::default()), &request.policy)?;
     may_roll_back(&run, &policy)?;
     let (changeset, shape) = started(fleet, (&run, nodes), policy, request.busy)?;
-    Ok((GuardedChangeset { changeset, guards }, shape))
+    let warning = shape.warning.map(|warning| format!("warning: {warning}"));
+    Ok((GuardedChangeset { changeset, guards }, Shape { warning, ..shape }))
 }
 
-/// What starts this run on these nodes, and what to tell of it.
+/// What starts this run on these nodes, and what to tell of it, with the reason of a warning.
 pub(super) fn started(
     fleet: &Fleet,
     (run, nodes): (&Run, &BTreeSet<NodeName>),

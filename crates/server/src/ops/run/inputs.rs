@@ -90,7 +90,7 @@ fn inputs(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Resu
         spec.retry = None;
     }
     known(fleet, node, (task, &spec))?;
-    let params = resolved(fleet, node, &task.profiles)?;
+    let params = with_defaults(&spec, resolved(fleet, node, &task.profiles)?);
     has_needed(task, &spec, &params, node)?;
     Ok(JobInputs {
         run: name.to_string(),
@@ -165,17 +165,46 @@ pub fn role_params(fleet: &Fleet, node: &NodeName) -> Params {
     params.map(|(key, value)| (key.to_owned(), bellwether_api::value::json(&value))).collect()
 }
 
+/// The params, with the defaults of the task for those that no level has.
+fn with_defaults(spec: &TaskSpec, mut params: Params) -> Params {
+    for (key, schema) in &spec.params {
+        if let (false, Some(default)) = (params.contains_key(key), schema.get("default")) {
+            params.insert(key.clone(), default.clone());
+        }
+    }
+    params
+}
+
 /// Refuses a node without a param that the task needs, or with one that does not fit.
 fn has_needed(task: &RunTask, spec: &TaskSpec, params: &Params, node: &NodeName) -> Result<(), OpError> {
+    let Some((key, reason)) = lacking(spec, params)? else { return Ok(()) };
+    let reason = format!("run task {} on node {node}: param {key} {reason}", task.task);
+    let hint = format!("see: bellwether param explain {node} {key}");
+    Err(OpError::Refused { reason, hint: Some(hint) })
+}
+
+/// The first param that a task needs and the node lacks, or has another value of than fits, and what is wrong with it.
+fn lacking<'a>(spec: &'a TaskSpec, params: &Params) -> Result<Option<(&'a str, String)>, OpError> {
     for (key, schema) in &spec.params {
-        let refused = |reason: String| {
-            let reason = format!("run task {} on node {node}: param {key} {reason}", task.task);
-            let hint = format!("see: bellwether param explain {node} {key}");
-            OpError::Refused { reason, hint: Some(hint) }
+        let Some(value) = params.get(key) else {
+            return Ok(Some((key, "has no value on any level".to_owned())));
         };
-        let value = params.get(key).ok_or_else(|| refused("has no value on any level".to_owned()))?;
         let schema = ParamSchema::read(&serde_json::Value::Object(schema.clone()).to_string())?;
-        schema.check(value).map_err(|reason| refused(format!("does not fit: {reason}")))?;
+        if let Err(reason) = schema.check(value) {
+            return Ok(Some((key, format!("does not fit: {reason}"))));
+        }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// The param for want of which a node does not begin the task of this index of a run, as its params are now; `None` if it is another
+/// reason.
+#[must_use]
+pub fn lacking_param(fleet: &Fleet, node: &NodeName, name: &EntityName, index: u64) -> Option<String> {
+    let run = &fleet.runs.get(name)?.value;
+    let tasks = fleet.tasks_of(run, node);
+    let task = tasks.get(usize::try_from(index).ok()?)?;
+    let spec = spec(fleet, (run, node), task).ok()?;
+    let params = with_defaults(&spec, resolved(fleet, node, &task.profiles).ok()?);
+    lacking(&spec, &params).ok()?.map(|(key, _)| key.to_owned())
 }

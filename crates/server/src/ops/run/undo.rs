@@ -1,5 +1,6 @@
 //! Undoing a run on request: it is closed, and aborted if it is in progress; then what undoes it is started where it began.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bellwether_api::shape::reason;
@@ -14,7 +15,7 @@ use bellwether_core::records::progress::Progress;
 use bellwether_core::records::run::{Run, UndoState};
 use bellwether_core::rollout::operations;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::name::{Actor, EntityName, Namespace};
+use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
@@ -24,6 +25,9 @@ use super::view::state_of;
 use crate::ops::run_policy::may_roll_back;
 use crate::ops::{OpError, cause, entity, event};
 use crate::transactor::Transactor;
+
+/// Most newer runs that a warning names.
+const NAMED: usize = 3;
 
 /// Undoes a run: answers the run that does it. With `dry_run` nothing is started, and nothing ended.
 ///
@@ -118,7 +122,31 @@ fn begun(
     let policy = policy(fleet, &new, request)?;
     let (mut changeset, shape) = started(fleet, (&new, &nodes), policy, request.busy)?;
     changeset.writes.push(Write::put(Record::Run(old)));
-    Ok((changeset, shape))
+    let warnings = [since(fleet, run, &nodes), shape.warning];
+    let warnings: Vec<String> = warnings.into_iter().flatten().collect();
+    let warning = (!warnings.is_empty()).then(|| format!("warning: {}", warnings.join("; ")));
+    Ok((changeset, Shape { warning, ..shape }))
+}
+
+/// The newer runs of which a task was begun on these nodes: what undoes an older one does not look at what they did.
+fn since(fleet: &Fleet, run: &Run, nodes: &BTreeSet<NodeName>) -> Option<String> {
+    let is_newer =
+        |other: &&Run| other.annotation.at > run.annotation.at && other.undoes.as_ref() != Some(&run.name);
+    let has_begun = |other: &&Run| {
+        let jobs = |node: &NodeName| fleet.jobs.get(&(other.name.clone(), node.clone()));
+        nodes.iter().any(|node| jobs(node).is_some_and(|kept| !kept.value.jobs.is_empty()))
+    };
+    let newer = fleet.runs.values().map(|kept| &*kept.value).filter(is_newer).filter(has_begun);
+    let mut newer: Vec<&Run> = newer.collect();
+    newer.sort_by_key(|run| std::cmp::Reverse(run.annotation.at));
+    let named: Vec<&str> = newer.iter().take(NAMED).map(|run| run.name.as_str()).collect();
+    let more = match newer.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let on = if nodes.len() == 1 { "its node" } else { "its nodes" };
+    (!named.is_empty())
+        .then(|| format!("newer runs ran on {on}: {}{more}; what they did stays as it is", named.join(", ")))
 }
 
 /// The policy that was asked for; as many nodes at once as that of the run has for rollbacks, if nothing else is said.

@@ -17,7 +17,7 @@ pub(super) fn warning(fleet: &Fleet, run: &Run, nodes: &BTreeSet<NodeName>) -> O
         1 => format!("node {node} does not begin it now"),
         all => format!("{} of {} do not begin it now, such as {node}", all, plural(nodes.len(), "node")),
     };
-    Some(format!("warning: {what}: {reason}"))
+    Some(format!("{what}: {reason}"))
 }
 
 fn reason(fleet: &Fleet, run: &Run, node: &NodeName) -> Option<String> {

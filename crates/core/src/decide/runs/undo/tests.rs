@@ -79,6 +79,11 @@ fn a_run_that_fails_is_withdrawn_and_undone_on_the_nodes_that_began_it_and_no_ot
     let started = play.fleet().runs.get(&run(&undo)).unwrap().value.clone();
     let undoes = started.undoes.clone();
     assert_eq!((started.workflow.as_str(), undoes), ("unwork", Some(run("work-1"))));
+    let why =
+        |play: &RunPlay, name: &str| play.fleet().why_rollout(play.fleet().boards.get(&run(name)).unwrap());
+    let told = format!("; run {undo} undoes it");
+    assert!(why(&play, "work-1").contains(&told), "{}", why(&play, "work-1"));
+    assert!(why(&play, &undo).ends_with("; it undoes run work-1"), "{}", why(&play, &undo));
     assert_eq!(decided(&mut play), Some(undo), "it is undone once");
 }
 
