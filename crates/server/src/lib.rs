@@ -4,6 +4,7 @@
 
 pub mod audit;
 pub mod config;
+pub mod decider_failures;
 pub mod hooks;
 pub mod http;
 pub mod init;

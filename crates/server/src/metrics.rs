@@ -28,10 +28,19 @@ pub struct Metrics {
     pub changes: Counter,
     /// Reconcile passes.
     pub passes: Counter,
+    /// Passes of deciders whose verdict could not be committed.
+    pub decider_failures: Family<DeciderPass, Counter>,
     /// Requests refused because too many of their class were in flight.
     pub refused: Family<RefusedRequests, Counter>,
     /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
+}
+
+/// Labels of the counter of failed deciders.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct DeciderPass {
+    pub(crate) decider: &'static str,
+    pub(crate) namespace: String,
 }
 
 /// Labels of the counter of refused requests.
@@ -86,12 +95,10 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
         changes,
     );
     registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
-    let refused = metrics.refused.clone();
-    registry.register(
-        "requests_refused",
-        "Requests refused because too many of their class were in flight",
-        refused,
-    );
+    let (failures, refused) = (metrics.decider_failures.clone(), metrics.refused.clone());
+    registry.register("decider_failures", "Verdicts that the leader could not commit", failures);
+    let text = "Requests refused because too many of their class were in flight";
+    registry.register("requests_refused", text, refused);
     let calls = metrics.hook_calls.clone();
     registry.register("hook_calls", "Hook calls of rollouts, by hook and result", calls);
     let mut show = |name: &str, help: &str, value: usize| {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::leadership::Leadership;
-use crate::reconcile::{LOOK_AGAIN, slices};
+use crate::reconcile::LOOK_AGAIN;
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
 use crate::sleep::sleep_or_never;
@@ -106,7 +106,7 @@ impl Presences {
             if !verdict.changesets.is_empty() {
                 let by =
                     CommitContext { term, seen: vec![own_key.clone().into()], ..CommitContext::decider() };
-                self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
+                self.transactor.commit_in_line(&world, namespace, by, verdict.changesets).await?;
             }
         }
         Ok(wake)

@@ -1,8 +1,8 @@
 //! The reconcile loop: while this server leads, run every decider on what is due, commit the verdicts, repeat.
 //!
 //! A pass starts after each change, or when time requires it; deciders never learn which. An agenda per namespace says which
-//! entities are due. A verdict larger than one
-//! transaction is committed in slices, in order; the first failed commit ends the pass, and the next pass decides anew.
+//! entities are due. A verdict larger than one transaction is committed in slices, in order; after the first that fails the rest is
+//! dropped, the other entities, deciders and namespaces go on, and the next pass decides anew.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use bellwether_core::decide::agenda::{Agenda, Basis};
 use bellwether_core::decide::table::{DECIDERS, Decide, Decider, DeciderContext, RetentionLimits};
 use bellwether_core::records::key::Key;
 use bellwether_core::rollout::environment::Watch;
-use bellwether_core::verdict::{Changeset, Verdict};
+use bellwether_core::verdict::Verdict;
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::{EntityName, Namespace, ServerName};
 use bellwether_core::words::time::Timestamp;
@@ -23,15 +23,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::deciders::DeciderSettings;
+use crate::decider_failures::DeciderFailures;
 use crate::leadership::Leadership;
-use crate::metrics::Metrics;
+use crate::metrics::{DeciderPass, Metrics};
 use crate::records::commit::CommitError;
 use crate::sleep::sleep_or_never;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
-
-/// Operations per slice: below the store's limit of 128, with room for the compares of leadership and event numbers.
-const SLICE_OPS: usize = 100;
 
 /// Most targets in a namespace on which deciders run within the reconcile task. A pass over as many takes some milliseconds;
 /// one over more runs on a thread of its own, so that the requests on this thread do not wait for it.
@@ -55,6 +53,8 @@ pub struct Reconciler {
     pub watches: watch::Sender<Watch>,
     /// Counters.
     pub metrics: Metrics,
+    /// What cannot be committed.
+    pub failures: DeciderFailures,
 }
 
 /// Since when the servers that there are could hear every node.
@@ -86,6 +86,7 @@ impl Reconciler {
             // watch may have missed something.
             if self.relist.bring_up_to_date(&stop).await {
                 self.lead(term, &stop).await;
+                self.failures.clear();
             }
             self.leadership.lost(term, &stop).await;
         }
@@ -104,9 +105,9 @@ impl Reconciler {
             self.metrics.passes.inc();
             let sleep = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
+                Ok(PassResult { failed: true, .. }) => Some(LOOK_AGAIN),
                 Ok(PassResult { wake, .. }) => wake.map(|at| at.since(now).to_duration()),
                 Err(CommitError::LostTerm | CommitError::Closed) => return,
-                Err(CommitError::Conflict) => Some(LOOK_AGAIN),
                 Err(error) => {
                     tracing::warn!(%error, "cannot commit a verdict");
                     Some(LOOK_AGAIN)
@@ -135,8 +136,38 @@ impl Reconciler {
             let agenda = agendas.entry(namespace.clone()).or_default();
             // Each decider sees the results of those before it.
             for decider in &DECIDERS {
-                pass.add(self.decide(decider, namespace, inputs, agenda).await?);
+                let done = self.decide(decider, namespace, inputs, agenda).await;
+                pass.add(self.settle(decider, namespace, done)?);
             }
+        }
+        Ok(pass)
+    }
+
+    /// A pass in which the commits of one decider failed is a pass all the same, unless the next commit would fail, too.
+    fn settle(
+        &self,
+        decider: &Decider,
+        namespace: &Namespace,
+        done: Result<PassResult, CommitError>,
+    ) -> Result<PassResult, CommitError> {
+        let (failed, pass) = match done {
+            Ok(pass) => (None, pass),
+            // Another server, or a person, was first: nothing to tell.
+            Err(CommitError::Conflict) => (None, PassResult { failed: true, ..PassResult::default() }),
+            Err(error @ (CommitError::TooLarge | CommitError::Shape(_))) => {
+                (Some(error.to_string()), PassResult { failed: true, ..PassResult::default() })
+            }
+            Err(error @ (CommitError::LostTerm | CommitError::Closed | CommitError::Store(_))) => {
+                return Err(error);
+            }
+        };
+        if failed.is_some() {
+            let at = DeciderPass { decider: decider.name, namespace: namespace.to_string() };
+            self.metrics.decider_failures.get_or_create(&at).inc();
+        }
+        let reason = failed.clone();
+        if self.failures.note(namespace, decider.name, failed) {
+            tracing::warn!(decider = decider.name, %namespace, error = reason, "cannot commit a verdict");
         }
         Ok(pass)
     }
@@ -166,14 +197,18 @@ impl Reconciler {
                     let verdict = |entity: EntityName| (decide(context, &entity), entity);
                     due.into_iter().map(verdict).collect::<Vec<_>>()
                 };
-                let mut pass = PassResult::default();
+                let (mut pass, mut result) = (PassResult::default(), Ok(()));
                 for (verdict, entity) in decision.compute(targets, each).await? {
                     let wake = if verdict.changesets.is_empty() { verdict.wake } else { Some(inputs.now) };
                     let by = CommitContext {
                         seen: vec![Key::Entity(entity.clone()).into()],
                         ..as_decider(inputs.term)
                     };
-                    pass.wrote |= self.commit_between(decider, &decision, by, verdict).await?.wrote;
+                    match self.commit_between(decider, &decision, by, verdict).await {
+                        Ok(done) => pass.wrote |= done.wrote,
+                        Err(error) if error.is_its_own() => result = result.and(Err(error)),
+                        Err(error) => return Err(error),
+                    }
                     agenda.decided(&entity, wake);
                 }
                 agenda.complete(basis);
@@ -183,7 +218,7 @@ impl Reconciler {
                     "{}: an entity was due",
                     decider.name
                 );
-                Ok(PassResult { wake: agenda.wake(), ..pass })
+                result.map(|()| PassResult { wake: agenda.wake(), ..pass })
             }
         }
     }
@@ -198,14 +233,14 @@ impl Reconciler {
     ) -> Result<PassResult, CommitError> {
         let wake = verdict.wake;
         if verdict.changesets.is_empty() {
-            return Ok(PassResult { wrote: false, wake });
+            return Ok(PassResult { wake, ..PassResult::default() });
         }
         let points = fail_points(decider);
         points.iter().for_each(|[before, _]| fail::pass(*before));
-        let slices = slices(verdict.changesets);
-        self.transactor.commit_in_line(decision.world, decision.namespace, by, slices).await?;
+        let (world, namespace) = (decision.world, decision.namespace);
+        self.transactor.commit_in_line(world, namespace, by, verdict.changesets).await?;
         points.iter().for_each(|[_, after]| fail::pass(*after));
-        Ok(PassResult { wrote: true, wake })
+        Ok(PassResult { wrote: true, failed: false, wake })
     }
 }
 
@@ -279,59 +314,20 @@ fn fail_points(decider: &Decider) -> Option<[FailPoint; 2]> {
 #[derive(Debug, Default)]
 struct PassResult {
     wrote: bool,
+    /// Some commits failed: it is looked at again soon.
+    failed: bool,
     wake: Option<Timestamp>,
 }
 
 impl PassResult {
     fn add(&mut self, other: Self) {
         self.wrote |= other.wrote;
+        self.failed |= other.failed;
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
     }
-}
-
-/// Splits changesets into as few slices as possible, in order.
-pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
-    let mut slices: Vec<Vec<Changeset>> = Vec::new();
-    let mut room = 0;
-    for changeset in changesets {
-        let size = changeset.writes.len() + changeset.events.len();
-        match slices.last_mut() {
-            Some(slice) if size <= room => {
-                room -= size;
-                slice.push(changeset);
-            }
-            Some(_) | None => {
-                room = SLICE_OPS.saturating_sub(size);
-                slices.push(vec![changeset]);
-            }
-        }
-    }
-    slices
 }
 
 /// The context of a decider's commit in this term.
 pub(crate) fn as_decider(term: Term) -> CommitContext {
     CommitContext { term: Some(term), ..CommitContext::decider() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bellwether_core::records::key::GlobalKey;
-    use bellwether_core::verdict::Write;
-
-    #[test]
-    fn slices_keep_order_and_stay_within_a_transaction() {
-        let changeset = |writes: usize| Changeset {
-            writes: vec![Write::delete(GlobalKey::Token("x".to_owned())); writes],
-            events: vec![],
-        };
-        let sizes = [60, 40, 1, 99, 1, 120, 1];
-        let slices = slices(sizes.into_iter().map(changeset).collect());
-        let lengths: Vec<Vec<usize>> = slices
-            .iter()
-            .map(|slice| slice.iter().map(|changeset| changeset.writes.len()).collect())
-            .collect();
-        assert_eq!(lengths, vec![vec![60, 40], vec![1, 99], vec![1], vec![120], vec![1]]);
-    }
 }

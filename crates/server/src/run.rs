@@ -20,6 +20,7 @@ pub use self::error::RunError;
 use self::store::open_store;
 use crate::audit::AuditLog;
 use crate::config::Config;
+use crate::decider_failures::DeciderFailures;
 use crate::hooks::HookCaller;
 use crate::http::{
     self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
@@ -278,6 +279,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
             membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
             leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
             watches: watched,
+            failures: DeciderFailures::default(),
         },
         identity: ServerIdentity { name: config.name.clone(), installation, pki },
         traffic: TrafficContext {
@@ -314,6 +316,7 @@ fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>
         settings: config.settings,
         watches,
         metrics: app.traffic.metrics.clone(),
+        failures: app.cluster.failures.clone(),
     };
     tasks.spawn("reconcile", reconciler.run(tasks.token()));
     let hooks = HookCaller {

@@ -3,6 +3,7 @@
 mod draft;
 mod queues;
 mod rounds;
+mod slices;
 mod together;
 
 use std::collections::VecDeque;
@@ -193,7 +194,7 @@ impl Transactor {
         Ok(revision)
     }
 
-    /// Commits slices of changesets decided on `world`, each in one transaction, in order, and waits until the world contains
+    /// Commits changesets decided on `world`, in slices of one transaction each, in order, and waits until the world contains
     /// them. After the first failed slice no later one is committed.
     ///
     /// # Errors
@@ -203,12 +204,12 @@ impl Transactor {
         world: &World,
         namespace: &Namespace,
         by: CommitContext,
-        slices: Vec<Vec<Changeset>>,
+        changesets: Vec<Changeset>,
     ) -> Result<(), CommitError> {
         let line = CommitPipeline::default();
         let mut in_flight = VecDeque::new();
         let mut result = Ok(Revision::ZERO);
-        for slice in slices {
+        for slice in slices::slices(namespace, changesets) {
             let proposal =
                 Proposal { line: Some(line.clone()), ..by.clone().propose(world, namespace, slice) };
             match self.committer.propose(proposal).await {

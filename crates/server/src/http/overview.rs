@@ -59,7 +59,10 @@ pub(crate) async fn get(
             .map(|(name, board)| line(fleet, name, board, since))
             .collect(),
         last_event: fleet.last_event().get(),
-        warnings: stored::warnings(&world, app.records.transactor.keyring()),
+        warnings: stored::warnings(&world, app.records.transactor.keyring())
+            .into_iter()
+            .chain(app.cluster.failures.of(&namespace))
+            .collect(),
         store: Some(store(&app.records.store.health().borrow())),
     })
 }

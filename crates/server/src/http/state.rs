@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
 use crate::audit::AuditLog;
+use crate::decider_failures::DeciderFailures;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
 use crate::leadership::Leadership;
@@ -83,6 +84,8 @@ pub struct ClusterContext {
     pub leadership: Leadership,
     /// Since when the control plane could hear every target, as this server's reconciler has it.
     pub watches: watch::Receiver<Watch>,
+    /// What its deciders cannot commit.
+    pub failures: DeciderFailures,
 }
 
 impl ClusterContext {

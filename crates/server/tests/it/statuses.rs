@@ -7,7 +7,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
 use bellwether_api::v1::status::{Status, StatusState};
 
-use crate::harness::{Installation, Node, problem};
+use crate::harness::{Installation, Node, policy, problem, set_entity, version};
 
 fn status(state: &str, update: u64) -> Status {
     Status { update, ..state.parse::<StatusState>().unwrap().into() }
@@ -209,4 +209,30 @@ async fn people_delete_what_is_not_the_agents_own() {
     assert_eq!(shown().await["backup"].state, "running");
     says(&node, "scrub", status("success", 9)).await;
     assert!(!shown().await.contains_key("backup"), "its node no longer reports it");
+}
+
+#[tokio::test]
+async fn large_reports_that_expire_together_hold_up_no_rollout() {
+    let installation = Installation::lenient().await;
+    let admin = installation.admin();
+    let mut nodes = Vec::new();
+    for number in 0..40 {
+        let node = installation.node(&format!("web-{number}")).await;
+        let mut report = node.empty_report();
+        // Each is as large as a report may be, and all fall silent in one pass of the leader: more than a transaction has room for.
+        for category in 0..64 {
+            let reason = "x".repeat(500);
+            let lifetime_ms = (category == 0).then_some(1_000);
+            let status = Status { reason, lifetime_ms, ..status("failed", 0) };
+            report.statuses.insert(format!("category-{category}"), status);
+        }
+        node.client.report("default", &report).await.unwrap();
+        nodes.push(node);
+    }
+    shows(&installation, "web-0", "category-0", "unknown").await;
+    shows(&installation, "web-39", "category-0", "unknown").await;
+    set_entity(&admin, policy("100%", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    nodes[39].assigned("v1").await;
+    assert!(admin.overview("default").await.unwrap().warnings.is_empty());
 }

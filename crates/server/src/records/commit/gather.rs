@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::Event;
-use bellwether_core::records::key::{AnyKey, Key, Record};
+use bellwether_core::records::key::{AnyKey, AnyRecord, Key, Record};
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Sequence, Term};
 use bellwether_core::words::name::Namespace;
@@ -31,23 +31,19 @@ pub(super) enum CompareOrigin {
     Line,
 }
 
-/// For each pipeline with groups in flight, the last change, which shows that the pipeline was committed up to there.
+/// For each pipeline with groups in flight, what shows that it was committed up to there, if anything does.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PipelineHeads(Vec<(CommitPipeline, Compare)>);
+pub(super) struct PipelineHeads(Vec<(CommitPipeline, Option<Compare>)>);
 
 impl PipelineHeads {
-    fn of(&self, line: &CommitPipeline) -> Option<&Compare> {
-        self.0.iter().find(|(other, _)| other.is(line)).map(|(_, compare)| compare)
+    fn of(&self, line: &CommitPipeline) -> Option<&Option<Compare>> {
+        self.0.iter().find(|(other, _)| other.is(line)).map(|(_, proof)| proof)
     }
 
-    /// Records the last change of a pipeline.
-    fn note(&mut self, line: CommitPipeline, change: &Op) {
-        let made = match change {
-            Op::Put { key, value, .. } => Compare::Value { key: key.clone(), value: value.clone() },
-            Op::Delete { key } => Compare::Absent { key: key.clone() },
-        };
+    /// Records the proof of the last group of a pipeline.
+    fn note(&mut self, line: CommitPipeline, proof: Option<Compare>) {
         self.0.retain(|(other, _)| !other.is(&line));
-        self.0.push((line, made));
+        self.0.push((line, proof));
     }
 }
 
@@ -59,9 +55,9 @@ pub(super) struct TransactionGroup {
     pub(super) sequences: BTreeMap<Namespace, (Sequence, Sequence)>,
     /// Number of proposals in it.
     pub(super) count: usize,
-    /// The last change of each pipeline, in earlier groups and in this one.
+    /// What shows that each pipeline was committed, by earlier groups and by this one.
     ahead: PipelineHeads,
-    lines: Vec<(CommitPipeline, Op)>,
+    lines: Vec<(CommitPipeline, Option<Compare>)>,
     written: BTreeSet<Bytes>,
     bytes: usize,
     /// The term that its deciders decided in: one compare guards them all, so a proposal of another term goes into another
@@ -104,7 +100,8 @@ impl TransactionGroup {
             return Err(CommitError::TooLarge);
         }
         let namespaces = self.sequences.len() + 1;
-        let behind = self.behind(proposal.line.as_ref());
+        // Behind a group in flight whose success could not be seen, it waits for the next round.
+        let Some(behind) = self.behind(proposal.line.as_ref()) else { return Ok(false) };
         let behind_bytes = behind.as_ref().map_or(0, compared);
         let guards = namespaces + usize::from(behind.is_some());
         let fits = self.txn.compares.len() + part.compares.len() + guards < MAX_OPS
@@ -127,9 +124,10 @@ impl TransactionGroup {
             self.guards.push(CompareOrigin::Line);
             self.bytes += behind_bytes;
         }
-        if let (Some(line), Some(last)) = (&proposal.line, part.ops.last()) {
-            self.lines.retain(|(other, _)| !other.is(line));
-            self.lines.push((line.clone(), last.clone()));
+        if let Some(line) = &proposal.line {
+            // All of a group is committed or nothing: any part of it proves the others.
+            let before = self.lines.extract_if(.., |(other, _)| other.is(line)).find_map(|(_, proof)| proof);
+            self.lines.push((line.clone(), part.proof.take().or(before)));
         }
         self.guards.extend(part.compares.iter().map(|_| CompareOrigin::Proposal(self.count)));
         self.txn.compares.append(&mut part.compares);
@@ -143,16 +141,21 @@ impl TransactionGroup {
         Ok(true)
     }
 
-    /// The compare for earlier groups of the pipeline, for its first proposal in this group.
-    fn behind(&self, line: Option<&CommitPipeline>) -> Option<Compare> {
-        let line = line.filter(|line| !self.lines.iter().any(|(other, _)| other.is(line)))?;
-        self.ahead.of(line).cloned()
+    /// The compare for earlier groups of the pipeline, for its first proposal in this group, if there is one; `None` if nothing can be
+    /// compared.
+    #[expect(clippy::option_option, reason = "whether it may follow, and what then has to hold")]
+    fn behind(&self, line: Option<&CommitPipeline>) -> Option<Option<Compare>> {
+        let first = line.filter(|line| !self.lines.iter().any(|(other, _)| other.is(line)));
+        match first.and_then(|line| self.ahead.of(line)) {
+            None => Some(None),
+            Some(proof) => proof.clone().map(Some),
+        }
     }
 
     /// Adds the event numbering, records the last changes of its pipelines, and returns the transaction.
     pub(super) fn close(&mut self, ahead: &mut PipelineHeads) -> Txn {
-        for (line, last) in self.lines.drain(..) {
-            ahead.note(line, &last);
+        for (line, proof) in self.lines.drain(..) {
+            ahead.note(line, proof);
         }
         for (namespace, (before, after)) in &self.sequences {
             let key = key_text::sequence(namespace);
@@ -176,13 +179,16 @@ struct ProposalPart {
     keys: BTreeSet<Bytes>,
     /// What it compares besides.
     seen: Vec<Bytes>,
+    /// A change that only this proposal makes: an event or an order, which have numbers of their own. A record that is gone, or has a
+    /// certain value, may be so because of somebody else.
+    proof: Option<Compare>,
     bytes: usize,
 }
 
 impl ProposalPart {
     fn new(proposal: &Proposal) -> Result<Self, CommitError> {
         let (compares, ops, keys, seen) = (Vec::new(), Vec::new(), BTreeSet::new(), Vec::new());
-        let mut part = Self { compares, ops, keys, seen, bytes: 0 };
+        let mut part = Self { compares, ops, keys, seen, proof: None, bytes: 0 };
         for (key, revision) in &proposal.seen {
             let key = key_text::of_any(&proposal.namespace, key);
             part.compares.push(unchanged(&key, *revision));
@@ -193,7 +199,10 @@ impl ProposalPart {
             part.compares.extend(guard(&key, write, *revision));
             part.bytes += 2 * key.len();
             match write {
-                Write::Put(record) => part.put(key, encoding::write_any(record))?,
+                Write::Put(record) => {
+                    let is_numbered = matches!(&**record, AnyRecord::Namespaced(Record::Order(..)));
+                    part.put(key, encoding::write_any(record), is_numbered)?;
+                }
                 Write::Delete(_) => {
                     part.keys.insert(key.clone());
                     part.ops.push(Op::Delete { key });
@@ -225,14 +234,22 @@ impl ProposalPart {
             };
             let key = key_text::of(&proposal.namespace, &Key::Event(sequence));
             self.bytes += key.len();
-            self.put(key, encoding::write(&Record::Event(event)))?;
+            self.put(key, encoding::write(&Record::Event(event)), true)?;
         }
         Ok(sequence)
     }
 
-    fn put(&mut self, key: Bytes, value: Result<Bytes, ShapeError>) -> Result<(), CommitError> {
+    fn put(
+        &mut self,
+        key: Bytes,
+        value: Result<Bytes, ShapeError>,
+        is_numbered: bool,
+    ) -> Result<(), CommitError> {
         let value = value.map_err(CommitError::Shape)?;
         self.bytes += value.len();
+        if is_numbered {
+            self.proof = Some(Compare::Value { key: key.clone(), value: value.clone() });
+        }
         self.keys.insert(key.clone());
         self.ops.push(Op::Put { key, value, lease: None });
         Ok(())

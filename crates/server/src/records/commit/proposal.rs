@@ -73,6 +73,12 @@ pub enum CommitError {
 }
 
 impl CommitError {
+    /// Whether it is about this proposal alone: another one may be committed.
+    #[must_use]
+    pub const fn is_its_own(&self) -> bool {
+        matches!(self, Self::Conflict | Self::TooLarge | Self::Shape(_))
+    }
+
     /// Whether the result is unknown: it may have been committed.
     #[must_use]
     pub const fn may_be_made(&self) -> bool {

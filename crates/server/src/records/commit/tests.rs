@@ -2,7 +2,7 @@ use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::verdict::Write;
-use bellwether_core::words::counter::Term;
+use bellwether_core::words::counter::{Sequence, Term};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_store::{CommitOutcome, Compare, Op, Range, Txn};
@@ -204,18 +204,25 @@ async fn a_line_keeps_its_order_whatever_else_is_written_meanwhile() {
 #[test]
 fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
     let line = CommitPipeline::default();
-    let proposal = |name| Proposal { line: Some(line.clone()), ..presence(name, Revision::ZERO, 0) };
     let mut ahead = gather::PipelineHeads::default();
-    let mut close = |name| {
+    let mut close = |name, events| {
+        let proposal = Proposal { line: Some(line.clone()), ..presence(name, Revision::ZERO, events) };
         let mut group = gather::TransactionGroup::new(Timestamp::EPOCH, Fence::default(), &ahead);
-        assert!(group.add(&proposal(name), Default::default()).unwrap());
-        (group.close(&mut ahead), group.guards)
+        let joins = group.add(&proposal, Default::default()).unwrap();
+        joins.then(|| (group.close(&mut ahead), group.guards))
     };
-    let (first, _) = close("n-1");
-    let (second, guards) = close("n-2");
-    let Some(Op::Put { key, value, .. }) = first.ops.last().cloned() else { panic!("it writes") };
+    let (first, _) = close("n-1", 1).unwrap();
+    let (second, guards) = close("n-2", 0).unwrap();
+    // Its event shows that the first was committed: it is the only one with that number and content.
+    let event = key_text::of(&namespace(), &Key::Event(Sequence::new(1)));
+    let mut puts = first.ops.into_iter().filter_map(|op| match op {
+        Op::Put { key, value, .. } => Some((key, value)),
+        Op::Delete { .. } => None,
+    });
+    let (key, value) = puts.find(|(key, _)| *key == event).unwrap();
     let at = guards.iter().position(|guard| *guard == gather::CompareOrigin::Line).unwrap();
     assert_eq!(second.compares[at], Compare::Value { key, value });
+    assert!(close("n-3", 1).is_none(), "nothing would show that the second was committed");
 }
 
 #[tokio::test]
@@ -271,4 +278,39 @@ async fn of_two_that_each_remove_what_the_other_has_seen_one_goes_through() {
         .await;
         assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1, "{answers:?}");
     }
+}
+
+/// A slice of deletions of absent records, without events.
+fn deletes(line: &CommitPipeline, prefix: &str) -> Proposal {
+    let gone = |number: usize| Key::Presence(NodeName::parse(&format!("{prefix}-{number}")).unwrap());
+    Proposal {
+        writes: (0..70).map(|number| (Write::delete(gone(number)), Revision::ZERO)).collect(),
+        line: Some(line.clone()),
+        ..presence("unused", Revision::ZERO, 0)
+    }
+}
+
+#[tokio::test]
+async fn behind_a_slice_that_failed_and_ends_in_what_is_so_anyway_none_goes_through() {
+    let tasks = Tasks::new();
+    let store = Store::memory(&tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    committer.commit(presence("taken", Revision::ZERO, 0)).await.unwrap();
+    let same = committer.commit(presence("same", Revision::ZERO, 0)).await.unwrap();
+    let taken = presence("taken", Revision::ZERO, 0).writes;
+    // It ends in the deletion of what is not there, and in the value that is there already.
+    for end in [vec![], presence("same", same, 0).writes] {
+        let line = CommitPipeline::default();
+        let first = deletes(&line, "gone");
+        let first = Proposal { writes: [taken.clone(), first.writes, end].concat(), ..first };
+        let many = (0..70).flat_map(|number| presence(&format!("n-{number}"), Revision::ZERO, 0).writes);
+        let second = Proposal { writes: many.collect(), ..deletes(&line, "unused") };
+        let answers = join_all([first, second].map(|proposal| committer.commit(proposal))).await;
+        assert!(answers.iter().all(|answer| matches!(answer, Err(CommitError::Conflict))), "{answers:?}");
+    }
+    // Slices that nothing can be seen of go through all the same, one after the other.
+    let line = CommitPipeline::default();
+    let answers = join_all(["a", "b", "c"].map(|prefix| committer.commit(deletes(&line, prefix)))).await;
+    let revisions: Vec<Revision> = answers.into_iter().map(Result::unwrap).collect();
+    assert!(revisions.is_sorted(), "{revisions:?}");
 }
