@@ -72,7 +72,7 @@ impl Presences {
             let sleep = match self.pass(acquired).await {
                 Ok(wake) => wake.map(|at| at.since(self.transactor.now()).to_duration()),
                 Err(CommitError::Closed) => return,
-                Err(CommitError::Conflict | CommitError::LostTerm) => Some(LOOK_AGAIN),
+                Err(CommitError::Conflict { .. } | CommitError::LostTerm) => Some(LOOK_AGAIN),
                 Err(error) => {
                     tracing::warn!(%error, "cannot commit presences");
                     Some(LOOK_AGAIN)

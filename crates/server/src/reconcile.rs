@@ -153,7 +153,7 @@ impl Reconciler {
         let (failed, pass) = match done {
             Ok(pass) => (None, pass),
             // Another server, or a person, was first: nothing to tell.
-            Err(CommitError::Conflict) => (None, PassResult { failed: true, ..PassResult::default() }),
+            Err(CommitError::Conflict { .. }) => (None, PassResult { failed: true, ..PassResult::default() }),
             Err(error @ (CommitError::TooLarge | CommitError::Shape(_))) => {
                 (Some(error.to_string()), PassResult { failed: true, ..PassResult::default() })
             }

@@ -173,6 +173,12 @@ impl Transactor {
         }
     }
 
+    /// Waits until the world contains what a proposal that was decided on `world` conflicted with: the change `at`, or the next one if
+    /// that is not known.
+    pub async fn after_conflict(&self, world: &World, at: Revision) {
+        self.wait_for_revision(at.max(world.revision.next())).await;
+    }
+
     /// Waits until the world contains `revision`, without a limit. False when the server stops first.
     pub async fn reaches(&self, revision: Revision) -> bool {
         self.published.reaches(revision).await
@@ -284,13 +290,13 @@ impl Transactor {
                 Ok((Some(guarded), answer)) => (guarded.into(), answer),
                 nothing => {
                     let compared = compared.filter(|_| self.draft.is_none());
-                    if self.shows(&world, namespace, compared).await? {
+                    let Some(at) = self.newer(&world, namespace, compared).await? else {
                         return nothing.map(|(_, answer)| answer);
-                    }
+                    };
                     if tries >= TRIES {
-                        return Err(CommitError::Conflict.into());
+                        return Err(CommitError::Conflict { at }.into());
                     }
-                    self.wait_for_revision(world.revision.next()).await;
+                    self.after_conflict(&world, at).await;
                     continue;
                 }
             };
@@ -301,25 +307,23 @@ impl Transactor {
             let by = CommitContext { seen: guarded.guards, ..CommitContext::person(actor.clone()) };
             match self.commit(&world, namespace, by, vec![guarded.changeset]).await {
                 Ok(_) => return Ok(answer),
-                Err(CommitError::Conflict) if tries < TRIES => {
-                    self.wait_for_revision(world.revision.next()).await;
-                }
+                Err(CommitError::Conflict { at }) if tries < TRIES => self.after_conflict(&world, at).await,
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Whether a world shows a record as it is in the store; true without one.
-    async fn shows(
+    /// The revision of a record in the store, zero if it is gone, unless a world shows it as it is; `None` without a record.
+    async fn newer(
         &self,
         world: &World,
         namespace: &Namespace,
         record: Option<&AnyKey>,
-    ) -> Result<bool, CommitError> {
-        let Some(record) = record else { return Ok(true) };
+    ) -> Result<Option<Revision>, CommitError> {
+        let Some(record) = record else { return Ok(None) };
         let stored = self.store.get(key_text::of_any(namespace, record)).await.map_err(CommitError::Store)?;
         let stored = stored.map_or(Revision::ZERO, |entry| Revision::new(entry.modified.0));
-        Ok(stored == world.revision(namespace, record))
+        Ok(Some(stored).filter(|stored| *stored != world.revision(namespace, record)))
     }
 }
 
@@ -333,3 +337,6 @@ async fn settle(
     let before = result?;
     Ok(before.max(done?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use crate::entry::{Entry, LeaseId, Revision};
 use crate::history::Edit;
-use crate::txn::{Compare, Op, Txn};
+use crate::txn::{Compare, FailedCompare, Op, Txn};
 
 /// The outcome of evaluating a transaction.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) enum TxnVerdict {
     /// Every compare holds and there is nothing to change.
     Nothing,
     /// These compares do not hold.
-    Conflict(Vec<usize>),
+    Conflict(Vec<FailedCompare>),
     /// A put names a lease that has ended.
     LeaseGone,
 }
@@ -30,8 +30,9 @@ pub(crate) trait TxnState {
 pub(crate) fn judge<S: TxnState>(txn: &Txn, revision: Revision, state: &S) -> Result<TxnVerdict, S::Error> {
     let mut failed = Vec::new();
     for (index, compare) in txn.compares.iter().enumerate() {
-        if !holds(compare, state.entry(compare.key())?.as_ref()) {
-            failed.push(index);
+        let found = state.entry(compare.key())?;
+        if !holds(compare, found.as_ref()) {
+            failed.push(FailedCompare { index, found });
         }
     }
     if !failed.is_empty() {

@@ -40,5 +40,5 @@ pub use limits::{
 };
 pub use range::Range;
 pub use store::Store;
-pub use txn::{CommitOutcome, Compare, Op, Txn};
+pub use txn::{CommitOutcome, Compare, FailedCompare, Op, Txn};
 pub use watch::{Batch, Change, Watch, WatchError};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use crate::entry::{LeaseId, Revision};
+use crate::entry::{Entry, LeaseId, Revision};
 use crate::error::{Limit, Refusal, StoreError};
 use crate::limits::{MAX_OPS, MAX_TXN_BYTES};
 
@@ -146,7 +146,16 @@ pub enum CommitOutcome {
     Conflict {
         /// The store's revision when it was decided.
         revision: Revision,
-        /// Indexes into [`Txn::compares`] of those that did not hold, ascending.
-        failed: Vec<usize>,
+        /// Those of [`Txn::compares`] that did not hold, ascending.
+        failed: Vec<FailedCompare>,
     },
+}
+
+/// A compare that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedCompare {
+    /// Index into [`Txn::compares`].
+    pub index: usize,
+    /// What is under its key. The value may be left out for a compare of a revision.
+    pub found: Option<Entry>,
 }

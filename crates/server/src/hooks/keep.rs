@@ -56,8 +56,8 @@ pub(super) async fn remember(
         tries += 1;
         match transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
             Ok(_) => return Ok(failed),
-            Err(CommitError::Conflict) if tries < TRIES => {
-                transactor.wait_for_revision(world.revision.next()).await;
+            Err(CommitError::Conflict { at }) if tries < TRIES => {
+                transactor.after_conflict(&world, at).await;
             }
             Err(error) => return Err(error),
         }

@@ -117,7 +117,7 @@ impl From<Denied> for Failure {
 impl From<CommitError> for Failure {
     fn from(error: CommitError) -> Self {
         let code = match &error {
-            CommitError::Conflict => Code::Conflict,
+            CommitError::Conflict { .. } => Code::Conflict,
             CommitError::LostTerm | CommitError::Store(_) | CommitError::Closed => Code::Store,
             CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
         };

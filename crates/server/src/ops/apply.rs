@@ -70,8 +70,10 @@ pub async fn apply(
         let before = apply.committed.transactions;
         match apply.attempt().await {
             // A part conflicts with one before it if both write the same profile: that is progress.
-            Err(OpError::Commit(CommitError::Conflict)) if apply.committed.transactions > before => tries = 0,
-            Err(OpError::Commit(CommitError::Conflict)) if tries < TRIES => tries += 1,
+            Err(OpError::Commit(CommitError::Conflict { .. })) if apply.committed.transactions > before => {
+                tries = 0
+            }
+            Err(OpError::Commit(CommitError::Conflict { .. })) if tries < TRIES => tries += 1,
             Err(error) => return Err(apply.committed.interrupted(error)),
             Ok(applied) => return Ok(applied),
         }
@@ -154,8 +156,8 @@ impl Apply<'_> {
             let seen = guards.into_iter().collect();
             let by = CommitContext { seen, ..CommitContext::person(self.who.actor()) };
             let commit = self.transactor.commit(&base, self.namespace, by, vec![changeset]).await;
-            if matches!(commit, Err(CommitError::Conflict)) {
-                self.transactor.wait_for_revision(base.revision.next()).await;
+            if let Err(CommitError::Conflict { at }) = &commit {
+                self.transactor.after_conflict(&base, *at).await;
             }
             commit?;
             self.committed.add(steps.get(of).unwrap_or_default());

@@ -80,12 +80,12 @@ impl Transactor {
             }
             // Nobody before it in this round changed anything: it was decided on what was published.
             nothing if round.is_empty() => {
-                if self.shows(&world, place.namespace, Some(place.record)).await? {
+                let Some(at) = self.newer(&world, place.namespace, Some(place.record)).await? else {
                     return Ok(Attempt::Done(nothing.map(|(_, answer)| answer)));
-                }
+                };
                 drop(turn);
-                self.wait_for_revision(world.revision.next()).await;
-                return Ok(Attempt::Again(CommitError::Conflict));
+                self.after_conflict(&world, at).await;
+                return Ok(Attempt::Again(CommitError::Conflict { at }));
             }
             nothing => nothing.map(|(_, answer)| answer),
         };
@@ -96,9 +96,9 @@ impl Transactor {
         }
         match round.result().await {
             Ok(_) => Ok(Attempt::Done(answer)),
-            Err(CommitError::Conflict) => {
-                self.wait_for_revision(round.base().revision.next()).await;
-                Ok(Attempt::Again(CommitError::Conflict))
+            Err(CommitError::Conflict { at }) => {
+                self.after_conflict(round.base(), at).await;
+                Ok(Attempt::Again(CommitError::Conflict { at }))
             }
             Err(error) => Err(error.into()),
         }

@@ -31,11 +31,20 @@ pub async fn every_compare_is_weighed(make: impl AsyncFn() -> StoreUnderTest) {
     assert_eq!(commit_if(&subject.store, good, []).await, CommitOutcome::Committed(Revision(2)));
     let bad =
         [absent("a"), modified("a", 1), created("a", 2), holds("a", "1"), modified("b", 1), holds("b", "")];
-    let failed = (0..bad.len()).collect();
-    assert_eq!(
-        commit_if(&subject.store, bad, []).await,
-        CommitOutcome::Conflict { revision: Revision(2), failed }
-    );
+    let shows_value =
+        bad.each_ref().map(|compare| matches!(compare, Compare::Absent { .. } | Compare::Value { .. }));
+    let outcome = commit_if(&subject.store, bad, []).await;
+    let CommitOutcome::Conflict { revision, failed } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(revision, Revision(2));
+    // Each is named, with what is there instead.
+    assert_eq!(failed.iter().map(|compare| compare.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    for (compare, shows_value) in failed.iter().zip(shows_value) {
+        let of_b = compare.index >= 4;
+        assert_eq!(compare.found.is_none(), of_b, "{compare:?}");
+        let Some(entry) = &compare.found else { continue };
+        assert_eq!((entry.created, entry.modified), (Revision(1), Revision(2)), "{compare:?}");
+        assert!(!shows_value || entry.value == "2", "{compare:?}");
+    }
 }
 
 /// One compare of several fails: it is named, and no change is made.
@@ -48,7 +57,8 @@ pub async fn a_failed_compare_changes_nothing(make: impl AsyncFn() -> StoreUnder
         Compare::Absent { key: "b".into() },
     ];
     let outcome = commit_if(&subject.store, compares, [put("a", "2"), put("b", "2")]).await;
-    assert_eq!(outcome, CommitOutcome::Conflict { revision: Revision(1), failed: vec![1] });
+    let CommitOutcome::Conflict { revision, failed } = outcome else { panic!("{outcome:?}") };
+    assert_eq!((revision, failed.len(), failed[0].index), (Revision(1), 1, 1));
     assert_eq!(value(&subject.store, "a").await.as_deref(), Some("1"));
     assert_eq!(value(&subject.store, "b").await, None);
 }

@@ -20,7 +20,7 @@ use crate::error::{Limit, StoreError};
 use crate::judge::holds;
 use crate::limits::MAX_TXN_BYTES;
 use crate::range::Range;
-use crate::txn::{CommitOutcome, Compare, Op, Txn};
+use crate::txn::{CommitOutcome, Compare, FailedCompare, Op, Txn};
 
 /// Commits `txn`.
 pub(super) async fn commit(shared: &EtcdClient, txn: &Txn) -> Result<CommitOutcome, StoreError> {
@@ -67,7 +67,8 @@ fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
 fn compared_keys(txn: &Txn) -> BTreeMap<&Bytes, bool> {
     let mut keys = BTreeMap::new();
     for compare in &txn.compares {
-        *keys.entry(compare.key()).or_default() |= matches!(compare, Compare::Value { .. });
+        let needs_value = matches!(compare, Compare::Value { .. } | Compare::Absent { .. });
+        *keys.entry(compare.key()).or_default() |= needs_value;
     }
     keys
 }
@@ -118,9 +119,11 @@ fn outcome(shared: &EtcdClient, txn: &Txn, answer: TxnResponse) -> CommitOutcome
         Some(Response::ResponsePut(_) | Response::ResponseDeleteRange(_)) | None => None,
     });
     let found: BTreeMap<&Bytes, Option<Entry>> = compared_keys(txn).into_keys().zip(found).collect();
-    let holds = |compare: &Compare| holds(compare, found.get(compare.key()).and_then(Option::as_ref));
-    let failed = txn.compares.iter().enumerate().filter(|(_, compare)| !holds(compare));
-    CommitOutcome::Conflict { revision, failed: failed.map(|(index, _)| index).collect() }
+    let failed = txn.compares.iter().enumerate().filter_map(|(index, compare)| {
+        let found = found.get(compare.key()).and_then(Option::as_ref);
+        (!holds(compare, found)).then(|| FailedCompare { index, found: found.cloned() })
+    });
+    CommitOutcome::Conflict { revision, failed: failed.collect() }
 }
 
 /// The answer when there is no space. etcd also answers so to the very transaction that reached the quota, and which it

@@ -25,8 +25,8 @@ pub(super) enum CompareOrigin {
     Proposal(usize),
     /// The fence of the leadership.
     Term,
-    /// The event numbering: another server wrote events.
-    Sequence,
+    /// The event numbering of the namespace with this index in the group: another server wrote events.
+    Sequence(usize),
     /// The proposals before it in its pipeline.
     Line,
 }
@@ -157,14 +157,14 @@ impl TransactionGroup {
         for (line, proof) in self.lines.drain(..) {
             ahead.note(line, proof);
         }
-        for (namespace, (before, after)) in &self.sequences {
+        for (index, (namespace, (before, after))) in self.sequences.iter().enumerate() {
             let key = key_text::sequence(namespace);
             let guard = match before.get() {
                 0 => Compare::Absent { key: key.clone() },
                 number => Compare::Value { key: key.clone(), value: number.to_string().into() },
             };
             self.txn.compares.push(guard);
-            self.guards.push(CompareOrigin::Sequence);
+            self.guards.push(CompareOrigin::Sequence(index));
             self.txn.ops.push(Op::Put { key, value: after.to_string().into(), lease: None });
         }
         std::mem::take(&mut self.txn)

@@ -54,7 +54,10 @@ impl CommitPipeline {
 pub enum CommitError {
     /// A record that it was decided on has changed.
     #[error("the record was changed concurrently")]
-    Conflict,
+    Conflict {
+        /// Revision of the change that was first, if it is known: zero if the record is gone.
+        at: Revision,
+    },
     /// The term that it was decided in is over.
     #[error("another server is the leader now")]
     LostTerm,
@@ -76,7 +79,7 @@ impl CommitError {
     /// Whether it is about this proposal alone: another one may be committed.
     #[must_use]
     pub const fn is_its_own(&self) -> bool {
-        matches!(self, Self::Conflict | Self::TooLarge | Self::Shape(_))
+        matches!(self, Self::Conflict { .. } | Self::TooLarge | Self::Shape(_))
     }
 
     /// Whether the result is unknown: it may have been committed.

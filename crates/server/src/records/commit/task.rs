@@ -1,12 +1,12 @@
 //! The writer: takes queued proposals, commits them in groups, and answers each.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::fail::{self, FailPoint};
-use bellwether_store::{CommitOutcome, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Entry, FailedCompare, Store, StoreError, Txn};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
@@ -71,9 +71,14 @@ impl CommitWriter {
             let moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(CommitOutcome::Committed(_))));
             tries = if moved { 1 } else { tries + 1 };
             let mut again = VecDeque::new();
+            let mut numbers = BTreeMap::new();
             for ((_, group, members), outcome) in groups.into_iter().zip(outcomes) {
+                if let Ok(CommitOutcome::Conflict { failed, .. }) = &outcome {
+                    found_numbers(&group, failed, &mut numbers);
+                }
                 again.extend(self.settle(&group, members, outcome, tries));
             }
+            self.last.append(&mut numbers);
             again.append(&mut waiting);
             waiting = again;
             if moved && waiting.iter().any(|(proposal, _)| proposal.line.is_some()) {
@@ -117,7 +122,7 @@ impl CommitWriter {
         let mut members = Vec::new();
         while let Some((proposal, reply)) = waiting.pop_front() {
             if proposal.line.as_ref().is_some_and(CommitPipeline::is_broken) {
-                refuse(&proposal, reply, CommitError::Conflict);
+                refuse(&proposal, reply, CommitError::Conflict { at: Revision::ZERO });
                 continue;
             }
             let last = match self.last(&proposal.namespace).await {
@@ -155,11 +160,7 @@ impl CommitWriter {
                 }
                 Vec::new()
             }
-            Ok(CommitOutcome::Conflict { failed, .. }) => {
-                // Later groups assumed its event numbers.
-                self.last.clear();
-                self.sort_out(group, &failed, members, tries)
-            }
+            Ok(CommitOutcome::Conflict { failed, .. }) => self.sort_out(group, &failed, members, tries),
             Err(error) => {
                 self.last.clear();
                 answer_all(members, &CommitError::Store(error));
@@ -171,27 +172,31 @@ impl CommitWriter {
     fn sort_out(
         &self,
         group: &TransactionGroup,
-        failed: &[usize],
+        failed: &[FailedCompare],
         members: Vec<(Proposal, Reply)>,
         tries: u32,
     ) -> Vec<(Proposal, Reply)> {
-        let mut blamed = BTreeSet::new();
+        let mut blamed: BTreeMap<usize, Revision> = BTreeMap::new();
         let mut term_lost = false;
-        for guard in failed.iter().filter_map(|index| group.guards.get(*index)) {
-            match guard {
-                CompareOrigin::Proposal(index) => {
-                    blamed.insert(*index);
+        for compare in failed {
+            match group.guards.get(compare.index) {
+                Some(CompareOrigin::Proposal(index)) => {
+                    let first = compare.found.as_ref().map(|entry| Revision::new(entry.modified.0));
+                    let at = blamed.entry(*index).or_default();
+                    *at = first.unwrap_or_default().max(*at);
                 }
-                CompareOrigin::Term => term_lost = true,
-                CompareOrigin::Sequence | CompareOrigin::Line => {}
+                Some(CompareOrigin::Term) => term_lost = true,
+                Some(CompareOrigin::Sequence(_) | CompareOrigin::Line) | None => {}
             }
         }
         let mut again = Vec::new();
         for (index, (proposal, reply)) in members.into_iter().enumerate() {
             if term_lost && proposal.term.is_some() {
                 refuse(&proposal, reply, CommitError::LostTerm);
-            } else if blamed.contains(&index) || tries >= SEQUENCE_TRIES {
-                refuse(&proposal, reply, CommitError::Conflict);
+            } else if let Some(at) = blamed.get(&index).copied() {
+                refuse(&proposal, reply, CommitError::Conflict { at });
+            } else if tries >= SEQUENCE_TRIES {
+                refuse(&proposal, reply, CommitError::Conflict { at: Revision::ZERO });
             } else {
                 again.push((proposal, reply));
             }
@@ -204,17 +209,38 @@ impl CommitWriter {
             return Ok(*last);
         }
         let entry = self.store.get(key_text::sequence(namespace)).await?;
-        let number = match entry {
-            None => 0,
-            Some(entry) => std::str::from_utf8(&entry.value)
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .ok_or_else(|| StoreError::Broken {
-                    reason: format!("the event number of {namespace} is not a number"),
-                })?,
-        };
-        self.last.insert(namespace.clone(), Sequence::new(number));
-        Ok(Sequence::new(number))
+        let broken =
+            || StoreError::Broken { reason: format!("the event number of {namespace} is not a number") };
+        let number = number(entry.as_ref()).ok_or_else(broken)?;
+        self.last.insert(namespace.clone(), number);
+        Ok(number)
+    }
+}
+
+/// The number of the last event, as its record has it.
+fn number(entry: Option<&Entry>) -> Option<Sequence> {
+    let Some(entry) = entry else { return Some(Sequence::ZERO) };
+    Some(Sequence::new(std::str::from_utf8(&entry.value).ok()?.parse().ok()?))
+}
+
+/// Notes the number of the last event of each namespace of a group that was not committed: what is in the store, or else what the
+/// group assumed rightly. Later groups assumed that of this one.
+fn found_numbers(
+    group: &TransactionGroup,
+    failed: &[FailedCompare],
+    numbers: &mut BTreeMap<Namespace, Sequence>,
+) {
+    let found: BTreeMap<usize, Option<Sequence>> = failed
+        .iter()
+        .filter_map(|compare| match group.guards.get(compare.index) {
+            Some(CompareOrigin::Sequence(index)) => Some((*index, number(compare.found.as_ref()))),
+            Some(CompareOrigin::Proposal(_) | CompareOrigin::Term | CompareOrigin::Line) | None => None,
+        })
+        .collect();
+    for (index, (namespace, (before, _))) in group.sequences.iter().enumerate() {
+        let last = found.get(&index).copied().flatten().unwrap_or(*before);
+        let known = numbers.entry(namespace.clone()).or_default();
+        *known = last.max(*known);
     }
 }
 

@@ -69,7 +69,7 @@ async fn a_conflict_is_the_proposals_own_and_leaves_no_event() {
     let answers =
         join_all(names.iter().map(|name| committer.commit(presence(name, Revision::ZERO, 1)))).await;
     for (name, answer) in names.iter().zip(&answers) {
-        let conflicted = matches!(answer, Err(CommitError::Conflict));
+        let conflicted = matches!(answer, Err(CommitError::Conflict { .. }));
         assert_eq!(conflicted, name == "taken", "{name}: {answer:?}");
     }
     assert_eq!(numbers(&store).await, (1..=201).collect::<Vec<_>>());
@@ -138,7 +138,7 @@ async fn a_proposal_on_a_changed_record_conflicts() {
     committer.commit(based("n-1")).await.unwrap();
     committer.commit(presence("looked-at", revision, 0)).await.unwrap();
     let late = committer.commit(based("n-2")).await;
-    assert!(matches!(late, Err(CommitError::Conflict)), "{late:?}");
+    assert!(matches!(late, Err(CommitError::Conflict { .. })), "{late:?}");
 }
 
 #[tokio::test]
@@ -306,7 +306,10 @@ async fn behind_a_slice_that_failed_and_ends_in_what_is_so_anyway_none_goes_thro
         let many = (0..70).flat_map(|number| presence(&format!("n-{number}"), Revision::ZERO, 0).writes);
         let second = Proposal { writes: many.collect(), ..deletes(&line, "unused") };
         let answers = join_all([first, second].map(|proposal| committer.commit(proposal))).await;
-        assert!(answers.iter().all(|answer| matches!(answer, Err(CommitError::Conflict))), "{answers:?}");
+        assert!(
+            answers.iter().all(|answer| matches!(answer, Err(CommitError::Conflict { .. }))),
+            "{answers:?}"
+        );
     }
     // Slices that nothing can be seen of go through all the same, one after the other.
     let line = CommitPipeline::default();
