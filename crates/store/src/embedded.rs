@@ -6,12 +6,15 @@
 //! that is mostly free space is shrunk when it is opened. A
 //! backup is a copy of both of a closed store.
 
+mod checkpoint;
 mod directory;
 mod disk;
 mod fault;
 mod file;
 mod group;
 mod journal;
+mod medium;
+mod meta;
 mod reader;
 mod record;
 mod redo;
@@ -19,6 +22,7 @@ mod request;
 mod schema;
 mod shrink;
 mod tables;
+mod upgrade;
 mod view;
 mod writer;
 

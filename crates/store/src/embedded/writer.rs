@@ -9,6 +9,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::DropGuard;
 
+use super::checkpoint::{Syncs, make_durable};
 use super::directory::Directory;
 use super::disk::ReservedSpace;
 use super::fault::{FileFault, is_full};
@@ -184,7 +185,7 @@ impl Writer {
             return;
         }
         let (journal, room) = (&mut self.journal, &mut self.room);
-        let made = calmly(&self.reader, |database| file::make_durable(database, journal, room));
+        let made = calmly(&self.reader, |database| make_durable(database, journal, room, Syncs::One));
         match made {
             Ok(Ok(())) => self.measure(),
             Ok(Err(fault)) => drop(self.recover(&fault)),
@@ -203,7 +204,10 @@ impl Writer {
                     tracing::error!("cannot {again}");
                 }
             }
-            FileFault::Broken(_) => self.broken = Some(error.clone()),
+            FileFault::Broken(reason) => {
+                self.directory.distrust(reason);
+                self.broken = Some(error.clone());
+            }
         }
         tracing::error!("cannot {error}");
         error

@@ -8,6 +8,7 @@
 )]
 
 mod child;
+mod damage;
 mod embedded;
 mod etcd;
 mod full;
@@ -17,4 +18,5 @@ mod line;
 mod memory;
 mod refusals;
 mod reopen;
+mod upgrade;
 mod whole;
