@@ -15,6 +15,8 @@ mod group;
 mod journal;
 mod medium;
 mod meta;
+#[cfg(test)]
+mod power;
 mod reader;
 mod record;
 mod redo;
