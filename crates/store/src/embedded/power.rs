@@ -8,16 +8,20 @@ mod disk;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use bellwether_rt::tasks::Tasks;
 use tokio::sync::oneshot;
 
 use self::disk::{DiskFault, Random, SimDisk};
+use super::Embedded;
 use super::checkpoint::{Syncs, make_durable};
 use super::directory::Directory;
 use super::file::{self, OpenFiles};
 use super::group::{CommitGroup, KEPT};
 use super::request::WriterRequest;
 use super::view::View;
-use crate::error::OpenError;
+use crate::backend::Backend;
+use crate::error::{OpenError, StoreError};
+use crate::health::Condition;
 use crate::lease::Leases;
 use crate::range::Range;
 use crate::txn::{Op, Txn};
@@ -150,4 +154,33 @@ fn whatever_sync_fails_and_whenever_the_power_is_cut_no_acknowledged_commit_is_l
 fn without_forgetting_what_only_the_system_shows_commits_are_lost_after_a_failed_sync() {
     let (seed, broken) = first_broken(0..10_000, false).unwrap();
     assert!(broken.contains("was acknowledged") || broken.contains("refused"), "{seed}: {broken}");
+}
+
+#[tokio::test]
+async fn a_failed_sync_is_known_before_it_is_answered_and_nothing_is_written_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let directory = Directory::lock(dir.path()).unwrap();
+    drop(file::open(&directory).unwrap());
+    let images = [directory.file(), directory.journal()].map(|file| std::fs::read(file).unwrap());
+    let disk = SimDisk::holding(&images, 0, true);
+    let files = file::open_on(&directory, disk.file(0), || Ok(disk.file(1))).unwrap();
+    let store = Embedded::run(files, directory, &Tasks::new()).unwrap();
+    let commit = |revision: u64| {
+        let (key, value) = change(revision);
+        let op = Op::Put { key: key.into(), value: value.into(), lease: None };
+        store.commit(Txn { compares: vec![], ops: vec![op] })
+    };
+    commit(1).await.unwrap();
+    disk.arm(DiskFault::FailedSync, 0);
+    for _ in 0..2 {
+        let error = commit(2).await.unwrap_err();
+        assert!(matches!(error, StoreError::Broken { .. }), "{error}");
+        let health = store.health();
+        let condition = health.borrow().condition.clone();
+        let Condition::Failed { reason, .. } = condition else { panic!("{condition:?}") };
+        assert!(reason.contains("cannot sync: the disk failed; see to its disk"), "{reason}");
+    }
+    assert!(dir.path().join("suspect").exists());
+    assert_eq!(store.list(Range::all(), None, 10).await.unwrap().entries.len(), 1);
+    store.close().await;
 }
