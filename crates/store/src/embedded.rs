@@ -15,6 +15,7 @@ mod group;
 mod journal;
 mod medium;
 mod meta;
+mod overlay;
 #[cfg(test)]
 mod power;
 mod reader;

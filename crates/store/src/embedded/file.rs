@@ -4,6 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError};
@@ -15,6 +16,7 @@ use super::fault::FileFault;
 use super::journal::{Journal, JournalMark};
 use super::medium::{Medium, settle};
 use super::meta;
+use super::overlay::Overlay;
 use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, STATE};
 use super::upgrade::{self, OLD};
 use crate::entry::LeaseId;
@@ -64,12 +66,7 @@ pub(super) fn open_on(
 ) -> Result<OpenFiles, OpenError> {
     let file = directory.file();
     settle(&*store).map_err(io_at(&file))?;
-    let found = calmly(|| {
-        let database = database(store.clone())?;
-        let format = meta::number(&database, META_FORMAT)?;
-        Ok((database, format))
-    });
-    let (database, format) = found.map_err(|refused| refusal(&file, refused))?;
+    let (format, mark) = calmly(|| verify(&store)).map_err(|refused| refusal(&file, refused))?;
     match format {
         Some(FORMAT | OLD) => {}
         Some(found) if found > FORMAT => return Err(OpenError::Newer { file, found, known: FORMAT }),
@@ -79,10 +76,29 @@ pub(super) fn open_on(
     }
     let media = Media { store, journal: journal()? };
     settle(&*media.journal).map_err(io_at(&directory.journal()))?;
+    if let Some(mark) = mark {
+        Journal::check(&*media.journal, &directory.journal(), &mark)?;
+    }
+    let opened = calmly(|| database(media.store.clone()));
+    let (database, _) = opened.map_err(|refused| refusal(&file, refused))?;
     if format == Some(OLD) {
         upgrade_from_1(&database, &media, directory)?;
     }
     catch_up(database, media, directory)
+}
+
+/// Verifies every page, without a change, and gives the format and, of a store of the present one, its mark. The library
+/// verifies pages after a crash only, and by it may fall back to an older state, which the mark then tells; a file that
+/// was closed in order it takes as it is.
+fn verify(store: &Arc<dyn Medium>) -> Result<(Option<u64>, Option<JournalMark>), OpenRefusal> {
+    let overlay = Overlay::new(store.clone()).map_err(DatabaseError::from)?;
+    let (mut database, was_repaired) = database(Arc::new(overlay))?;
+    if !was_repaired && !database.check_integrity()? {
+        return Err(FileFault::Broken("a page of it is damaged".to_owned()).into());
+    }
+    let format = meta::number(&database, META_FORMAT)?;
+    let mark = if format == Some(FORMAT) { Some(meta::mark(&database)?) } else { None };
+    Ok((format, mark))
 }
 
 /// What the two files are on.
@@ -158,7 +174,7 @@ fn make(directory: &Directory) -> Result<(), OpenError> {
 }
 
 fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
-    let database = database(Arc::new(private().open(file).map_err(DatabaseError::from)?))?;
+    let (database, _) = database(Arc::new(private().open(file).map_err(DatabaseError::from)?))?;
     let txn = database.begin_write().map_err(FileFault::from)?;
     {
         txn.open_table(STATE).map_err(FileFault::from)?;
@@ -173,13 +189,15 @@ fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
     Ok(())
 }
 
-fn database(medium: Arc<dyn Medium>) -> Result<Database, OpenRefusal> {
+/// Opens it, and says whether it was not closed, so that all of it was verified and put in order.
+fn database(medium: Arc<dyn Medium>) -> Result<(Database, bool), OpenRefusal> {
+    let was_repaired = Arc::new(AtomicBool::new(false));
+    let repairs = was_repaired.clone();
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
-    builder.set_repair_callback(|repair| {
-        tracing::info!(done = repair.progress(), "checking the store, which was not closed");
-    });
-    Ok(builder.create_with_backend(Disk::new(medium))?)
+    builder.set_repair_callback(move |_| repairs.store(true, Ordering::Relaxed));
+    let database = builder.create_with_backend(Disk::new(medium))?;
+    Ok((database, was_repaired.load(Ordering::Relaxed)))
 }
 
 enum OpenRefusal {

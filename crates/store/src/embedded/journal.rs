@@ -52,6 +52,14 @@ impl Journal {
         medium.sync().map_err(|error| FileFault::Broken(format!("cannot sync: {error}")))
     }
 
+    /// Refuses a journal that does not continue the database of `mark`, or is damaged. Changes nothing.
+    pub(super) fn check(medium: &dyn Medium, path: &Path, mark: &JournalMark) -> Result<(), OpenError> {
+        let bytes = read_all(medium).map_err(io_at(path))?;
+        scan::scan(&bytes, mark)
+            .map(drop)
+            .map_err(|reason| OpenError::Corrupt { file: path.to_owned(), reason })
+    }
+
     /// Opens the journal that continues the database of `mark` and returns its payloads. `path` is its name.
     pub(super) fn open(
         medium: Arc<dyn Medium>,

@@ -18,5 +18,6 @@ mod line;
 mod memory;
 mod refusals;
 mod reopen;
+mod sweep;
 mod upgrade;
 mod whole;
