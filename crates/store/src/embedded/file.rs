@@ -17,7 +17,7 @@ use super::journal::{Journal, JournalMark};
 use super::medium::{Medium, settle};
 use super::meta;
 use super::overlay::Overlay;
-use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, STATE};
+use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, META_SUMS, STATE};
 use super::upgrade::{self, OLD};
 use crate::entry::LeaseId;
 use crate::error::OpenError;
@@ -81,6 +81,7 @@ pub(super) fn open_on(
     }
     let opened = calmly(|| database(media.store.clone()));
     let (database, _) = opened.map_err(|refused| refusal(&file, refused))?;
+    calmly(|| Ok(upgrade::seal_rows(&database)?)).map_err(|refused| refusal(&file, refused))?;
     if format == Some(OLD) {
         upgrade_from_1(&database, &media, directory)?;
     }
@@ -93,7 +94,9 @@ pub(super) fn open_on(
 fn verify(store: &Arc<dyn Medium>) -> Result<(Option<u64>, Option<JournalMark>), OpenRefusal> {
     let overlay = Overlay::new(store.clone()).map_err(DatabaseError::from)?;
     let (mut database, was_repaired) = database(Arc::new(overlay))?;
-    if !was_repaired && !database.check_integrity()? {
+    if was_repaired {
+        tracing::info!("the store was not closed; all of it was verified");
+    } else if !database.check_integrity()? {
         return Err(FileFault::Broken("a page of it is damaged".to_owned()).into());
     }
     let format = meta::number(&database, META_FORMAT)?;
@@ -183,6 +186,7 @@ fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
         txn.open_table(BOUND).map_err(FileFault::from)?;
         let mut meta = txn.open_table(META).map_err(FileFault::from)?;
         meta.insert(META_FORMAT, FORMAT).map_err(FileFault::from)?;
+        meta.insert(META_SUMS, 1).map_err(FileFault::from)?;
     }
     meta::set_mark(&txn, mark)?;
     txn.commit().map_err(FileFault::from)?;

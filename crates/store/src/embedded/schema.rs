@@ -25,5 +25,7 @@ pub(super) const META_JOURNAL: &str = "journal";
 pub(super) const META_GROUP: &str = "journal_group";
 /// The salt of the journal that continues the file.
 pub(super) const META_SALT: &str = "journal_salt";
+/// 1 once every row of the state and the log has its checksum.
+pub(super) const META_SUMS: &str = "row_sums";
 /// The identity of the store, in two halves.
 pub(super) const META_ID: [&str; 2] = ["id_0", "id_1"];

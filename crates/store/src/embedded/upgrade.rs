@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use redb::Database;
+use redb::{AccessGuard, Database, ReadableTable};
 
 use super::checkpoint::replay;
 use super::directory::io_at;
@@ -11,7 +11,8 @@ use super::fault::FileFault;
 use super::journal::{self, Journal, JournalMark};
 use super::medium::{Medium, read_all};
 use super::meta;
-use super::schema::{META, META_FORMAT, META_JOURNAL};
+use super::record;
+use super::schema::{LOG, META, META_FORMAT, META_JOURNAL, META_SUMS, STATE};
 use crate::error::OpenError;
 
 /// The format without marks: its journal has no header, and its frames no numbers.
@@ -49,4 +50,49 @@ pub(super) fn upgrade(
     meta::set_mark(&txn, &mark)?;
     txn.open_table(META)?.insert(META_FORMAT, format)?;
     Ok(txn.commit()?)
+}
+
+/// Rows that are read before they are written again: some MiB of the largest.
+const SLICE: usize = 100;
+
+/// Gives each row of the state and the log its checksum, unless they have it: in one transaction, so that a row has one or
+/// none has.
+pub(super) fn seal_rows(database: &Database) -> Result<(), FileFault> {
+    if meta::number(database, META_SUMS)?.is_some() {
+        return Ok(());
+    }
+    let txn = database.begin_write()?;
+    let (mut state, mut from) = (txn.open_table(STATE)?, Some(Vec::new()));
+    while let Some(start) = from.take() {
+        let rows: Vec<_> =
+            state.range(&*start..)?.take(SLICE).map(|row| row.map(copied)).collect::<Result<_, _>>()?;
+        for (key, mut row) in rows {
+            record::seal(&mut row, &key);
+            state.insert(&*key, &*row)?;
+            // The first key behind it.
+            from = Some([&*key, &[0]].concat());
+        }
+    }
+    drop(state);
+    let (mut log, mut from) = (txn.open_table(LOG)?, Some(0));
+    while let Some(start) = from.take() {
+        let rows = log
+            .range(start..)?
+            .take(SLICE)
+            .map(|row| row.map(|(key, row)| (key.value(), row.value().to_vec())));
+        for (revision, mut row) in rows.collect::<Result<Vec<_>, _>>()? {
+            record::seal(&mut row, &revision.to_le_bytes());
+            log.insert(revision, &*row)?;
+            from = revision.checked_add(1);
+        }
+    }
+    drop(log);
+    txn.open_table(META)?.insert(META_SUMS, 1)?;
+    Ok(txn.commit()?)
+}
+
+fn copied(
+    (key, row): (AccessGuard<'_, &'static [u8]>, AccessGuard<'_, &'static [u8]>),
+) -> (Vec<u8>, Vec<u8>) {
+    (key.value().to_vec(), row.value().to_vec())
 }

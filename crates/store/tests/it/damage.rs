@@ -5,7 +5,8 @@ use std::path::Path;
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, put, value};
-use bellwether_store::{OpenError, Store};
+use bellwether_store::{Condition, OpenError, Store, StoreError};
+use redb::{Database, ReadableTable, TableDefinition};
 
 /// Where frames begin, after two headers of a page each.
 const FRAMES: usize = 8_192;
@@ -96,4 +97,39 @@ async fn a_journal_of_another_time_or_of_another_store_is_refused() {
     assert_refused(dir.path(), "it is the journal of another store");
     fs::write(&journal, first.0).unwrap();
     assert_whole(dir.path(), 40).await;
+}
+
+/// Alters the value of a key as a program would that writes into the file: pages and their checksums are in order.
+fn alter(dir: &Path, key: &str) {
+    let database = Database::open(dir.join("store.redb")).unwrap();
+    let txn = database.begin_write().unwrap();
+    let mut state = txn.open_table(TableDefinition::<&[u8], &[u8]>::new("state")).unwrap();
+    let mut row = state.get(key.as_bytes()).unwrap().unwrap().value().to_vec();
+    let value = row.len() - 5;
+    row[value] ^= 1;
+    state.insert(key.as_bytes(), &*row).unwrap();
+    drop(state);
+    txn.commit().unwrap();
+}
+
+#[tokio::test]
+async fn an_altered_record_is_refused_by_its_key_and_the_store_has_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::embedded(dir.path(), &Tasks::new()).unwrap();
+    commit(&store, [put("a", "1"), put("b", "1"), put("c", "1")]).await;
+    store.close().await;
+    alter(dir.path(), "b");
+    let store = Store::embedded(dir.path(), &Tasks::new()).unwrap();
+    assert_eq!(value(&store, "a").await.as_deref(), Some("1"));
+    assert_eq!(store.health().borrow().condition, Condition::Writable);
+    let error = store.get("b".into()).await.unwrap_err();
+    let StoreError::Broken { reason } = error else { panic!("{error}") };
+    assert!(reason.ends_with("store.redb failed: the record of key \"b\" is damaged"), "{reason}");
+    let condition = store.health().borrow().condition.clone();
+    assert!(
+        matches!(&condition, Condition::Failed { reason, .. } if reason.contains("\"b\"")),
+        "{condition:?}"
+    );
+    assert_eq!(value(&store, "c").await.as_deref(), Some("1"), "the others are read");
+    store.close().await;
 }

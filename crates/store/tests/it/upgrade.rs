@@ -6,7 +6,7 @@ use std::path::Path;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, delete, put, value};
 use bellwether_store::{Revision, Store};
-use redb::{Database, ReadableDatabase, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::whole::one_story;
 
@@ -26,11 +26,13 @@ fn downgrade(dir: &Path) {
     for name in ["journal_group", "journal_salt", "id_0", "id_1"] {
         assert!(meta.remove(name).unwrap().is_some());
     }
+    assert!(meta.remove("row_sums").unwrap().is_some());
     meta.insert("format", 1).unwrap();
     if generation == 0 {
         drop(meta.remove("journal").unwrap());
     }
     drop(meta);
+    without_sums(&txn);
     txn.commit().unwrap();
     let journal = fs::read(dir.join("journal")).unwrap();
     let (mut rest, mut old) = (&journal[FRAMES..], Vec::new());
@@ -49,6 +51,22 @@ fn downgrade(dir: &Path) {
     }
     old.resize(4 << 20, 0);
     fs::write(dir.join("journal"), old).unwrap();
+}
+
+/// Takes their checksums from all rows.
+fn without_sums(txn: &WriteTransaction) {
+    let mut state = txn.open_table(TableDefinition::<&[u8], &[u8]>::new("state")).unwrap();
+    let rows = state.iter().unwrap().map(Result::unwrap);
+    let rows: Vec<_> = rows.map(|(key, row)| (key.value().to_vec(), row.value().to_vec())).collect();
+    for (key, row) in rows {
+        state.insert(&*key, &row[..row.len() - 4]).unwrap();
+    }
+    let mut log = txn.open_table(TableDefinition::<u64, &[u8]>::new("log")).unwrap();
+    let rows = log.iter().unwrap().map(Result::unwrap);
+    let rows: Vec<_> = rows.map(|(key, row)| (key.value(), row.value().to_vec())).collect();
+    for (key, row) in rows {
+        log.insert(key, &row[..row.len() - 4]).unwrap();
+    }
 }
 
 fn copy(from: &Path, to: &Path) {
