@@ -104,7 +104,7 @@ pub(crate) enum LocalFault {
     DataDirectory,
     /// An address cannot be listened on.
     Listen,
-    /// The agent's socket or the store cannot be reached.
+    /// The agent's socket or the store cannot be reached, or the store failed.
     Contact,
 }
 
@@ -123,7 +123,11 @@ const LOCAL: [(LocalFault, Exit, &str); 6] = [
         "a data directory is damaged, in use, not readable, or of another installation",
     ),
     (LocalFault::Listen, Exit::Unavailable, "an address cannot be listened on"),
-    (LocalFault::Contact, Exit::Unavailable, "the agent's socket or the store cannot be reached"),
+    (
+        LocalFault::Contact,
+        Exit::Unavailable,
+        "the agent's socket or the store cannot be reached, or the store failed",
+    ),
 ];
 
 impl LocalFault {

@@ -55,10 +55,23 @@ pub struct Config {
     pub rules: StoreRules,
     /// The etcd that several servers share; none for a store of this server's own, in its data directory.
     pub etcd: Option<Etcd>,
+    /// What this server does when its own store failed.
+    pub on_store_failure: OnStoreFailure,
     /// The programs that read secrets from elsewhere, by the names that secrets use.
     pub secret_providers: BTreeMap<ProviderName, ProviderSpec>,
     /// Most requests of each class at the same time.
     pub classes: ConcurrencyLimits,
+}
+
+/// What a server does when the store in its own data directory failed: its disk, or something damaged in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStoreFailure {
+    /// It ends with a failure, so that its supervisor starts it again: then its files are checked.
+    #[default]
+    Exit,
+    /// It goes on answering reads, and refuses every change until somebody restarts it.
+    Stay,
 }
 
 /// The configuration file.
@@ -80,6 +93,7 @@ struct File {
     address: Option<String>,
     reconnect_within: Option<String>,
     etcd: Option<etcd::Table>,
+    on_store_failure: Option<OnStoreFailure>,
     secret_providers: Option<BTreeMap<String, provider::Table>>,
 }
 
@@ -134,6 +148,7 @@ impl Config {
             address: file.address.map(address).transpose()?,
             rules: StoreRules::of(etcd.is_some()),
             etcd,
+            on_store_failure: file.on_store_failure.unwrap_or_default(),
             secret_providers: provider::all(file.secret_providers.unwrap_or_default())?,
             classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
@@ -231,6 +246,7 @@ mod tests {
             ("suspect_after = \"1m\"", "is not longer than suspect_after 1m"),
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),
+            ("on_store_failure = \"panic\"", "expected `exit` or `stay`"),
             ("[hook_tokens]\n\"a b\" = \"/x\"", "use hook_tokens"),
             ("[secret_providers.vault]\ncommand = []", ": vault: command is empty"),
             ("[secret_providers.vault]\ncommand = [\"a\"]\ntimeout = \"5\"", "is not a duration"),

@@ -1,6 +1,8 @@
 //! Builds and starts a server, and stops it in order.
 
 pub(crate) mod error;
+mod fault;
+mod sockets;
 pub(crate) mod store;
 
 use std::net::SocketAddr;
@@ -17,9 +19,11 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 pub use self::error::RunError;
+pub use self::fault::ServerFault;
+use self::sockets::Sockets;
 use self::store::open_store;
 use crate::audit::AuditLog;
-use crate::config::Config;
+use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
 use crate::hooks::HookCaller;
 use crate::http::{
@@ -70,6 +74,7 @@ pub struct Server {
     inner_tasks: Tasks,
     /// Tasks of the store, which stop last.
     store_tasks: Tasks,
+    on_store_failure: OnStoreFailure,
 }
 
 /// Refuses a data directory without a certificate authority, by what else is there.
@@ -162,14 +167,19 @@ impl Server {
                 return Err(error);
             }
         };
-        let router = http::router(&app);
-        let transport = http::Transport { tls: Some(acceptor), clock: app.clock.clone() };
-        tasks.spawn("https", http::serve(listener, transport.clone(), router.clone(), tasks.child()));
-        if let Some(plain) = plain {
-            let transport = http::Transport { tls: None, ..transport };
-            tasks.spawn("http", http::serve(plain, transport, router, tasks.child()));
-        }
-        Ok(Self { address, plain_address, ca_pem, app, tasks, store, inner_tasks, store_tasks })
+        let sockets = Sockets { acceptor, listener, plain };
+        sockets.serve(&app, &tasks);
+        Ok(Self {
+            address,
+            plain_address,
+            ca_pem,
+            app,
+            tasks,
+            store,
+            inner_tasks,
+            store_tasks,
+            on_store_failure: config.on_store_failure,
+        })
     }
 
     /// Every route, and the access it requires.
@@ -192,12 +202,14 @@ impl Server {
         Ok(address)
     }
 
-    /// Waits until one of the server's tasks panicked: nothing else stops a server from within.
-    pub async fn broken(&self) {
-        // Both arms only wait.
+    /// Waits until one of the server's tasks panicked, or its store failed and it is not to stay: nothing else stops a server
+    /// from within.
+    pub async fn broken(&self) -> ServerFault {
+        // All arms only wait.
         tokio::select! {
-            () = self.tasks.cancelled() => {}
-            () = self.inner_tasks.cancelled() => {}
+            () = self.tasks.cancelled() => ServerFault::Task,
+            () = self.inner_tasks.cancelled() => ServerFault::Task,
+            fault = fault::of_store(&self.store, self.on_store_failure) => fault,
         }
     }
 

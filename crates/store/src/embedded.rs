@@ -6,12 +6,18 @@
 //! that is mostly free space is shrunk when it is opened. A
 //! backup is a copy of both of a closed store.
 
+mod checkpoint;
 mod directory;
 mod disk;
 mod fault;
 mod file;
 mod group;
 mod journal;
+mod medium;
+mod meta;
+mod overlay;
+#[cfg(test)]
+mod power;
 mod reader;
 mod record;
 mod redo;
@@ -19,6 +25,7 @@ mod request;
 mod schema;
 mod shrink;
 mod tables;
+mod upgrade;
 mod view;
 mod writer;
 
@@ -72,7 +79,13 @@ impl Embedded {
     /// Opens the store in `dir` and starts its writer and its lease keeper.
     pub(crate) fn start(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         let directory = Directory::lock(dir)?;
-        let OpenFiles { database, journal, room } = shrink::shrink(file::open(&directory)?, &directory)?;
+        let files = shrink::shrink(file::open(&directory)?, &directory)?;
+        Self::run(files, directory, tasks)
+    }
+
+    /// Starts the writer and the lease keeper of an open store.
+    fn run(files: OpenFiles, directory: Directory, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
+        let OpenFiles { database, journal, room } = files;
         let corrupt = |fault: fault::FileFault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }
@@ -82,7 +95,8 @@ impl Embedded {
             leases.start(lease, ttl);
         }
         let revision = view::View::of(&database).map_err(corrupt)?.revision();
-        let reader = Arc::new(Reader::new(database, directory.file()));
+        let health = watch::Sender::new(Health::writable("embedded"));
+        let reader = Arc::new(Reader::new(database, directory.file(), health.clone()));
         let feed = Arc::new(Feed::new(History::new(revision, RECENT_COMMITS, RECENT_BYTES), revision));
         let (queue, requests) = mpsc::channel(QUEUE);
         let (level, released) = (tasks.child(), CancellationToken::new());
@@ -94,7 +108,7 @@ impl Embedded {
             leases: leases.clone(),
             feed: feed.clone(),
             broken: None,
-            health: watch::Sender::new(Health::writable("embedded")),
+            health,
             directory,
             _released: released.clone().drop_guard(),
         };

@@ -124,7 +124,7 @@ pub enum OpenError {
         dir: PathBuf,
     },
     /// The file is not a store or is damaged. It was left as it is.
-    #[error("read {}: it is damaged or not a store ({reason}); move it away and restore a backup", file.display())]
+    #[error("read {}: it is damaged or not a store ({reason}); move its directory away, keep it, and restore a backup", file.display())]
     Corrupt {
         /// The file.
         file: PathBuf,

@@ -40,6 +40,14 @@ pub enum Condition {
         /// Since when.
         since: Instant,
     },
+    /// Its disk failed, or something in it is damaged: it takes no change until it is opened again, and what it still answers
+    /// may not be durable.
+    Failed {
+        /// Why, and what to do.
+        reason: String,
+        /// Since when.
+        since: Instant,
+    },
 }
 
 impl Health {
@@ -98,6 +106,16 @@ impl Condition {
         Self::Unreachable { reason, since: Instant::now() }.since_before(self)
     }
 
+    /// Failed from now on, unless it was before; the first reason stays.
+    pub(crate) fn failed(&self, reason: String) -> Self {
+        match self {
+            Self::Failed { .. } => self.clone(),
+            Self::Writable | Self::ReadOnly { .. } | Self::Unreachable { .. } => {
+                Self::Failed { reason, since: Instant::now() }
+            }
+        }
+    }
+
     /// This condition, with the start of the previous one if that was of the same kind.
     pub(crate) fn since_before(self, before: &Self) -> Self {
         match (self, before) {
@@ -107,7 +125,10 @@ impl Condition {
             (Self::Unreachable { reason, .. }, Self::Unreachable { since, .. }) => {
                 Self::Unreachable { reason, since: *since }
             }
-            (new, Self::Writable | Self::ReadOnly { .. } | Self::Unreachable { .. }) => new,
+            (
+                new,
+                Self::Writable | Self::ReadOnly { .. } | Self::Unreachable { .. } | Self::Failed { .. },
+            ) => new,
         }
     }
 }

@@ -29,6 +29,8 @@ words! {
         ReadOnly = "read_only",
         /// It does not answer: reads may be stale, and changes are refused.
         Unreachable = "unreachable",
+        /// Its disk failed or it is damaged: changes are refused until the server is started again.
+        Failed = "failed",
     }
 }
 

@@ -80,6 +80,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let server = Server::start(&config, Clock::system()).await?;
     let tasks = Tasks::new();
     let taken = dns_taken(args.dns);
+    let mut fault = Ok(());
     let started = start_agent(&server, &config, dir, args.dns, &tasks).await;
     if started.is_ok() {
         reported(&server, &config).await?;
@@ -88,11 +89,12 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
             tell(&format!("cannot answer DNS on {}: {error}; everything else runs", args.dns));
             tell("  hint: choose another address with --dns");
         }
-        super::server::until_stopped(&server, &mut stops).await;
+        fault = super::server::until_stopped(&server, &mut stops).await;
     }
     let stopped = tasks.stop(GRACE).await;
     let served = server.stop().await;
     started?;
+    fault?;
     stopped.map_err(|error| Failure::ours(error.to_string()))?;
     served.map_err(|error| Failure::ours(error.to_string()))?;
     Ok(Exit::Yes)

@@ -120,6 +120,9 @@ pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
         ("writable", _) => String::new(),
         ("read_only", Some(reason)) => format!(": read-only, writes are refused: {reason}"),
         ("unreachable", Some(reason)) => format!(": unreachable, this answer may be out of date: {reason}"),
+        ("failed", Some(reason)) => {
+            format!(": failed, writes are refused until the server is restarted: {reason}")
+        }
         (condition, _) => format!(": {condition}"),
     };
     let line = format!("{}{version}{full}{what}", store.engine);

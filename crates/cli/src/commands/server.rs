@@ -8,7 +8,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::Config;
-use bellwether_server::run::{RunError, Server, check, init};
+use bellwether_server::run::{RunError, Server, ServerFault, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
 use super::overview::store_line;
@@ -189,8 +189,10 @@ async fn serve(config: &Config) -> CommandResult {
     let server = Server::start(config, Clock::system()).await?;
     tracing::info!(address = %server.address, "serving");
     print(&format!("serving on https://{}", server.address))?;
-    until_stopped(&server, &mut stops).await;
-    server.stop().await.map_err(|error| Failure::ours(error.to_string()))?;
+    let fault = until_stopped(&server, &mut stops).await;
+    let stopped = server.stop().await.map_err(|error| Failure::ours(error.to_string()));
+    fault?;
+    stopped?;
     Ok(Exit::Yes)
 }
 
@@ -199,13 +201,21 @@ pub(super) fn stops() -> Result<StopSignals, Failure> {
     StopSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))
 }
 
-/// Waits for a stop signal, or for a task of the server to fail.
-pub(super) async fn until_stopped(server: &Server, stops: &mut StopSignals) {
+/// Waits for a stop signal, or for something of the server to fail, which its command then fails with.
+pub(super) async fn until_stopped(server: &Server, stops: &mut StopSignals) -> Result<(), Failure> {
     // Both arms only wait.
-    tokio::select! {
-        stop = stops.requested() => tracing::info!(?stop, "stopping"),
-        () = server.broken() => tracing::error!("a task of the server failed; stopping"),
-    }
+    let fault = tokio::select! {
+        stop = stops.requested() => {
+            tracing::info!(?stop, "stopping");
+            return Ok(());
+        }
+        fault = server.broken() => fault,
+    };
+    tracing::error!("{fault}; stopping");
+    Err(match fault {
+        ServerFault::Task => Failure::ours(fault.to_string()),
+        ServerFault::Store { .. } => Failure::stated(LocalFault::Contact.exit(), fault.to_string()),
+    })
 }
 
 #[cfg(test)]

@@ -60,10 +60,25 @@ impl Setup {
     }
 
     pub(crate) async fn start_server(&mut self) {
+        self.start_server_with(&[]).await;
+    }
+
+    /// With these variables in its environment.
+    pub(crate) async fn start_server_with(&mut self, variables: &[(&str, &str)]) {
         let config = self.path("server.toml");
-        self.server = Some(self.spawn("server", &["server", "run", "--config", &config]));
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log("server")).unwrap();
+        let mut command = self.command(&["server", "run", "--config", &config]);
+        command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(log);
+        self.server = Some(command.spawn().unwrap());
         let client = self.client();
         wait_for("the server answers", async || client.ready().await.is_ok()).await;
+    }
+
+    /// Waits until the server has ended by itself, and answers its exit code.
+    pub(crate) async fn server_ended(&mut self) -> Option<i32> {
+        let mut server = self.server.take().unwrap();
+        wait_for("the server ends", async || server.try_wait().unwrap().is_some()).await;
+        server.wait().unwrap().code()
     }
 
     /// kill -9.
@@ -197,11 +212,6 @@ impl Setup {
             .env("BELLWETHER_TOKEN", token.trim())
             .stdin(Stdio::null());
         command
-    }
-
-    fn spawn(&self, name: &str, args: &[&str]) -> Child {
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log(name)).unwrap();
-        self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 
     pub(crate) fn log(&self, name: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use bellwether_api::problem::Code;
-use bellwether_store::Range;
+use bellwether_store::{Condition, Range, Txn};
 use http::header;
 
 use super::problem::Failure;
@@ -15,11 +15,24 @@ pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Ready when the store answers; otherwise its error.
+/// Ready when the store answers and takes changes; otherwise its error.
 pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
-    match app.records.store.list(Range::one(key_text::META), None, 1).await {
-        Ok(_) => Ok("ready\n"),
-        Err(error) => Err(Failure::new(Code::Store, format!("cannot {error}"))),
+    let store = &app.records.store;
+    let refuse = |reason: String| Failure::new(Code::Store, reason);
+    store
+        .list(Range::one(key_text::META), None, 1)
+        .await
+        .map_err(|error| refuse(format!("cannot {error}")))?;
+    let condition = || store.health().borrow().condition.clone();
+    if matches!(condition(), Condition::ReadOnly { .. }) {
+        // A store learns by a write that there is room again, and nobody may write to a server that is not ready.
+        drop(store.commit(Txn { compares: Vec::new(), ops: Vec::new() }).await);
+    }
+    match condition() {
+        Condition::Writable => Ok("ready\n"),
+        Condition::ReadOnly { reason, .. } => Err(refuse(format!("the store is read-only: {reason}"))),
+        Condition::Unreachable { reason, .. } => Err(refuse(format!("the store is unreachable: {reason}"))),
+        Condition::Failed { reason, .. } => Err(refuse(format!("the store failed: {reason}"))),
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) fn store(health: &Health) -> StoreStatus {
         Condition::Writable => (StoreCondition::Writable, None),
         Condition::ReadOnly { reason, since } => (StoreCondition::ReadOnly, Some((reason, since))),
         Condition::Unreachable { reason, since } => (StoreCondition::Unreachable, Some((reason, since))),
+        Condition::Failed { reason, since } => (StoreCondition::Failed, Some((reason, since))),
     };
     let for_ms = |since: &Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     StoreStatus {

@@ -1,8 +1,8 @@
 //! The store's directory: made private, locked against a second process, and the names inside it.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
@@ -40,6 +40,37 @@ impl Directory {
     /// A store that is being created. It becomes the store's file by a rename once it is complete.
     pub(super) fn unfinished(&self) -> PathBuf {
         self.path.join("store.redb.unfinished")
+    }
+
+    /// Exists after the disk failed, until the file was made durable again.
+    fn suspect(&self) -> PathBuf {
+        self.path.join("suspect")
+    }
+
+    /// Remembers that the disk failed, if the disk still can.
+    pub(super) fn distrust(&self, reason: &str) {
+        let name = self.suspect();
+        let noted = private().open(&name).and_then(|file| {
+            file.write_all_at(reason.as_bytes(), 0)?;
+            file.sync_all()
+        });
+        if let Err(error) = noted {
+            tracing::warn!(file = %name.display(), "cannot note that the disk failed: {error}");
+        }
+    }
+
+    /// Whether the disk failed and the file was not made durable since.
+    pub(super) fn is_suspect(&self) -> bool {
+        self.suspect().exists()
+    }
+
+    /// Forgets that the disk failed.
+    pub(super) fn trust(&self) {
+        if self.is_suspect()
+            && let Err(error) = fs::remove_file(self.suspect())
+        {
+            tracing::warn!(file = %self.suspect().display(), "cannot remove it: {error}");
+        }
     }
 
     /// Makes renames inside the directory, and the directory itself, durable.

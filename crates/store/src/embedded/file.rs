@@ -3,24 +3,27 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bellwether_rt::fail::{self, FailPoint};
-use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError};
 
+use super::checkpoint::{Syncs, make_durable, replay};
 use super::directory::{Directory, io_at, private};
 use super::disk::{Disk, ReservedSpace};
 use super::fault::FileFault;
-use super::journal::Journal;
-use super::redo;
-use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, STATE};
-use super::tables::Tables;
+use super::journal::{Journal, JournalMark};
+use super::medium::{Medium, settle};
+use super::meta;
+use super::overlay::Overlay;
+use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, META_SUMS, STATE};
+use super::upgrade::{self, OLD};
 use crate::entry::LeaseId;
 use crate::error::OpenError;
-use crate::lease::Leases;
 
 /// The newest format that this release reads, and the one it writes.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 
 /// Cache for pages of the file, in bytes. Twice as much made no measurable difference on 100,000 keys: the
 /// system caches the file's pages too.
@@ -41,64 +44,107 @@ pub(super) fn open(directory: &Directory) -> Result<OpenFiles, OpenError> {
     if !fs::exists(&file).map_err(io_at(&file))? {
         make(directory)?;
     }
-    let corrupt = |reason: String| OpenError::Corrupt { file: file.clone(), reason };
     if fs::metadata(&file).map_err(io_at(&file))?.len() == 0 {
-        return Err(corrupt("it is empty".to_owned()));
+        return Err(OpenError::Corrupt { file, reason: "it is empty".to_owned() });
     }
-    let found = calmly(|| {
-        let database = database(&file)?;
-        let format = number(&database, META_FORMAT)?;
-        Ok((database, format))
-    });
-    match found.map_err(|refused| refusal(&file, refused))? {
-        (database, Some(FORMAT)) => Ok(catch_up(database, directory)?),
-        (_, Some(found)) if found > FORMAT => Err(OpenError::Newer { file, found, known: FORMAT }),
-        (_, format) => Err(corrupt(format!("its format is {format:?}"))),
+    let store: Arc<dyn Medium> = Arc::new(private().open(&file).map_err(io_at(&file))?);
+    open_on(directory, store, || {
+        let journal = directory.journal();
+        if fs::exists(&journal).map_err(io_at(&journal))? {
+            return Ok(Arc::new(private().open(&journal).map_err(io_at(&journal))?));
+        }
+        let reason = "it is missing, and with it the latest commits".to_owned();
+        Err(OpenError::Corrupt { file: journal, reason })
+    })
+}
+
+/// Opens the store on `store` and what `journal` finds, with the names and beside the other files of `directory`.
+pub(super) fn open_on(
+    directory: &Directory,
+    store: Arc<dyn Medium>,
+    journal: impl FnOnce() -> Result<Arc<dyn Medium>, OpenError>,
+) -> Result<OpenFiles, OpenError> {
+    let file = directory.file();
+    settle(&*store).map_err(io_at(&file))?;
+    let (format, mark) = calmly(|| verify(&store)).map_err(|refused| refusal(&file, refused))?;
+    match format {
+        Some(FORMAT | OLD) => {}
+        Some(found) if found > FORMAT => return Err(OpenError::Newer { file, found, known: FORMAT }),
+        format => {
+            return Err(OpenError::Corrupt { file, reason: format!("its format is {format:?}") });
+        }
     }
+    let media = Media { store, journal: journal()? };
+    settle(&*media.journal).map_err(io_at(&directory.journal()))?;
+    if let Some(mark) = mark {
+        Journal::check(&*media.journal, &directory.journal(), &mark)?;
+    }
+    let opened = calmly(|| database(media.store.clone()));
+    let (database, _) = opened.map_err(|refused| refusal(&file, refused))?;
+    calmly(|| Ok(upgrade::seal_rows(&database)?)).map_err(|refused| refusal(&file, refused))?;
+    if format == Some(OLD) {
+        upgrade_from_1(&database, &media, directory)?;
+    }
+    catch_up(database, media, directory)
+}
+
+/// Verifies every page, without a change, and gives the format and, of a store of the present one, its mark. The library
+/// verifies pages after a crash only, and by it may fall back to an older state, which the mark then tells; a file that
+/// was closed in order it takes as it is.
+fn verify(store: &Arc<dyn Medium>) -> Result<(Option<u64>, Option<JournalMark>), OpenRefusal> {
+    let overlay = Overlay::new(store.clone()).map_err(DatabaseError::from)?;
+    let (mut database, was_repaired) = database(Arc::new(overlay))?;
+    if was_repaired {
+        tracing::info!("the store was not closed; all of it was verified");
+    } else if !database.check_integrity()? {
+        return Err(FileFault::Broken("a page of it is damaged".to_owned()).into());
+    }
+    let format = meta::number(&database, META_FORMAT)?;
+    let mark = if format == Some(FORMAT) { Some(meta::mark(&database)?) } else { None };
+    Ok((format, mark))
+}
+
+/// What the two files are on.
+#[derive(Debug)]
+struct Media {
+    store: Arc<dyn Medium>,
+    journal: Arc<dyn Medium>,
+}
+
+fn upgrade_from_1(database: &Database, media: &Media, directory: &Directory) -> Result<(), OpenError> {
+    let refuse = |refused| refusal(&directory.file(), refused);
+    tracing::info!(from = OLD, to = FORMAT, "upgrading the store");
+    let generation = calmly(|| Ok(meta::number(database, META_JOURNAL)?)).map_err(refuse)?;
+    let groups = upgrade::old_groups(&directory.journal(), &*media.journal, generation.unwrap_or(0))?;
+    let mut room = ReservedSpace::new(media.store.clone());
+    calmly(|| Ok(upgrade::upgrade(database, &*media.journal, &mut room, &groups, FORMAT)?)).map_err(refuse)
 }
 
 /// Brings the database up to what its journal holds.
-fn catch_up(database: Database, directory: &Directory) -> Result<OpenFiles, OpenError> {
-    let file = directory.file();
-    let refuse = |refused| refusal(&file, refused);
-    let generation = calmly(|| Ok(number(&database, META_JOURNAL)?)).map_err(refuse)?.unwrap_or(0);
-    let (mut journal, payloads) = Journal::open(directory.journal(), generation)?;
-    let mut room = ReservedSpace::new(private().open(&file).map_err(io_at(&file))?);
-    if !payloads.is_empty() {
-        tracing::info!(groups = payloads.len(), "reading the journal of a store that was not closed");
+fn catch_up(database: Database, media: Media, directory: &Directory) -> Result<OpenFiles, OpenError> {
+    let refuse = |refused| refusal(&directory.file(), refused);
+    let mark = calmly(|| Ok(meta::mark(&database)?)).map_err(refuse)?;
+    let (mut journal, payloads) = Journal::open(media.journal, &directory.journal(), &mark)?;
+    let mut room = ReservedSpace::new(media.store);
+    let is_suspect = directory.is_suspect();
+    if !payloads.is_empty() || is_suspect {
+        tracing::info!(
+            groups = payloads.len(),
+            is_suspect,
+            "reading the journal of a store that was not closed"
+        );
         let caught_up = calmly(|| {
-            payloads.iter().try_for_each(|payload| again(&database, payload))?;
-            Ok(make_durable(&database, &mut journal, &mut room)?)
+            payloads.iter().try_for_each(|payload| replay(&database, payload))?;
+            Ok(make_durable(&database, &mut journal, &mut room, Syncs::Two)?)
         });
         match caught_up {
+            Ok(()) => directory.trust(),
             // A full disk: the journal keeps holding what it holds.
-            Ok(()) | Err(OpenRefusal::Fault(FileFault::NoRoom)) => {}
+            Err(OpenRefusal::Fault(FileFault::NoRoom)) => {}
             Err(refused) => return Err(refuse(refused)),
         }
     }
     Ok(OpenFiles { database, journal, room })
-}
-
-/// Replays a group: shown to readers, durable in the journal.
-fn again(database: &Database, payload: &[u8]) -> Result<(), FileFault> {
-    let mut txn = database.begin_write()?;
-    txn.set_durability(Durability::None)?;
-    redo::again(payload, &mut Tables::open(&txn, &Leases::default())?)?;
-    Ok(txn.commit()?)
-}
-
-/// Makes the file hold all that the database shows, and restarts the journal.
-pub(super) fn make_durable(
-    database: &Database,
-    journal: &mut Journal,
-    room: &mut ReservedSpace,
-) -> Result<(), FileFault> {
-    room.take()?;
-    let txn = database.begin_write()?;
-    txn.open_table(META)?.insert(META_JOURNAL, journal.next_generation())?;
-    txn.commit()?;
-    fail::pass(FailPoint::CaughtUp);
-    journal.restart()
 }
 
 /// Runs work on the database; its panics over a damaged file become faults.
@@ -120,17 +166,18 @@ pub(super) fn leases(database: &Database) -> Result<Vec<(LeaseId, Duration)>, Fi
 /// Creates an empty store. Killed at any moment, it leaves none or a complete one.
 fn make(directory: &Directory) -> Result<(), OpenError> {
     let (unfinished, file) = (directory.unfinished(), directory.file());
-    Journal::make(&directory.journal())?;
+    let mark = JournalMark::random().map_err(io_at(&file))?;
+    Journal::make(&directory.journal(), &mark)?;
     if fs::exists(&unfinished).map_err(io_at(&unfinished))? {
         fs::remove_file(&unfinished).map_err(io_at(&unfinished))?;
     }
-    fill(&unfinished).map_err(|error| refusal(&unfinished, error))?;
+    fill(&unfinished, &mark).map_err(|error| refusal(&unfinished, error))?;
     fs::rename(&unfinished, &file).map_err(io_at(&file))?;
     directory.sync()
 }
 
-fn fill(file: &Path) -> Result<(), OpenRefusal> {
-    let database = database(file)?;
+fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
+    let (database, _) = database(Arc::new(private().open(file).map_err(DatabaseError::from)?))?;
     let txn = database.begin_write().map_err(FileFault::from)?;
     {
         txn.open_table(STATE).map_err(FileFault::from)?;
@@ -139,28 +186,22 @@ fn fill(file: &Path) -> Result<(), OpenRefusal> {
         txn.open_table(BOUND).map_err(FileFault::from)?;
         let mut meta = txn.open_table(META).map_err(FileFault::from)?;
         meta.insert(META_FORMAT, FORMAT).map_err(FileFault::from)?;
+        meta.insert(META_SUMS, 1).map_err(FileFault::from)?;
     }
+    meta::set_mark(&txn, mark)?;
     txn.commit().map_err(FileFault::from)?;
     Ok(())
 }
 
-fn database(path: &Path) -> Result<Database, OpenRefusal> {
-    let disk = Disk::new(private().open(path).map_err(DatabaseError::from)?);
+/// Opens it, and says whether it was not closed, so that all of it was verified and put in order.
+fn database(medium: Arc<dyn Medium>) -> Result<(Database, bool), OpenRefusal> {
+    let was_repaired = Arc::new(AtomicBool::new(false));
+    let repairs = was_repaired.clone();
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
-    builder.set_repair_callback(|repair| {
-        tracing::info!(done = repair.progress(), "checking the store, which was not closed");
-    });
-    Ok(builder.create_with_backend(disk)?)
-}
-
-/// A number of the file; `None` if it has no such number, or no numbers at all.
-fn number(database: &Database, name: &str) -> Result<Option<u64>, FileFault> {
-    match database.begin_read()?.open_table(META) {
-        Ok(meta) => Ok(meta.get(name)?.map(|row| row.value())),
-        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    builder.set_repair_callback(move |_| repairs.store(true, Ordering::Relaxed));
+    let database = builder.create_with_backend(Disk::new(medium))?;
+    Ok((database, was_repaired.load(Ordering::Relaxed)))
 }
 
 enum OpenRefusal {

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bellwether_rt::tasks::Tasks;
 use futures_util::FutureExt;
 use redb::Database;
+use tokio::sync::watch;
 
 use super::fault::FileFault;
 use super::view::View;
@@ -14,8 +15,12 @@ use crate::backend::Answer;
 use crate::entry::Revision;
 use crate::error::StoreError;
 use crate::feed::Replay;
+use crate::health::{Condition, Health};
 use crate::range::Range;
 use crate::watch::Batch;
+
+/// What to do about a store that failed.
+const NEXT: &str = "see to its disk and start the server again: it starts with all that was acknowledged, or says what is damaged";
 
 /// The database, or why there is none.
 #[derive(Debug)]
@@ -23,11 +28,13 @@ pub(super) struct Reader {
     /// Held for writing only while the file is opened again or closed.
     pub(super) slot: RwLock<Result<Database, StoreError>>,
     file: PathBuf,
+    /// The last known state of the file.
+    health: watch::Sender<Health>,
 }
 
 impl Reader {
-    pub(super) fn new(database: Database, file: PathBuf) -> Self {
-        Self { slot: RwLock::new(Ok(database)), file }
+    pub(super) fn new(database: Database, file: PathBuf, health: watch::Sender<Health>) -> Self {
+        Self { slot: RwLock::new(Ok(database)), file, health }
     }
 
     /// Runs work on the database while it is open.
@@ -42,7 +49,34 @@ impl Reader {
         read: impl FnOnce(&View) -> Result<Result<T, StoreError>, FileFault>,
     ) -> Result<T, StoreError> {
         let found = self.with_database(|database| View::of(database).and_then(|view| read(&view)))?;
-        found.unwrap_or_else(|fault| Err(fault.tell(&self.file)))
+        found.unwrap_or_else(|fault| {
+            let error = fault.tell(&self.file);
+            if matches!(fault, FileFault::Broken(_)) {
+                self.show_failed(&error);
+            }
+            Err(error)
+        })
+    }
+
+    /// Publishes that the store failed.
+    pub(super) fn show_failed(&self, error: &StoreError) {
+        self.health.send_if_modified(|health| {
+            let is_new = !matches!(health.condition, Condition::Failed { .. });
+            let StoreError::Broken { reason } = error else { return false };
+            health.condition = health.condition.failed(format!("{reason}; {NEXT}"));
+            is_new
+        });
+    }
+
+    /// Publishes that the file was opened again and is in order.
+    pub(super) fn show_reopened(&self) {
+        self.health.send_if_modified(|health| {
+            let had_failed = matches!(health.condition, Condition::Failed { .. });
+            if had_failed {
+                health.condition = Condition::Writable;
+            }
+            had_failed
+        });
     }
 
     /// Releases the database.

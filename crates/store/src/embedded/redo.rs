@@ -73,7 +73,7 @@ pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), FileF
             }
             END => drop(tables.granted.remove(number)?),
             FLOOR => tables.raise_floor(Revision(number))?,
-            _ => return Err(DamagedRecord.into()),
+            _ => return Err(DamagedRecord::Part.into()),
         }
     }
     Ok(())
@@ -94,7 +94,7 @@ fn commit_again(
         return Ok(());
     }
     if revision != tables.revision.next() {
-        return Err(DamagedRecord.into());
+        return Err(DamagedRecord::Part.into());
     }
     for edit in &edits {
         tables.apply(edit)?;

@@ -21,3 +21,11 @@ pub(super) const META_FLOOR: &str = "floor";
 pub(super) const META_LEASE: &str = "lease";
 /// The generation of the journal that continues the file.
 pub(super) const META_JOURNAL: &str = "journal";
+/// The last group that the file holds.
+pub(super) const META_GROUP: &str = "journal_group";
+/// The salt of the journal that continues the file.
+pub(super) const META_SALT: &str = "journal_salt";
+/// 1 once every row of the state and the log has its checksum.
+pub(super) const META_SUMS: &str = "row_sums";
+/// The identity of the store, in two halves.
+pub(super) const META_ID: [&str; 2] = ["id_0", "id_1"];

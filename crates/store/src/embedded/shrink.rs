@@ -105,7 +105,7 @@ mod tests {
 
     fn open(path: &Path, left: u64) -> Result<Database, redb::DatabaseError> {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        let disk = EndingDisk(Disk::new(file), Arc::new(AtomicU64::new(left)));
+        let disk = EndingDisk(Disk::new(Arc::new(file)), Arc::new(AtomicU64::new(left)));
         Database::builder().create_with_backend(disk)
     }
 

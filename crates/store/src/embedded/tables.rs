@@ -31,7 +31,10 @@ impl<'t> Tables<'t> {
         let (log, meta) = (txn.open_table(LOG)?, txn.open_table(META)?);
         let floor = Revision(meta.get(META_FLOOR)?.map_or(0, |row| row.value()));
         let (revision, logged) = match log.last()? {
-            Some((revision, row)) => (Revision(revision.value()), record::read_logged(row.value())?),
+            Some((revision, row)) => {
+                let revision = Revision(revision.value());
+                (revision, record::read_logged(revision, row.value())?)
+            }
             None => (floor, 0),
         };
         Ok(Self {
@@ -111,7 +114,8 @@ impl<'t> Tables<'t> {
     /// The oldest row of the log and its running sum.
     pub(super) fn oldest(&self) -> Result<Option<(Revision, u64)>, FileFault> {
         let Some((revision, row)) = self.log.first()? else { return Ok(None) };
-        Ok(Some((Revision(revision.value()), record::read_logged(row.value())?)))
+        let revision = Revision(revision.value());
+        Ok(Some((revision, record::read_logged(revision, row.value())?)))
     }
 }
 

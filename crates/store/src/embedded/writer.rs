@@ -9,6 +9,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::DropGuard;
 
+use super::checkpoint::{Syncs, make_durable};
 use super::directory::Directory;
 use super::disk::ReservedSpace;
 use super::fault::{FileFault, is_full};
@@ -129,7 +130,11 @@ impl Writer {
 
     /// Answers everybody with the same error, and publishes that nothing is written.
     fn refuse(&self, requests: Vec<WriterRequest>, error: &StoreError) -> bool {
-        self.show(|before| before.read_only(format!("cannot {error}")));
+        if matches!(error, StoreError::Broken { .. }) {
+            self.reader.show_failed(error);
+        } else {
+            self.show(|before| before.read_only(format!("cannot {error}")));
+        }
         requests.into_iter().for_each(|request| request.refuse(error.clone()));
         false
     }
@@ -143,9 +148,12 @@ impl Writer {
         });
     }
 
-    /// Publishes the health if it changed.
+    /// Publishes the health if it changed. What failed stays so until the file was opened again.
     fn show(&self, condition: impl FnOnce(&Condition) -> Condition) {
         self.health.send_if_modified(|health| {
+            if matches!(health.condition, Condition::Failed { .. }) {
+                return false;
+            }
             let now = condition(&health.condition);
             let is_new = now != health.condition;
             health.condition = now;
@@ -184,7 +192,7 @@ impl Writer {
             return;
         }
         let (journal, room) = (&mut self.journal, &mut self.room);
-        let made = calmly(&self.reader, |database| file::make_durable(database, journal, room));
+        let made = calmly(&self.reader, |database| make_durable(database, journal, room, Syncs::One));
         match made {
             Ok(Ok(())) => self.measure(),
             Ok(Err(fault)) => drop(self.recover(&fault)),
@@ -203,7 +211,11 @@ impl Writer {
                     tracing::error!("cannot {again}");
                 }
             }
-            FileFault::Broken(_) => self.broken = Some(error.clone()),
+            FileFault::Broken(reason) => {
+                self.reader.show_failed(&error);
+                self.directory.distrust(reason);
+                self.broken = Some(error.clone());
+            }
         }
         tracing::error!("cannot {error}");
         error
@@ -219,6 +231,7 @@ impl Writer {
             Ok(OpenFiles { database, journal, room }) => {
                 *slot = Ok(database);
                 (self.journal, self.room) = (journal, room);
+                self.reader.show_reopened();
                 Ok(())
             }
             Err(error) => {

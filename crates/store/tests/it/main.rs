@@ -8,6 +8,7 @@
 )]
 
 mod child;
+mod damage;
 mod embedded;
 mod etcd;
 mod full;
@@ -17,4 +18,6 @@ mod line;
 mod memory;
 mod refusals;
 mod reopen;
+mod sweep;
+mod upgrade;
 mod whole;

@@ -27,7 +27,7 @@ fn assert_refused(dir: &Path) {
         message.starts_with(&format!("read {}: it is damaged or not a store", file.display())),
         "{message}"
     );
-    assert!(message.ends_with("; move it away and restore a backup"), "{message}");
+    assert!(message.ends_with("; move its directory away, keep it, and restore a backup"), "{message}");
 }
 
 /// Opening refuses and changes no byte.

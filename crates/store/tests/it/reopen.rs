@@ -103,3 +103,19 @@ async fn a_closed_store_can_be_opened_again() {
     tasks.stop(Duration::from_secs(60)).await.unwrap();
     open(dir.path()).close().await;
 }
+
+#[tokio::test]
+async fn a_store_whose_disk_failed_is_made_durable_before_it_is_trusted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    commit(&store, [put("a", "1")]).await;
+    store.close().await;
+    let suspect = dir.path().join("suspect");
+    std::fs::write(&suspect, "cannot sync: the disk failed").unwrap();
+    let store = open(dir.path());
+    assert!(!suspect.exists());
+    assert_eq!(value(&store, "a").await.as_deref(), Some("1"));
+    assert_eq!(commit(&store, [put("a", "2")]).await, Revision(2));
+    store.close().await;
+    assert_eq!(value(&open(dir.path()), "a").await.as_deref(), Some("2"));
+}

@@ -1,0 +1,117 @@
+//! A server whose disk fails: it says so, is not ready, ends if it is to, and has everything once it is started again.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::place::{Setup, code, done, text, wait_for};
+
+/// Has `fdatasync` of the journal fail while a file is there: a disk of this test's own that fails takes a device.
+const FAILING_SYNC: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int fdatasync(int fd) {
+    char link[64], name[4096];
+    const char *fails = getenv("FAILS_WHILE");
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, name, sizeof name - 1);
+    name[length > 0 ? length : 0] = 0;
+    const char *last = strrchr(name, '/');
+    if (fails && last && strcmp(last, "/journal") == 0 && access(fails, F_OK) == 0) {
+        errno = EIO;
+        return -1;
+    }
+    int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+    return next(fd);
+}
+"#;
+
+struct FailingDisk {
+    library: String,
+    fails_while: PathBuf,
+}
+
+impl FailingDisk {
+    fn of(place: &Setup) -> Self {
+        let (source, library) = (place.path("sync.c"), place.path("sync.so"));
+        std::fs::write(&source, FAILING_SYNC).unwrap();
+        let built =
+            Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source, "-ldl"]).output().unwrap();
+        assert!(built.status.success(), "{}", text(&built.stderr));
+        Self { library, fails_while: place.path("fails").into() }
+    }
+
+    async fn start_server(&self, place: &mut Setup) {
+        let fails_while = self.fails_while.display().to_string();
+        place.start_server_with(&[("LD_PRELOAD", &self.library), ("FAILS_WHILE", &fails_while)]).await;
+    }
+
+    fn fail(&self) {
+        std::fs::write(&self.fails_while, "").unwrap();
+    }
+
+    fn mend(&self) {
+        std::fs::remove_file(&self.fails_while).unwrap();
+    }
+}
+
+fn set(place: &Setup, name: &str) -> i32 {
+    code(&place.run(&["entity", "set", name, "--selector", "role=web"]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_disk_fails_ends_with_a_failure_and_has_everything_when_it_is_started_again() {
+    let mut place = Setup::new().await;
+    let disk = FailingDisk::of(&place);
+    place.kill_server();
+    disk.start_server(&mut place).await;
+    assert_eq!(set(&place, "before"), 0);
+    disk.fail();
+    assert_ne!(set(&place, "meanwhile"), 0);
+    assert_eq!(place.server_ended().await, Some(69));
+    let log = std::fs::read_to_string(place.log("server")).unwrap();
+    assert!(log.contains("the store failed: ") && log.contains("cannot sync: Input/output error"), "{log}");
+    assert!(place.dir.path().join("server/store/suspect").exists());
+
+    disk.mend();
+    place.start_server().await;
+    assert!(!place.dir.path().join("server/store/suspect").exists());
+    assert!(done(&place, &["entity", "list"]).contains("before"));
+    assert_eq!(set(&place, "after"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_to_stay_answers_reads_and_is_not_ready_until_it_is_restarted() {
+    let mut place = Setup::new().await;
+    let disk = FailingDisk::of(&place);
+    place.kill_server();
+    let file = place.path("server.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("on_store_failure = \"stay\"\n{config}")).unwrap();
+    disk.start_server(&mut place).await;
+    assert_eq!(set(&place, "before"), 0);
+    disk.fail();
+    assert_ne!(set(&place, "meanwhile"), 0);
+    // Once it failed it stays so, whatever becomes of the disk.
+    disk.mend();
+    let client = place.client();
+    wait_for("it is not ready", async || {
+        client.ready().await.is_err_and(|error| error.to_string().contains("the store failed: "))
+    })
+    .await;
+    assert_ne!(set(&place, "afterwards"), 0);
+    assert!(done(&place, &["entity", "list"]).contains("before"));
+    let said = done(&place, &["status"]);
+    assert!(said.contains("failed, writes are refused until the server is restarted"), "{said}");
+
+    place.kill_server();
+    place.start_server().await;
+    assert!(done(&place, &["entity", "list"]).contains("before"));
+    assert_eq!(set(&place, "afterwards"), 0);
+    assert!(!done(&place, &["status"]).contains("failed, writes"), "it is writable again");
+}
