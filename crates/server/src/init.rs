@@ -23,6 +23,7 @@ use crate::run::store::open_store;
 use crate::secret;
 use crate::secrets::keyring::{KEYRING_FILE, Keyring};
 use crate::sessions::Sessions;
+use crate::set_back::SetBackNotice;
 use crate::store_rules::StoreRules;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::{self, RelistHandle, WorldFollower};
@@ -115,6 +116,7 @@ async fn first_token(
         asked,
         rules: StoreRules::of(false),
         metrics: Metrics::default(),
+        set_back: SetBackNotice::default(),
     };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);

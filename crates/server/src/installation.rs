@@ -89,6 +89,12 @@ pub enum InstallationError {
         /// The format found.
         found: u32,
     },
+    /// The store was set back while servers used it.
+    #[error(
+        "use the store: it was set back, and would issue numbers again that agents and lock holders know; stop every server, then \
+         run `bellwether server restore --in-place`"
+    )]
+    SetBack,
     /// This machine's clock is behind the time at which something is known to have happened.
     #[error(
         "restore: the clock of this machine is {behind} behind the time of the records; set the clock, then try again"

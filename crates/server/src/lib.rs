@@ -27,6 +27,7 @@ mod scheduler;
 pub mod secret;
 pub mod secrets;
 pub mod sessions;
+pub mod set_back;
 mod sleep;
 pub mod store_rules;
 pub mod timing;

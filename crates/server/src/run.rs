@@ -46,6 +46,7 @@ use crate::secrets::provider::Providers;
 use crate::secrets::reencrypt::Reencryption;
 use crate::secrets::stored;
 use crate::sessions::Sessions;
+use crate::set_back::{SetBackMark, SetBackNotice};
 use crate::timing;
 use crate::transactor::Transactor;
 use crate::world::{self, RelistHandle, WorldError, WorldFollower};
@@ -75,6 +76,7 @@ pub struct Server {
     /// Tasks of the store, which stop last.
     store_tasks: Tasks,
     on_store_failure: OnStoreFailure,
+    set_back: SetBackMark,
 }
 
 /// Refuses a data directory without a certificate authority, by what else is there.
@@ -179,6 +181,7 @@ impl Server {
             inner_tasks,
             store_tasks,
             on_store_failure: config.on_store_failure,
+            set_back: SetBackMark::in_dir(&config.data_dir),
         })
     }
 
@@ -210,6 +213,7 @@ impl Server {
             () = self.tasks.cancelled() => ServerFault::Task,
             () = self.inner_tasks.cancelled() => ServerFault::Task,
             fault = fault::of_store(&self.store, self.on_store_failure) => fault,
+            fault = fault::of_world(&self.app, &self.set_back) => fault,
         }
     }
 
@@ -268,6 +272,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     let sessions = Sessions::new(clock.clone());
     let (relist, requests) = RelistHandle::new();
     let metrics = Metrics::default();
+    let set_back = SetBackNotice::default();
     let follower = WorldFollower {
         store: store.clone(),
         publisher,
@@ -275,6 +280,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         asked: requests,
         rules: config.rules,
         metrics: metrics.clone(),
+        set_back: set_back.clone(),
     };
     inner_tasks.spawn("world", follower.run(first, inner_tasks.token()));
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
@@ -286,7 +292,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     let transactor = transactor.with_keys(keyring.clone());
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
     let app = AppState::new(AppContext {
-        records: RecordContext { transactor, relist, store: store.clone() },
+        records: RecordContext { transactor, relist, store: store.clone(), set_back },
         cluster: ClusterContext {
             membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
             leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
@@ -366,6 +372,7 @@ async fn installation(config: &Config, store: &Store, pki: &Pki) -> Result<Insta
         }
     };
     installation.belongs_to(&ours)?;
+    SetBackMark::in_dir(&config.data_dir).check(&installation)?;
     Ok(installation)
 }
 

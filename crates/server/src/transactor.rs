@@ -273,7 +273,7 @@ impl Transactor {
         compared: Option<&AnyKey>,
         mut decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<C>, T), E>,
     ) -> Result<T, E> {
-        let empty = Fleet::default();
+        let empty = self.world().empty_fleet();
         // Of many writers of one record, each decides on what the one before wrote.
         let queued =
             compared.filter(|_| self.draft.is_none()).map(|record| key_text::of_any(namespace, record));

@@ -18,11 +18,13 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::Metrics;
 use crate::records::key_text::{self, KeyLocation};
 use crate::sessions::Sessions;
+use crate::set_back::SetBackNotice;
 use crate::sleep::sleep_or_never;
 use crate::store_rules::StoreRules;
 use crate::world_view::WorldPublisher;
 
 mod check;
+mod list;
 mod load;
 
 use load::parse;
@@ -37,9 +39,6 @@ const ASKED: usize = 16;
 
 /// Pause after the store failed.
 const RETRY: Duration = Duration::from_millis(500);
-
-/// Longest time for a new watch, after a list, to reach the revision that was published before.
-const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Requests that the world be brought up to date with the store. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -84,6 +83,8 @@ pub struct WorldFollower {
     pub rules: StoreRules,
     /// Counts the lists after the start, and the changes.
     pub metrics: Metrics,
+    /// Where it is told that the store was set back.
+    pub set_back: SetBackNotice,
 }
 
 /// The published world, and the sessions that its changes wake.
@@ -92,6 +93,7 @@ struct WorldUpdater {
     sessions: Sessions,
     rules: StoreRules,
     metrics: Metrics,
+    set_back: SetBackNotice,
 }
 
 impl WorldFollower {
@@ -105,8 +107,8 @@ impl WorldFollower {
     }
 
     async fn follow(self, mut world: World) {
-        let Self { store, publisher, sessions, mut asked, rules, metrics } = self;
-        let updater = WorldUpdater { publisher, sessions, rules, metrics };
+        let Self { store, publisher, sessions, mut asked, rules, metrics, set_back } = self;
+        let updater = WorldUpdater { publisher, sessions, rules, metrics, set_back };
         let mut watch = open(&store, &world).await;
         loop {
             let mut waiting = Vec::new();
@@ -187,90 +189,6 @@ impl WorldUpdater {
             *watch = None;
         }
         work.await
-    }
-
-    /// Lists everything, as often as needed, publishes the result and answers the `waiting` requests. Follows `watch` meanwhile.
-    /// Returns the watch from the new revision on.
-    async fn list(
-        &self,
-        store: &Store,
-        asked: &mut RelistRequests,
-        watched: WatchedWorld<'_>,
-        mut waiting: Vec<oneshot::Sender<()>>,
-    ) -> Option<Watch> {
-        let WatchedWorld { world, mut watch } = watched;
-        let mut went_back = false;
-        loop {
-            // Requests made before a list begins are answered by it.
-            waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
-            let before = world.revision;
-            let Some(fresh) = self.read(store, world, &mut watch).await else { continue };
-            if fresh.revision < before && !went_back {
-                // An older revision once: a member of the store that is behind. Twice: a store restored from a backup.
-                let (was, is) = (before.get(), fresh.revision.get());
-                tracing::error!(was, is, "the store is at an earlier revision; listing everything again");
-                went_back = true;
-                continue;
-            }
-            let at_least = if fresh.revision < before { fresh.revision } else { world.revision };
-            let Some((fresh, next)) = self.catch_up(store, fresh, at_least).await else {
-                watch = None;
-                continue;
-            };
-            *world = fresh;
-            self.publisher.publish(world.clone());
-            self.sessions.wake_all();
-            answer_all(&mut waiting);
-            return next;
-        }
-    }
-
-    /// Lists everything, and follows `watch` meanwhile. None, after a pause, if the store fails.
-    async fn read(&self, store: &Store, world: &mut World, watch: &mut Option<Watch>) -> Option<World> {
-        let known = world.clone();
-        let reading = async {
-            match load(store, &known).await {
-                Ok(fresh) => Some(fresh),
-                Err(error) => {
-                    tracing::error!(%error, "cannot read the records");
-                    tokio::time::sleep(RETRY).await;
-                    None
-                }
-            }
-        };
-        self.meanwhile(reading, world, watch).await
-    }
-
-    /// Brings a listed world to at least the published revision, so that no published change is undone: by a watch of
-    /// its own, which may have what the former one missed. None if that takes too long.
-    async fn catch_up(
-        &self,
-        store: &Store,
-        mut fresh: World,
-        at_least: Revision,
-    ) -> Option<(World, Option<Watch>)> {
-        let Some(mut watch) = open(store, &fresh).await else {
-            return (fresh.revision >= at_least).then_some((fresh, None));
-        };
-        // After a list all sessions are woken, so the nodes collected here are not used.
-        let mut ordered = Vec::new();
-        let catching_up = async {
-            while fresh.revision < at_least {
-                fold(&mut fresh, watch.next().await?, &mut ordered, self.rules);
-            }
-            Ok::<(), WatchError>(())
-        };
-        match tokio::time::timeout(CATCH_UP_WITHIN, catching_up).await {
-            Ok(Ok(())) => Some((fresh, Some(watch))),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "listing everything again");
-                None
-            }
-            Err(_) => {
-                tracing::warn!(%at_least, "the watch is behind; listing everything again");
-                None
-            }
-        }
     }
 
     /// Folds a batch and those that are pending, publishes the result and wakes sessions. Returns the error if the watch failed.

@@ -214,7 +214,9 @@ pub(super) async fn until_stopped(server: &Server, stops: &mut StopSignals) -> R
     tracing::error!("{fault}; stopping");
     Err(match fault {
         ServerFault::Task => Failure::ours(fault.to_string()),
-        ServerFault::Store { .. } => Failure::stated(LocalFault::Contact.exit(), fault.to_string()),
+        ServerFault::Store { .. } | ServerFault::SetBack { .. } => {
+            Failure::stated(LocalFault::Contact.exit(), fault.to_string())
+        }
     })
 }
 

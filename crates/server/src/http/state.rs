@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::secrets::provider::Providers;
 use crate::sessions::Sessions;
+use crate::set_back::SetBackNotice;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
 
@@ -62,6 +63,8 @@ pub struct RecordContext {
     pub relist: RelistHandle,
     /// The store, for events and logs that are not in the world.
     pub store: Store,
+    /// Tells that the store was set back.
+    pub set_back: SetBackNotice,
 }
 
 /// This server and the installation that it serves.

@@ -67,7 +67,7 @@ impl Transactor {
         let turn = place.slot.turn().await;
         let round = self.round(place, actor).await;
         let world = round.world();
-        let empty = Fleet::default();
+        let empty = world.empty_fleet();
         let fleet = world.fleets.get(place.namespace).unwrap_or(&empty);
         let answer = match decide(&world, fleet, self.now()) {
             Ok((Some(guarded), answer)) => {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity, NodeKnowledge};
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::profile::ParamsSpec;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::server::LiveServers;
 use bellwether_core::words::time::Span;
@@ -11,8 +12,9 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::run::{Server, init};
+use bellwether_server::run::{Server, ServerFault, init};
 use bellwether_server::store_rules::StoreRules;
+use bellwether_server::transfer::{TransferError, set_back};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
@@ -202,4 +204,50 @@ async fn linearizable_reads_work_while_other_programs_write_to_the_same_etcd() {
     for server in servers {
         server.stop().await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_store_is_set_back_ends_and_starts_again_only_in_a_new_epoch() {
+    let (mut etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let server = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let people = client(&server, &identity);
+    let before = leads(&people, "cp-1").await;
+    let snapshot = dir.path().join("snapshot");
+    etcd.snapshot(&snapshot);
+    for number in 0..20 {
+        let spec = ParamsSpec { params: [("n".to_owned(), number.into())].into(), ..ParamsSpec::default() };
+        people.set_profile("default", "web", &spec).await.unwrap();
+    }
+    etcd.set_back(&snapshot);
+    let fault = tokio::time::timeout(SOON, server.broken()).await.unwrap();
+    assert!(matches!(fault, ServerFault::SetBack { was, is } if is < was), "{fault:?}");
+    server.stop().await.unwrap();
+    let refused = Server::start(&configs[0], Clock::system()).await.unwrap_err().to_string();
+    assert!(refused.contains("server restore --in-place"), "{refused}");
+
+    let tasks = Tasks::new();
+    let store = Store::etcd(
+        EtcdSettings { prefix: configs[0].etcd.as_ref().unwrap().prefix.clone().into(), ..etcd.settings() },
+        &tasks,
+    )
+    .await
+    .unwrap();
+    // Not while the membership of the server that ended may be one of a server that runs.
+    let raising = async {
+        while let Err(error) = set_back::note(&store, Clock::system().now()).await {
+            assert!(matches!(error, TransferError::InUse { .. }), "{error}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(SOON, raising).await.unwrap();
+    let server = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let people = client(&server, &identity);
+    let after = leads(&people, "cp-1").await;
+    assert!(after > before + 1_000_000, "{after} {before}");
+    // The number of a revision that was issued and is not known any more is not issued again.
+    let spec = ParamsSpec { params: [("n".to_owned(), 99.into())].into(), ..ParamsSpec::default() };
+    let set = people.set_profile("default", "web", &spec).await.unwrap();
+    assert!(set.revision > 1_000_000, "{set:?}");
+    server.stop().await.unwrap();
 }

@@ -2,7 +2,7 @@
 //! etcd-client; without them the test fails.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -147,6 +147,24 @@ impl TestEtcd {
     pub fn forget(&mut self, member: usize) {
         self.kill(member);
         std::fs::remove_dir_all(self.data(member)).expect("the test's own directory can be changed");
+    }
+
+    /// Writes a snapshot of the only member to a file.
+    pub fn snapshot(&self, file: &Path) {
+        self.etcdctl(&["snapshot", "save", &file.display().to_string()]);
+        assert!(file.exists(), "etcdctl wrote no snapshot");
+    }
+
+    /// Sets the only member back to a snapshot, as people do who know nothing of what uses it.
+    pub fn set_back(&mut self, snapshot: &Path) {
+        self.forget(0);
+        let (name, data) = (self.name(0), self.data(0).display().to_string());
+        let peer = format!("http://127.0.0.1:{}", self.member(0).peer_port);
+        let cluster = format!("{name}={peer}");
+        let urls = ["--initial-advertise-peer-urls", &peer, "--initial-cluster", &cluster];
+        let place = ["snapshot", "restore", &snapshot.display().to_string(), "--name", &name];
+        self.etcdctl(&[&place[..], &["--data-dir", &data], &urls].concat());
+        self.restart(0);
     }
 
     /// Stops a member with SIGSTOP: its connections stay open and silent.

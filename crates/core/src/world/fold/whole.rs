@@ -56,6 +56,12 @@ impl World {
         world
     }
 
+    /// The fleet of a namespace without records.
+    #[must_use]
+    pub fn empty_fleet(&self) -> Fleet {
+        Fleet { epoch: self.epoch, ..Fleet::default() }
+    }
+
     fn loading(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
         self.in_fleet(namespace, |fleet| {
             fleet.loading = true;
@@ -125,7 +131,7 @@ impl World {
 
     fn in_fleet(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
         if !self.fleets.contains_key(namespace) {
-            self.fleets.insert_mut(namespace.clone(), Fleet { epoch: self.epoch, ..Fleet::default() });
+            self.fleets.insert_mut(namespace.clone(), self.empty_fleet());
         }
         if let Some(fleet) = self.fleets.get_mut(namespace) {
             change(fleet);
