@@ -1,7 +1,7 @@
 //! Laws of compare-and-commit.
 
 use super::{StoreUnderTest, commit, commit_if, delete, put, value};
-use crate::{CommitOutcome, Compare, Revision};
+use crate::{CommitOutcome, Compare, FailedCompare, Revision};
 
 /// Revisions start at 0 and each commit adds exactly 1, however many keys it changes. (In an etcd that others write
 /// to, each commit adds at least 1.)
@@ -34,10 +34,9 @@ pub async fn every_compare_is_weighed(make: impl AsyncFn() -> StoreUnderTest) {
     let shows_value =
         bad.each_ref().map(|compare| matches!(compare, Compare::Absent { .. } | Compare::Value { .. }));
     let outcome = commit_if(&subject.store, bad, []).await;
-    let CommitOutcome::Conflict { revision, failed } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(revision, Revision(2));
+    let failed = conflict(outcome, Revision(2));
     // Each is named, with what is there instead.
-    assert_eq!(failed.iter().map(|compare| compare.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(indexes(&failed), [0, 1, 2, 3, 4, 5]);
     for (compare, shows_value) in failed.iter().zip(shows_value) {
         let of_b = compare.index >= 4;
         assert_eq!(compare.found.is_none(), of_b, "{compare:?}");
@@ -45,6 +44,19 @@ pub async fn every_compare_is_weighed(make: impl AsyncFn() -> StoreUnderTest) {
         assert_eq!((entry.created, entry.modified), (Revision(1), Revision(2)), "{compare:?}");
         assert!(!shows_value || entry.value == "2", "{compare:?}");
     }
+}
+
+/// The compares that did not hold, of a transaction that met this revision.
+fn conflict(outcome: CommitOutcome, at: Revision) -> Vec<FailedCompare> {
+    match outcome {
+        CommitOutcome::Conflict { revision, failed } if revision == at => failed,
+        other => unreachable!("no conflict at {at}: {other:?}"),
+    }
+}
+
+/// Their indexes.
+pub(super) fn indexes(failed: &[FailedCompare]) -> Vec<usize> {
+    failed.iter().map(|compare| compare.index).collect()
 }
 
 /// One compare of several fails: it is named, and no change is made.
@@ -57,8 +69,7 @@ pub async fn a_failed_compare_changes_nothing(make: impl AsyncFn() -> StoreUnder
         Compare::Absent { key: "b".into() },
     ];
     let outcome = commit_if(&subject.store, compares, [put("a", "2"), put("b", "2")]).await;
-    let CommitOutcome::Conflict { revision, failed } = outcome else { panic!("{outcome:?}") };
-    assert_eq!((revision, failed.len(), failed[0].index), (Revision(1), 1, 1));
+    assert_eq!(indexes(&conflict(outcome, Revision(1))), [1]);
     assert_eq!(value(&subject.store, "a").await.as_deref(), Some("1"));
     assert_eq!(value(&subject.store, "b").await, None);
 }
