@@ -50,7 +50,9 @@ pub async fn every_compare_is_weighed(make: impl AsyncFn() -> StoreUnderTest) {
 fn conflict(outcome: CommitOutcome, at: Revision) -> Vec<FailedCompare> {
     match outcome {
         CommitOutcome::Conflict { revision, failed } if revision == at => failed,
-        other => unreachable!("no conflict at {at}: {other:?}"),
+        other @ (CommitOutcome::Committed(_) | CommitOutcome::Conflict { .. }) => {
+            unreachable!("no conflict at {at}: {other:?}")
+        }
     }
 }
 
