@@ -39,8 +39,19 @@ pub(crate) use task::{EntityContext, EntityTask};
 impl EntityTask {
     /// Runs until the agent stops.
     pub(crate) async fn run(mut self) {
-        self.take_over().await;
-        while self.step_once().await == NextStep::Observe {}
+        let now = self.now();
+        self.entry.memory.restarted(now);
+        let mut next = NextStep::Observe;
+        while let Err(reason) = self.take_over().await {
+            next = self.hold(reason).await;
+            if next == NextStep::Stop {
+                break;
+            }
+        }
+        self.looked();
+        while next == NextStep::Observe {
+            next = self.step_once().await;
+        }
         self.leave().await;
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use super::CommandFacts;
 pub(crate) use super::command_exit::{CommandExit, CommandResult};
 use super::log::EntityLog;
 use super::output::OutputTail;
-use super::pidfd::waitable;
+use super::pidfd;
 use crate::config::recipe::Command;
 
 /// How long output is read after the command ended: it comes from programs that the command left running.
@@ -203,15 +203,11 @@ async fn stopped(
     }
 }
 
-/// Waits until the process ends, and kills its group before it is reaped, as long as the group's number is its own. Returns at
-/// once if the process cannot be watched.
+/// Waits until the process ends, and kills its group before it is reaped, as long as the group's number is its own.
 async fn kill_at_end(pid: Option<Pid>) {
-    let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-    let Some(handle) = handle.and_then(|handle| waitable(handle).ok()) else { return };
-    // A pidfd becomes readable when its process ends.
-    if handle.readable().await.is_ok() {
-        ProcessGroup(pid).kill();
-    }
+    let Some(pid) = pid else { return };
+    pidfd::ended(pid, None).await;
+    ProcessGroup(Some(pid)).kill();
 }
 
 fn start(

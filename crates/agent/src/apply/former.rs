@@ -15,7 +15,7 @@ use bellwether_rt::observed::TimeLimit;
 use bellwether_rt::tasks::Tasks;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::process_stat::group_of;
+use super::process_stat::{group_of, seen};
 use crate::disk;
 
 /// The variable with the data directory of the agent that started a process.
@@ -62,9 +62,9 @@ impl ProcessOwner {
         for entry in fs::read_dir("/proc")? {
             let name = entry?.file_name();
             let pid = name.to_str().and_then(|name| name.parse::<i32>().ok()).and_then(Pid::from_raw);
-            // A process that ended meanwhile, or of another user, is not one of them.
-            let found = pid.and_then(|pid| Some((self.entity_of(pid)?, group_of(pid)?)));
-            if let Some((entity, group)) = found {
+            let Some(pid) = pid else { continue };
+            let Some(entity) = self.entity_of(pid)? else { continue };
+            if let Some(group) = group_of(pid)? {
                 groups.entry(entity).or_default().insert(group.as_raw_nonzero().get());
             }
         }
@@ -72,9 +72,14 @@ impl ProcessOwner {
     }
 
     /// The entity of a process of a former agent; `None` for any other process.
-    fn entity_of(&self, pid: Pid) -> Option<EntityName> {
+    fn entity_of(&self, pid: Pid) -> io::Result<Option<EntityName>> {
         let root = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
-        let environment = fs::read(root.join("environ")).ok()?;
+        let environment = seen(fs::read(root.join("environ")))?;
+        Ok(environment.and_then(|environment| self.entity_in(&root, &environment)))
+    }
+
+    /// The entity that the environment of a process names, if a former agent of this directory started it.
+    fn entity_in(&self, root: &Path, environment: &[u8]) -> Option<EntityName> {
         let variable = |name: &str| {
             let mut all = environment.split(|byte| *byte == 0);
             all.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))

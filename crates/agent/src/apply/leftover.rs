@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::detached::is_marked;
 use super::guarded::KILLED;
-use super::process_stat::group_of;
+use super::process_stat::{group_of, seen};
 use super::{GUARD, PARAMS, RUN};
 use crate::guard::message::GRACE;
 
@@ -87,8 +87,8 @@ fn carrying(is_of: impl Fn(&[u8]) -> bool) -> std::io::Result<Vec<Pid>> {
         let name = entry?.file_name();
         let pid = name.to_str().and_then(|name| name.parse::<i32>().ok()).and_then(Pid::from_raw);
         let Some(pid) = pid else { continue };
-        // A process that ended meanwhile, or of another user, is none of ours.
-        let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { continue };
+        let environment = seen(fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())))?;
+        let Some(environment) = environment else { continue };
         if environment.split(|byte| *byte == 0).any(&is_of) {
             found.push(pid);
         }
@@ -99,7 +99,7 @@ fn carrying(is_of: impl Fn(&[u8]) -> bool) -> std::io::Result<Vec<Pid>> {
 fn kill_those(is_of: impl Fn(&[u8]) -> bool, is_killed: impl Fn(Pid, Pid) -> bool) -> std::io::Result<usize> {
     let mut killed = 0;
     for pid in carrying(is_of)? {
-        let Some(group) = group_of(pid) else { continue };
+        let Some(group) = group_of(pid)? else { continue };
         if is_killed(pid, group) {
             match kill_process_group(group, Signal::KILL) {
                 Ok(()) => killed += 1,

@@ -12,16 +12,14 @@ use std::time::Duration;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_rt::observed;
 use bellwether_rt::tasks::Tasks;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-use tokio::io::unix::AsyncFd;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::watch;
 
 use super::CommandFacts;
 use super::exec::CommandExit;
 use super::former::ProcessOwner;
-use super::log;
-use super::pidfd::waitable;
-use super::process_stat::stat;
+use super::process_stat::{ProcessStat, exists, stat};
+use super::{log, pidfd};
 use crate::config::recipe::Command;
 
 /// Interval at which the size of a process's log is checked.
@@ -63,9 +61,21 @@ impl SupervisedProcess {
         path: &Path,
         tasks: &Tasks,
     ) -> io::Result<Self> {
+        Self::start_seen_by(command, facts, owner, (path, tasks), stat)
+    }
+
+    /// The same with another look at the process that was started.
+    fn start_seen_by(
+        command: &Command,
+        facts: &CommandFacts,
+        owner: &ProcessOwner,
+        (path, tasks): (&Path, &Tasks),
+        look: impl FnOnce(i32) -> io::Result<ProcessStat>,
+    ) -> io::Result<Self> {
         let (program, arguments) =
             command.argv.split_first().ok_or_else(|| io::Error::other("no program"))?;
         let fill = |text: &String| text.replace("{version}", &facts.version);
+        let boot_id = boot_id()?;
         let output = log::append(path)?;
         let from = output.metadata()?.len();
         let errors = output.try_clone()?;
@@ -85,8 +95,16 @@ impl SupervisedProcess {
             number.ok_or_else(|| io::Error::other("it ended before its process number was known"))?;
         let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("it has no process number"))?;
         // It is not reaped yet, so even one that has ended still has its start time.
-        let started_ticks = stat(number)?.started_ticks;
-        let mark = ProcessMark { pid: number, started_ticks, boot_id: boot_id()? };
+        let started_ticks = match look(number) {
+            Ok(seen) => seen.started_ticks,
+            Err(error) => {
+                // Nobody would know it later: it must not stay beside the one that the next attempt starts.
+                signal(pid, Signal::KILL);
+                tasks.spawn("process", reap(child));
+                return Err(error);
+            }
+        };
+        let mark = ProcessMark { pid: number, started_ticks, boot_id };
         let (sender, ended) = watch::channel(None);
         let output = ProcessOutput { group: pid, path: path.to_owned(), from };
         tasks.spawn("process", watch_own(child, sender, output, tasks.clone()));
@@ -94,26 +112,40 @@ impl SupervisedProcess {
     }
 
     /// Adopts a process that an earlier agent started; `None` if it no longer exists.
+    ///
+    /// # Errors
+    /// The process cannot be looked at, which says nothing of whether it runs.
     pub(crate) fn adopt(mark: &ProcessMark, path: &Path, tasks: &Tasks) -> io::Result<Option<Self>> {
+        Self::adopt_seen_by(mark, path, tasks, stat)
+    }
+
+    /// The same with another look at the process.
+    fn adopt_seen_by(
+        mark: &ProcessMark,
+        path: &Path,
+        tasks: &Tasks,
+        look: impl FnOnce(i32) -> io::Result<ProcessStat>,
+    ) -> io::Result<Option<Self>> {
         let Some(pid) = Pid::from_raw(mark.pid) else { return Ok(None) };
         if mark.before_boot()? {
             return Ok(None);
         }
         // The handle comes first, so that it is of the process whose state is read.
-        let handle = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+        let handle = match pidfd::open(pid) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::SRCH) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        match stat(mark.pid) {
+        match look(mark.pid) {
             Ok(seen) if seen.started_ticks == mark.started_ticks && !seen.has_ended() => {}
             Ok(_) => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(_) if !exists(pid) => return Ok(None),
+            // Also where `/proc` shows only one's own processes.
             Err(error) => return Err(error),
         }
         let (sender, ended) = watch::channel(None);
         let output = ProcessOutput { group: pid, path: path.to_owned(), from: 0 };
-        tasks.spawn("process", watch_adopted(waitable(handle)?, sender, output, tasks.clone()));
+        tasks.spawn("process", watch_adopted(handle, sender, output, tasks.clone()));
         Ok(Some(Self { mark: mark.clone(), pid, ended }))
     }
 
@@ -169,8 +201,8 @@ async fn watch_own(
     tasks: Tasks,
 ) {
     let exit = tokio::select! {
-        // wait is cancel safe; a child that outlives its watcher is reaped by the runtime.
-        status = child.wait() => status.map_or_else(|error| CommandExit::NotStarted(error.to_string()), CommandExit::of),
+        // Both are cancel safe; a child that outlives its watcher is reaped by the runtime.
+        exit = exit_of(&mut child, output.group) => exit,
         () = keep_log(&output, &tasks, &ended) => return,
     };
     // Its whole group is killed: what it left running would hold the ports of its successor.
@@ -184,17 +216,33 @@ async fn watch_own(
     ended.send_replace(Some(evidence));
 }
 
+/// Waits until a process of this agent has ended. Cancel safe.
+async fn exit_of(child: &mut tokio::process::Child, pid: Pid) -> CommandExit {
+    match child.wait().await {
+        Ok(status) => CommandExit::of(status),
+        Err(error) => {
+            pidfd::ended(pid, None).await;
+            CommandExit::NotStarted(format!("cannot wait for its end: {error}"))
+        }
+    }
+}
+
+/// Waits for the end of a process that is of no use.
+async fn reap(mut child: tokio::process::Child) {
+    if let Err(error) = child.wait().await {
+        tracing::debug!(%error, "cannot wait for a process that was killed");
+    }
+}
+
 async fn watch_adopted(
-    handle: AsyncFd<OwnedFd>,
+    handle: OwnedFd,
     ended: watch::Sender<Option<Evidence>>,
     output: ProcessOutput,
     tasks: Tasks,
 ) {
     tokio::select! {
-        // A pidfd becomes readable when its process ends; readable is cancel safe.
-        readable = handle.readable() => if let Err(error) = readable {
-            tracing::warn!(%error, "cannot watch an adopted process");
-        },
+        // Cancel safe.
+        () = pidfd::ended(output.group, Some(handle)) => {}
         () = keep_log(&output, &tasks, &ended) => return,
     }
     signal(output.group, Signal::KILL);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use rustix::process::{Pid, getpid};
+use rustix::process::{Pid, getpid, test_kill_process};
 
 /// What the kernel says of a process, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +29,28 @@ impl ProcessStat {
 
 /// The process group of a program that this agent or one before it started; `None` for a process that has ended, for one of this
 /// process's own group, and for one of a group outside this PID namespace: what an agent starts is in a group of its own.
-pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
-    let of = |pid: Pid| stat(pid.as_raw_nonzero().get()).ok().map(|stat| stat.group);
-    of(pid).filter(|group| Some(*group) != of(getpid())).and_then(Pid::from_raw)
+pub(crate) fn group_of(pid: Pid) -> io::Result<Option<Pid>> {
+    let of = |pid: Pid| seen(stat(pid.as_raw_nonzero().get()).map(|stat| stat.group));
+    let own = of(getpid())?;
+    Ok(of(pid)?.filter(|group| Some(*group) != own).and_then(Pid::from_raw))
+}
+
+/// What was read of a process; `None` for one that has ended or belongs to another user. Any other error, such as too many open files,
+/// says nothing of the process.
+pub(crate) fn seen<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a process exists: its number is in use.
+pub(crate) fn exists(pid: Pid) -> bool {
+    !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
 /// What the kernel says of this process.
@@ -46,4 +65,21 @@ pub(crate) fn stat(pid: i32) -> io::Result<ProcessStat> {
     let (parent, group, session) = (number()?, number()?, number()?);
     let started_ticks = fields.nth(15).and_then(|ticks| ticks.parse().ok()).ok_or_else(broken)?;
     Ok(ProcessStat { state, parent, group, session, started_ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_shows_that_a_process_is_gone_or_anothers_is_taken_for_that() {
+        let read = |errno: rustix::io::Errno| seen::<()>(Err(io::Error::from(errno)));
+        use rustix::io::Errno;
+        for gone in [Errno::NOENT, Errno::SRCH, Errno::ACCESS, Errno::PERM] {
+            assert!(read(gone).unwrap().is_none(), "{gone}");
+        }
+        for unseen in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO] {
+            assert!(read(unseen).is_err(), "{unseen}");
+        }
+    }
 }

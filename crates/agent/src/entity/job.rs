@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::job_environment::{JobEnvironment, OUTPUTS};
 use super::job_outputs;
-use super::rest::NextStep;
+use super::rest::{HOLD, NextStep};
 use super::task::EntityTask;
 use crate::apply::exec::CommandExit;
 use crate::apply::guarded::{JobGuard, ScriptEnd};
@@ -169,8 +169,11 @@ impl EntityTask {
                 let end =
                     self.steps_in_order(frozen, &mut guard, (&dir, &environment), run_name.to_owned()).await;
                 guard.end(self.job_log()).await;
-                // Its guard may have been killed.
-                self.end_job(run_name.to_owned()).await;
+                // Its guard may have been killed. What cannot be looked at may go on, and the next job must not begin beside it.
+                while let Err(reason) = self.end_job(run_name.to_owned()).await {
+                    tracing::error!(run = %self.name, "cannot {reason}; trying again");
+                    tokio::time::sleep(HOLD).await;
+                }
                 self.with_outputs(end, inputs, (&dir, stored)).await
             }
             Err(error) => failed(format!("cannot start the guard of the job: {error}")),

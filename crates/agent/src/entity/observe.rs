@@ -25,32 +25,21 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 impl EntityTask {
     /// Takes over from the agent before: kills leftovers, adopts the process, starts the checks.
-    pub(super) async fn take_over(&mut self) {
-        let now = self.now();
-        self.entry.memory.restarted(now);
-        self.end_leftovers(self.check_run()).await;
-        if let Some(run) = self.entry.run.take() {
+    ///
+    /// # Errors
+    /// What cannot be looked at, after "cannot ": whether something runs is not known then, and nothing may begin. It is tried again.
+    pub(super) async fn take_over(&mut self) -> Result<(), String> {
+        self.end_leftovers(self.check_run()).await?;
+        if let Some(run) = self.entry.run.clone() {
+            self.end_former_run(run).await?;
             if let Some(RecipeKind::Action(_, action)) = self.recipe.as_ref().map(|recipe| &recipe.kind) {
-                let seed = self.seed();
+                let (now, seed) = (self.now(), self.seed());
                 self.entry.memory.cut_short(action.idempotent, now, seed);
             }
-            // Twice: between fork and exec a program's environment cannot be read.
-            self.end_leftovers(run.clone()).await;
-            tokio::time::sleep(BETWEEN_LOOKS).await;
-            // A part may have started what it is for; a job may not.
-            if self.recipe.is_some() {
-                self.end_leftovers(run).await;
-            } else {
-                self.end_job(run).await;
-                // It ends what this agent cannot find.
-                let dir = self.context.work.join(self.name.as_str());
-                if let Err(reason) = leftover::guards_end(&dir, &self.context.tasks).await {
-                    tracing::warn!(run = %self.name, "cannot {reason}");
-                }
-            }
+            self.entry.run = None;
         }
         if self.recipe.is_some() {
-            self.adopt();
+            self.adopt()?;
         }
         let is_supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
         if is_supervised && self.process.is_none() {
@@ -63,37 +52,60 @@ impl EntityTask {
             self.resume_checks(&version);
         }
         self.validate_later();
+        Ok(())
     }
 
-    pub(super) async fn end_leftovers(&self, run: String) {
+    /// Ends what is left of the run of a part, an action or a job that the agent before had begun.
+    async fn end_former_run(&self, run: String) -> Result<(), String> {
+        // Twice: between fork and exec a program's environment cannot be read.
+        self.end_leftovers(run.clone()).await?;
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        // A part may have started what it is for; a job may not.
+        if self.recipe.is_some() {
+            return self.end_leftovers(run).await;
+        }
+        self.end_job(run).await?;
+        // It ends what this agent cannot find.
+        let dir = self.context.work.join(self.name.as_str());
+        leftover::guards_end(&dir, &self.context.tasks).await
+    }
+
+    /// # Errors
+    /// Processes cannot be looked at, after "cannot ".
+    pub(super) async fn end_leftovers(&self, run: String) -> Result<(), String> {
         let killed = self.context.tasks.spawn_blocking(move || leftover::kill(&run)).await;
         match killed.map_err(std::io::Error::other).flatten() {
             Ok(0) => {}
             Ok(count) => {
                 tracing::info!(entity = %self.name, count, "killed leftovers of an earlier agent")
             }
-            Err(error) => tracing::warn!(entity = %self.name, %error, "cannot look for leftovers"),
+            Err(error) => return Err(format!("look for leftovers of an earlier agent: {error}")),
         }
+        Ok(())
     }
 
     /// Kills what a job left running, in its own process group too.
-    pub(super) async fn end_job(&self, run: String) {
+    ///
+    /// # Errors
+    /// As [`end_leftovers`](Self::end_leftovers).
+    pub(super) async fn end_job(&self, run: String) -> Result<(), String> {
         let killed = self.context.tasks.spawn_blocking(move || leftover::kill_job(&run)).await;
         match killed.map_err(std::io::Error::other).flatten() {
             Ok(0) => {}
             Ok(count) => tracing::info!(run = %self.name, count, "killed what a job left running"),
-            Err(error) => tracing::warn!(run = %self.name, %error, "cannot look for what a job left running"),
+            Err(error) => return Err(format!("look for what a job left running: {error}")),
         }
+        Ok(())
     }
 
-    fn adopt(&mut self) {
+    fn adopt(&mut self) -> Result<(), String> {
         let supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
         let Some(mark) = self.entry.process.clone() else {
             if supervised && self.entry.memory.progress >= ApplyProgress::Dynamic {
                 // It was stopped on purpose, or never recorded as started.
                 self.entry.memory.interrupted();
             }
-            return;
+            return Ok(());
         };
         match SupervisedProcess::adopt(&mark, &self.service_log(), &self.context.tasks) {
             Ok(Some(process)) => {
@@ -115,9 +127,10 @@ impl EntityTask {
                 }
             }
             Err(error) => {
-                tracing::warn!(entity = %self.name, pid = mark.pid, %error, "cannot adopt the process");
+                return Err(format!("look at process {}, which an earlier agent started: {error}", mark.pid));
             }
         }
+        Ok(())
     }
 
     /// Starts the checks of a version that was just applied, without a verdict: how long it may take to start is for the limit

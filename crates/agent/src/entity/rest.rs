@@ -13,7 +13,7 @@ use crate::check::EntityChecks;
 use crate::config::recipe::RecipeKind;
 
 /// How long to wait before the ledger is written again after a failure: a full disk is cleared by people.
-const HOLD: Duration = Duration::from_secs(2);
+pub(super) const HOLD: Duration = Duration::from_secs(2);
 
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,13 @@ impl EntityTask {
             () = sleep_or_never(wait) => {}
         }
         NextStep::Observe
+    }
+
+    /// What an earlier agent left has been looked at: nothing is held because of that any more.
+    pub(super) fn looked(&mut self) {
+        if std::mem::take(&mut self.ledger_failed) {
+            self.context.board.send_if_modified(|board| board.unrecorded.remove(&self.name).is_some());
+        }
     }
 
     /// Reports that nothing can begin, and waits before the next attempt.

@@ -7,7 +7,7 @@ use std::io;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
 use crate::apply::detached;
-use crate::apply::process_stat::{ProcessStat, stat};
+use crate::apply::process_stat::{ProcessStat, seen, stat};
 
 /// Descendants that have not ended, with their start times.
 pub(super) type Descendants = BTreeMap<i32, u64>;
@@ -45,10 +45,16 @@ pub(super) fn signal(descendants: &Descendants, signal: Signal) {
 }
 
 fn processes() -> io::Result<BTreeMap<i32, ProcessStat>> {
-    let entries = fs::read_dir("/proc")?.flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // One that ended meanwhile has none.
-    Ok(numbers.filter_map(|pid| Some((pid, stat(pid).ok()?))).collect())
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        if let Some(stat) = seen(stat(pid))? {
+            found.insert(pid, stat);
+        }
+    }
+    Ok(found)
 }
 
 /// The descendants of a process, without those that are spared and their own.

@@ -18,6 +18,7 @@ use super::instance::InstanceTask;
 use super::process_phase::ProcessPhases;
 use super::published::{InstanceKey, PublishedInstances};
 use super::request::{CheckUpdate, RegistryRefusal, RegistryRequest, RegistryRequests};
+use crate::apply::process_stat::exists;
 use crate::catalogue::CatalogueSnapshot;
 use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::service::Service;
@@ -387,6 +388,5 @@ impl RegisteredService {
 
 /// Whether a process exists.
 fn lives(pid: i32) -> bool {
-    rustix::process::Pid::from_raw(pid)
-        .is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
+    rustix::process::Pid::from_raw(pid).is_some_and(exists)
 }

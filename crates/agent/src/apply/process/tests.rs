@@ -101,3 +101,72 @@ async fn leftovers_of_a_killed_agent_are_found_by_their_run() {
     let evidence = tokio::time::timeout(LONG, process.wait()).await.unwrap();
     assert_eq!(evidence.summary, "the process ended: killed by signal 9");
 }
+
+/// What the system says when a process or the machine has too many open files: nothing of the process that is looked at.
+fn unseen() -> io::Error {
+    io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error())
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_be_looked_at_is_not_taken_for_one_that_has_ended() {
+    let bench = Bench::new();
+    let mut process = bench.start("exec sleep 600");
+    let mark = process.mark().clone();
+    // Also where `/proc` hides the processes of others.
+    let failures = [unseen(), io::Error::from(io::ErrorKind::NotFound)];
+    for failure in failures {
+        let kind = failure.kind();
+        let adopted = SupervisedProcess::adopt_seen_by(&mark, &bench.log(), &bench.tasks, |_| Err(failure));
+        assert_eq!(adopted.unwrap_err().kind(), kind);
+    }
+    assert!(SupervisedProcess::adopt(&mark, &bench.log(), &bench.tasks).unwrap().is_some());
+    process.stop(Duration::ZERO).await;
+    let pid = Pid::from_raw(mark.pid).unwrap();
+    tokio::time::timeout(LONG, async {
+        while exists(pid) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+    // Now its absence is seen, whatever else is not.
+    let adopted = SupervisedProcess::adopt_seen_by(&mark, &bench.log(), &bench.tasks, |_| Err(unseen()));
+    assert!(adopted.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_be_looked_at_after_its_start_is_ended() {
+    let bench = Bench::new();
+    let argv = ["/bin/sh", "-c", "sleep 600 & wait"].map(str::to_owned).to_vec();
+    let command = Command { argv, workdir: "/".into(), env: Default::default() };
+    let facts = CommandFacts { version: "v7".into(), run: bench.run(), ..CommandFacts::default() };
+    let mut number = None;
+    let place = (&*bench.log(), &bench.tasks);
+    let started = SupervisedProcess::start_seen_by(&command, &facts, &bench.owner(), place, |pid| {
+        number = Some(pid);
+        Err(unseen())
+    });
+    started.unwrap_err();
+    let pid = number.and_then(Pid::from_raw).unwrap();
+    tokio::time::timeout(LONG, async {
+        while exists(pid) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_a_process_is_seen_by_looking_where_it_cannot_be_waited_for() {
+    let bench = Bench::new();
+    let mut process = bench.start("exec sleep 600");
+    let pid = Pid::from_raw(process.mark().pid).unwrap();
+    // A handle of something that never becomes readable and cannot be waited for: a directory.
+    let unwatchable = OwnedFd::from(fs::File::open(bench.dir.path()).unwrap());
+    let looking = tokio::spawn(pidfd::ended(pid, Some(unwatchable)));
+    tokio::task::yield_now().await;
+    assert!(!looking.is_finished(), "it runs");
+    process.stop(Duration::ZERO).await;
+    tokio::time::timeout(LONG, looking).await.unwrap().unwrap();
+}
