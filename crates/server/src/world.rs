@@ -25,7 +25,7 @@ use crate::world_view::WorldPublisher;
 mod check;
 mod load;
 
-use load::parse;
+pub(crate) use load::parse;
 pub use load::{WorldError, load};
 
 /// Changes that are folded before a snapshot is published, while more are pending: an order for a whole fleet reaches its
