@@ -89,7 +89,7 @@ pub(super) fn open_on(
     if let Some(mark) = mark {
         Journal::check(&*media.journal, &directory.journal(), &mark)?;
     }
-    let opened = calmly(|| database(media.store.clone()));
+    let opened = calmly(|| database(Disk::new(media.store.clone())));
     let (database, _) = opened.map_err(|refused| refusal(&file, refused))?;
     calmly(|| Ok(upgrade::seal_rows(&database)?)).map_err(|refused| refusal(&file, refused))?;
     if format == Some(OLD) {
@@ -103,7 +103,7 @@ pub(super) fn open_on(
 /// was closed in order it takes as it is.
 fn verify(store: &Arc<dyn Medium>) -> Result<(Option<u64>, Option<JournalMark>), OpenRefusal> {
     let overlay = Overlay::new(store.clone()).map_err(DatabaseError::from)?;
-    let (mut database, was_repaired) = database(Arc::new(overlay))?;
+    let (mut database, was_repaired) = database(Disk::over(overlay))?;
     if was_repaired {
         tracing::info!("the store was not closed; all of it was verified");
     } else if !database.check_integrity()? {
@@ -194,7 +194,7 @@ fn make(directory: &Directory) -> Result<(), OpenError> {
 }
 
 fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
-    let (database, _) = database(Arc::new(private().open(file).map_err(DatabaseError::from)?))?;
+    let (database, _) = database(Disk::new(Arc::new(private().open(file).map_err(DatabaseError::from)?)))?;
     let txn = database.begin_write().map_err(FileFault::from)?;
     {
         txn.open_table(STATE).map_err(FileFault::from)?;
@@ -211,13 +211,13 @@ fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
 }
 
 /// Opens it, and says whether it was not closed, so that all of it was verified and put in order.
-fn database(medium: Arc<dyn Medium>) -> Result<(Database, bool), OpenRefusal> {
+fn database(disk: Disk) -> Result<(Database, bool), OpenRefusal> {
     let was_repaired = Arc::new(AtomicBool::new(false));
     let repairs = was_repaired.clone();
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
     builder.set_repair_callback(move |_| repairs.store(true, Ordering::Relaxed));
-    let database = builder.create_with_backend(Disk::new(medium))?;
+    let database = builder.create_with_backend(disk)?;
     Ok((database, was_repaired.load(Ordering::Relaxed)))
 }
 
