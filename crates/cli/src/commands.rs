@@ -42,6 +42,7 @@ mod service;
 mod simulate;
 mod slot;
 mod statuses;
+mod store_check;
 mod subject;
 mod targets;
 mod token;

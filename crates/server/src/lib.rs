@@ -3,6 +3,7 @@
 //! Start reading at [`run`], which builds a server; then [`transactor`] (operations), [`reconcile`] (deciders), [`http`].
 
 pub mod audit;
+pub mod check;
 pub mod config;
 pub mod decider_failures;
 pub mod hooks;

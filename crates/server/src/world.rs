@@ -27,7 +27,7 @@ mod check;
 mod list;
 mod load;
 
-use load::parse;
+pub(crate) use load::parse;
 pub use load::{WorldError, load};
 
 /// Changes that are folded before a snapshot is published, while more are pending: an order for a whole fleet reaches its

@@ -6,6 +6,7 @@
 //! that is mostly free space is shrunk when it is opened. A
 //! backup is a copy of both of a closed store.
 
+mod check;
 mod checkpoint;
 mod directory;
 mod disk;
@@ -39,6 +40,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub(crate) use self::check::check;
 use self::directory::Directory;
 use self::file::OpenFiles;
 use self::reader::{DiskHistory, Reader, off_runtime};
@@ -85,7 +87,7 @@ impl Embedded {
 
     /// Starts the writer and the lease keeper of an open store.
     fn run(files: OpenFiles, directory: Directory, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
-        let OpenFiles { database, journal, room } = files;
+        let OpenFiles { database, journal, room, .. } = files;
         let corrupt = |fault: fault::FileFault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }

@@ -11,6 +11,7 @@
 
 mod as_of;
 mod backend;
+mod check;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod embedded;
@@ -31,6 +32,7 @@ pub mod testing;
 mod txn;
 mod watch;
 
+pub use check::{StoreCheck, StoreFinding};
 pub use entry::{Entry, Keys, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
 pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};

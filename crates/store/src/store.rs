@@ -9,7 +9,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::backend::Backend;
-use crate::embedded::Embedded;
+use crate::check::StoreCheck;
+use crate::embedded::{self, Embedded};
 use crate::entry::{Entry, Keys, LeaseId, Page, Revision};
 use crate::error::{OpenError, Refusal, StoreError};
 use crate::etcd::{Etcd, EtcdSettings};
@@ -47,6 +48,16 @@ impl Store {
     /// operating system refuses. Whatever was there is left as it was.
     pub fn embedded(dir: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
         Ok(Self(Embedded::start(dir, tasks)?))
+    }
+
+    /// Looks at the whole embedded store in `dir` without opening it: at every page, row, and frame, and whether the history
+    /// tells how the state came about. Changes nothing.
+    ///
+    /// # Errors
+    /// [`OpenError`] if there is no store, if a process has it open, or if its files cannot be read. What is wrong with a
+    /// store is no error but an answer.
+    pub fn check(dir: &Path) -> Result<StoreCheck, OpenError> {
+        embedded::check(dir)
     }
 
     /// Uses an etcd, version 3.4 or later, with other servers. Its probe and its compaction run on a level below

@@ -48,6 +48,11 @@ pub(crate) enum ServerVerb {
         #[arg(long)]
         in_place: bool,
     },
+    /// Check the whole store of a stopped server: every page, record and event, and its history; changes nothing
+    Check {
+        #[command(flatten)]
+        config: ServerConfig,
+    },
     /// Add a key to the keys that secrets are encrypted with, in pki/secrets.key of the data directory
     ///
     /// Copy the file to the other servers, then restart all of them, one after the other. Once every server has the key, secrets are

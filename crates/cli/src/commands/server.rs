@@ -12,6 +12,7 @@ use bellwether_server::run::{RunError, Server, ServerFault, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
 use super::overview::store_line;
+use super::store_check;
 use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
 use crate::context::Context;
@@ -52,6 +53,9 @@ impl From<RunError> for Failure {
         if matches!(&error, RunError::Listen { source, .. } if in_use(source)) {
             return failure.hint("another process listens there: stop it, or pick another address");
         }
+        if error.is_damaged() {
+            return failure.hint("all that is wrong with it: bellwether server check");
+        }
         failure
     }
 }
@@ -69,6 +73,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Restore { config, file: None, .. } => {
             transfer::note_set_back(global, &load(&config)?).await
         }
+        ServerVerb::Check { config } => store_check::run(global, &load(&config)?),
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;

@@ -115,3 +115,37 @@ async fn a_server_that_is_to_stay_answers_reads_and_is_not_ready_until_it_is_res
     assert_eq!(set(&place, "afterwards"), 0);
     assert!(!done(&place, &["status"]).contains("failed, writes"), "it is writable again");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_finds_nothing_in_what_a_killed_server_leaves_and_names_what_is_damaged() {
+    let mut place = Setup::new().await;
+    assert_eq!(set(&place, "web"), 0);
+    let config = place.path("server.toml");
+    let check = ["server", "check", "--config", &config];
+    let while_it_runs = place.run(&check);
+    assert_eq!(code(&while_it_runs), 7, "{}", text(&while_it_runs.stderr));
+    place.kill_server();
+    let said = done(&place, &check);
+    assert!(said.starts_with("the store is sound: "), "{said}");
+
+    let journal = place.dir.path().join("server/store/journal");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    bytes[8_192 + 30] ^= 1;
+    std::fs::write(&journal, &bytes).unwrap();
+    let found = place.run(&check);
+    assert_eq!(code(&found), 1);
+    let said = text(&found.stdout);
+    assert!(said.contains("journal: its frame at byte 8192 is damaged"), "{said}");
+    assert!(text(&found.stderr).contains("bellwether server restore"));
+    let start = place.run(&["server", "run", "--config", &config]);
+    let said = text(&start.stderr);
+    assert!(
+        said.contains("its frame at byte 8192 is damaged") && said.contains("bellwether server check"),
+        "{said}"
+    );
+    assert!(std::fs::read(&journal).unwrap() == bytes, "it was left alone");
+
+    let nothing = place.run(&["server", "check", "--data-dir", &place.path("nowhere")]);
+    assert_eq!(code(&nothing), 7);
+    assert!(text(&nothing.stderr).contains("cannot find an installation in"), "{}", text(&nothing.stderr));
+}

@@ -92,6 +92,12 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the store is damaged.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        matches!(self, Self::Open(OpenError::Corrupt { .. }))
+    }
+
     /// Whether another process has the store open.
     #[must_use]
     pub const fn is_in_use(&self) -> bool {

@@ -126,7 +126,7 @@ pub(super) async fn last_event(
 ///
 /// # Errors
 /// [`WorldError::Record`].
-pub(super) fn parse(key: &[u8], value: &[u8]) -> Result<Option<LocatedRecord>, WorldError> {
+pub(crate) fn parse(key: &[u8], value: &[u8]) -> Result<Option<LocatedRecord>, WorldError> {
     let record = match key_text::read(key) {
         None | Some(KeyLocation::Aside) => return Ok(None),
         Some(KeyLocation::Global(typed)) => encoding::read_global(&typed, value).map(LocatedRecord::Global),

@@ -12,16 +12,37 @@ use crate::error::OpenError;
 pub(super) struct Directory {
     path: PathBuf,
     lock: File,
+    purpose: Purpose,
+}
+
+/// What a directory is held for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To use the store.
+    Work,
+    /// To look at it: nothing in it is changed.
+    Look,
 }
 
 impl Directory {
     /// Creates `path` if it is missing, for this user only, and locks it.
     pub(super) fn lock(path: &Path) -> Result<Self, OpenError> {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
+        Self::hold(path, Purpose::Work)
+    }
+
+    /// Locks `path`, which has a store, to look at it.
+    pub(super) fn look(path: &Path) -> Result<Self, OpenError> {
+        let file = path.join("store.redb");
+        fs::metadata(&file).map_err(io_at(&file))?;
+        Self::hold(path, Purpose::Look)
+    }
+
+    fn hold(path: &Path, purpose: Purpose) -> Result<Self, OpenError> {
         let name = path.join("lock");
         let file = private().open(&name).map_err(io_at(&name))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), lock: file }),
+            Ok(()) => Ok(Self { path: path.to_owned(), lock: file, purpose }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: path.to_owned() }),
             Err(TryLockError::Error(source)) => Err(OpenError::Io { path: name, source }),
         }
@@ -66,10 +87,26 @@ impl Directory {
 
     /// Forgets that the disk failed.
     pub(super) fn trust(&self) {
-        if self.is_suspect()
+        if self.purpose == Purpose::Work
+            && self.is_suspect()
             && let Err(error) = fs::remove_file(self.suspect())
         {
             tracing::warn!(file = %self.suspect().display(), "cannot remove it: {error}");
+        }
+    }
+
+    /// Keeps a copy of a journal with a torn frame, so that a person can look at what is given up.
+    pub(super) fn keep_torn(&self, journal: &[u8]) {
+        if self.purpose == Purpose::Look {
+            return;
+        }
+        let copy = self.path.join("journal.cut");
+        let kept = private().open(&copy).and_then(|file| {
+            file.set_len(0)?;
+            file.write_all_at(journal, 0)
+        });
+        if let Err(error) = kept {
+            tracing::warn!(copy = %copy.display(), "cannot keep a copy of the journal: {error}");
         }
     }
 

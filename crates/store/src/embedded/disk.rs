@@ -11,40 +11,52 @@ use redb::StorageBackend;
 
 use super::fault::{FileFault, is_full};
 use super::medium::Medium;
+use super::overlay::Overlay;
 
 /// An open file. Its directory is locked, so the file itself is not.
 #[derive(Debug)]
-pub(super) struct Disk(Arc<dyn Medium>);
+pub(super) struct Disk {
+    medium: Arc<dyn Medium>,
+    /// Where a test may kill the process, if what is synced reaches a disk.
+    on_sync: Option<FailPoint>,
+}
 
 impl Disk {
     pub(super) fn new(medium: Arc<dyn Medium>) -> Self {
-        Self(medium)
+        Self { medium, on_sync: Some(FailPoint::PagesWritten) }
+    }
+
+    /// A file under changes that stay in memory.
+    pub(super) fn over(overlay: Overlay) -> Self {
+        Self { medium: Arc::new(overlay), on_sync: None }
     }
 }
 
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        self.0.length()
+        self.medium.length()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(out, offset)
+        self.medium.read(out, offset)
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        self.0.resize(length)
+        self.medium.resize(length)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        fail::pass(FailPoint::PagesWritten);
+        if let Some(point) = self.on_sync {
+            fail::pass(point);
+        }
         // The kernel forgets which pages a failed sync lost, so trying again proves nothing.
-        self.0.sync().map_err(|error| {
+        self.medium.sync().map_err(|error| {
             if is_full(&error) { io::Error::other(format!("cannot sync: {error}")) } else { error }
         })
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(data, offset)
+        self.medium.write(data, offset)
     }
 }
 

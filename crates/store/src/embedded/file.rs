@@ -13,7 +13,7 @@ use super::checkpoint::{Syncs, make_durable, replay};
 use super::directory::{Directory, io_at, private};
 use super::disk::{Disk, ReservedSpace};
 use super::fault::FileFault;
-use super::journal::{Journal, JournalMark};
+use super::journal::{Journal, JournalMark, OpenJournal};
 use super::medium::{Medium, settle};
 use super::meta;
 use super::overlay::Overlay;
@@ -35,6 +35,10 @@ pub(super) struct OpenFiles {
     pub(super) database: Database,
     pub(super) journal: Journal,
     pub(super) room: ReservedSpace,
+    /// Groups that were replayed from the journal.
+    pub(super) replayed: usize,
+    /// Whether one at its end was not written whole.
+    pub(super) is_torn: bool,
 }
 
 /// Opens the file in `directory` with its journal, making both first if there is none. Afterwards the
@@ -49,13 +53,19 @@ pub(super) fn open(directory: &Directory) -> Result<OpenFiles, OpenError> {
     }
     let store: Arc<dyn Medium> = Arc::new(private().open(&file).map_err(io_at(&file))?);
     open_on(directory, store, || {
-        let journal = directory.journal();
-        if fs::exists(&journal).map_err(io_at(&journal))? {
-            return Ok(Arc::new(private().open(&journal).map_err(io_at(&journal))?));
-        }
-        let reason = "it is missing, and with it the latest commits".to_owned();
-        Err(OpenError::Corrupt { file: journal, reason })
+        let journal = journal_of(directory)?;
+        Ok(Arc::new(private().open(&journal).map_err(io_at(&journal))?))
     })
+}
+
+/// The journal's name, if there is one.
+pub(super) fn journal_of(directory: &Directory) -> Result<PathBuf, OpenError> {
+    let journal = directory.journal();
+    if fs::exists(&journal).map_err(io_at(&journal))? {
+        return Ok(journal);
+    }
+    let reason = "it is missing, and with it the latest commits".to_owned();
+    Err(OpenError::Corrupt { file: journal, reason })
 }
 
 /// Opens the store on `store` and what `journal` finds, with the names and beside the other files of `directory`.
@@ -79,7 +89,7 @@ pub(super) fn open_on(
     if let Some(mark) = mark {
         Journal::check(&*media.journal, &directory.journal(), &mark)?;
     }
-    let opened = calmly(|| database(media.store.clone()));
+    let opened = calmly(|| database(Disk::new(media.store.clone())));
     let (database, _) = opened.map_err(|refused| refusal(&file, refused))?;
     calmly(|| Ok(upgrade::seal_rows(&database)?)).map_err(|refused| refusal(&file, refused))?;
     if format == Some(OLD) {
@@ -93,7 +103,7 @@ pub(super) fn open_on(
 /// was closed in order it takes as it is.
 fn verify(store: &Arc<dyn Medium>) -> Result<(Option<u64>, Option<JournalMark>), OpenRefusal> {
     let overlay = Overlay::new(store.clone()).map_err(DatabaseError::from)?;
-    let (mut database, was_repaired) = database(Arc::new(overlay))?;
+    let (mut database, was_repaired) = database(Disk::over(overlay))?;
     if was_repaired {
         tracing::info!("the store was not closed; all of it was verified");
     } else if !database.check_integrity()? {
@@ -124,7 +134,14 @@ fn upgrade_from_1(database: &Database, media: &Media, directory: &Directory) -> 
 fn catch_up(database: Database, media: Media, directory: &Directory) -> Result<OpenFiles, OpenError> {
     let refuse = |refused| refusal(&directory.file(), refused);
     let mark = calmly(|| Ok(meta::mark(&database)?)).map_err(refuse)?;
-    let (mut journal, payloads) = Journal::open(media.journal, &directory.journal(), &mark)?;
+    let path = directory.journal();
+    let OpenJournal { mut journal, payloads, torn } = Journal::open(media.journal, &path, &mark)?;
+    if let Some(torn) = &torn {
+        tracing::warn!(
+            "the last group in the journal was not written whole, so nobody was told of it: it is left out"
+        );
+        directory.keep_torn(torn);
+    }
     let mut room = ReservedSpace::new(media.store);
     let is_suspect = directory.is_suspect();
     if !payloads.is_empty() || is_suspect {
@@ -144,7 +161,7 @@ fn catch_up(database: Database, media: Media, directory: &Directory) -> Result<O
             Err(refused) => return Err(refuse(refused)),
         }
     }
-    Ok(OpenFiles { database, journal, room })
+    Ok(OpenFiles { database, journal, room, replayed: payloads.len(), is_torn: torn.is_some() })
 }
 
 /// Runs work on the database; its panics over a damaged file become faults.
@@ -177,7 +194,7 @@ fn make(directory: &Directory) -> Result<(), OpenError> {
 }
 
 fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
-    let (database, _) = database(Arc::new(private().open(file).map_err(DatabaseError::from)?))?;
+    let (database, _) = database(Disk::new(Arc::new(private().open(file).map_err(DatabaseError::from)?)))?;
     let txn = database.begin_write().map_err(FileFault::from)?;
     {
         txn.open_table(STATE).map_err(FileFault::from)?;
@@ -194,13 +211,13 @@ fn fill(file: &Path, mark: &JournalMark) -> Result<(), OpenRefusal> {
 }
 
 /// Opens it, and says whether it was not closed, so that all of it was verified and put in order.
-fn database(medium: Arc<dyn Medium>) -> Result<(Database, bool), OpenRefusal> {
+fn database(disk: Disk) -> Result<(Database, bool), OpenRefusal> {
     let was_repaired = Arc::new(AtomicBool::new(false));
     let repairs = was_repaired.clone();
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
     builder.set_repair_callback(move |_| repairs.store(true, Ordering::Relaxed));
-    let database = builder.create_with_backend(Disk::new(medium))?;
+    let database = builder.create_with_backend(disk)?;
     Ok((database, was_repaired.load(Ordering::Relaxed)))
 }
 

@@ -34,6 +34,16 @@ pub(super) struct Journal {
     frame: Vec<u8>,
 }
 
+/// A journal as it was found.
+#[derive(Debug)]
+pub(super) struct OpenJournal {
+    pub(super) journal: Journal,
+    /// What its groups did, in order.
+    pub(super) payloads: Vec<Vec<u8>>,
+    /// All of it, if its last group was not written whole.
+    pub(super) torn: Option<Vec<u8>>,
+}
+
 impl Journal {
     /// Creates an empty journal of full size. A used one is refused: its store file was taken away.
     pub(super) fn make(path: &Path, mark: &JournalMark) -> Result<(), OpenError> {
@@ -60,25 +70,23 @@ impl Journal {
             .map_err(|reason| OpenError::Corrupt { file: path.to_owned(), reason })
     }
 
-    /// Opens the journal that continues the database of `mark` and returns its payloads. `path` is its name.
+    /// Opens the journal that continues the database of `mark`. `path` is its name.
     pub(super) fn open(
         medium: Arc<dyn Medium>,
         path: &Path,
         mark: &JournalMark,
-    ) -> Result<(Self, Vec<Vec<u8>>), OpenError> {
+    ) -> Result<OpenJournal, OpenError> {
         let bytes = read_all(&*medium).map_err(io_at(path))?;
         let found = scan::scan(&bytes, mark)
             .map_err(|reason| OpenError::Corrupt { file: path.to_owned(), reason })?;
-        if found.is_torn {
-            keep_torn(path, &bytes, found.end);
-        }
         let payloads = found.payloads.iter().map(|payload| payload.to_vec()).collect();
         let end = offset(found.end);
         let journal = Self { medium, mark: *mark, group: found.group, end, frame: Vec::new() };
         if found.is_behind {
             journal.write_header().map_err(io_at(path))?;
         }
-        Ok((journal, payloads))
+        let is_torn = found.is_torn;
+        Ok(OpenJournal { journal, payloads, torn: is_torn.then_some(bytes) })
     }
 
     /// Makes `payload` durable. After [`FileFault::NoRoom`] it is as if this was never called.
@@ -158,22 +166,6 @@ fn is_used(journal: &[u8]) -> bool {
 
 fn frames(journal: &[u8]) -> &[u8] {
     journal.get(FRAMES..).unwrap_or_default()
-}
-
-/// Keeps a copy of a journal with a torn frame, so that a person can look at what is given up here.
-fn keep_torn(path: &Path, journal: &[u8], end: usize) {
-    let copy = path.with_extension("cut");
-    tracing::warn!(
-        from = end, copy = %copy.display(),
-        "the last group in the journal was not written whole, so nobody was told that it is durable: it is left out"
-    );
-    let kept = private().open(&copy).and_then(|file| {
-        file.resize(0)?;
-        file.write(journal, 0)
-    });
-    if let Err(error) = kept {
-        tracing::warn!(copy = %copy.display(), "cannot keep a copy of the journal: {error}");
-    }
 }
 
 fn offset(length: usize) -> u64 {

@@ -86,7 +86,7 @@ impl History<'_> {
 
     /// Commits and makes durable until something fails or enough was done.
     fn work(&mut self, files: &mut OpenFiles) {
-        let OpenFiles { database, journal, room } = files;
+        let OpenFiles { database, journal, room, .. } = files;
         for _ in 0..self.random.below(12) {
             if self.random.below(4) == 0 {
                 if make_durable(database, journal, room, Syncs::One).is_err() {

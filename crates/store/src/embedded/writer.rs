@@ -228,7 +228,7 @@ impl Writer {
         // A library that panicked may panic again when it is dropped.
         drop(catch_unwind(AssertUnwindSafe(|| drop(old))));
         match file::open(&self.directory) {
-            Ok(OpenFiles { database, journal, room }) => {
+            Ok(OpenFiles { database, journal, room, .. }) => {
                 *slot = Ok(database);
                 (self.journal, self.room) = (journal, room);
                 self.reader.show_reopened();

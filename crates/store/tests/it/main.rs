@@ -7,6 +7,7 @@
     reason = "a test that meets what it does not expect has failed, and a child talks to its parent"
 )]
 
+mod check;
 mod child;
 mod damage;
 mod embedded;

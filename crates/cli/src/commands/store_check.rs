@@ -1,0 +1,78 @@
+//! `server check`: looks at the whole store of a stopped server.
+
+use bellwether_core::words::plural::Plural;
+use bellwether_server::check::{InstallationCheck, check};
+use bellwether_server::config::Config;
+use serde::Serialize;
+
+use crate::args::Global;
+use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::Show;
+
+/// What was seen, as data.
+#[derive(Serialize)]
+struct Seen {
+    revision: u64,
+    records: u64,
+    commits: u64,
+    /// Groups of commits that only the journal has, as a server leaves them that was killed.
+    journal_groups: usize,
+    /// Whether the last one was not written whole, which nobody was told of.
+    journal_is_torn: bool,
+    findings: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    file: String,
+    what: String,
+}
+
+pub(super) fn run(global: &Global, config: &Config) -> CommandResult {
+    if config.etcd.is_some() {
+        let text = "this installation keeps its records in etcd: check that with etcdctl";
+        return Err(Failure::stated(Exit::Refused, text));
+    }
+    let seen = seen(config, check(config)?);
+    let show = Show::new(global);
+    show.data(&seen, || seen.findings.iter().map(|finding| finding.what.clone()).collect(), |_| text(&seen))?;
+    if seen.findings.is_empty() {
+        return Ok(Exit::Yes);
+    }
+    show.note("keep a copy of the data directory as it is; then restore a backup into an empty one: bellwether server restore");
+    Ok(Exit::No)
+}
+
+fn seen(config: &Config, check: InstallationCheck) -> Seen {
+    let InstallationCheck { store, records, findings } = check;
+    let of_store = store
+        .findings
+        .into_iter()
+        .map(|finding| Finding { file: finding.file.display().to_string(), what: finding.what });
+    let file = config.data_dir.join("store").display().to_string();
+    let of_records = findings.into_iter().map(|what| Finding { file: file.clone(), what });
+    Seen {
+        revision: store.revision.0,
+        records,
+        commits: store.commits,
+        journal_groups: store.groups,
+        journal_is_torn: store.is_torn,
+        findings: of_store.chain(of_records).collect(),
+    }
+}
+
+fn text(seen: &Seen) -> String {
+    let mut lines: Vec<String> =
+        seen.findings.iter().map(|finding| format!("{}: {}", finding.file, finding.what)).collect();
+    if lines.is_empty() {
+        let (records, commits) = (Plural(seen.records, "record"), Plural(seen.commits, "commit"));
+        lines.push(format!(
+            "the store is sound: {records} at revision {}, {commits} of history",
+            seen.revision
+        ));
+    }
+    if seen.journal_is_torn {
+        lines.push("the last group in the journal was not written whole; nobody was told of it, and a start leaves it out".to_owned());
+    }
+    lines.join("\n")
+}
