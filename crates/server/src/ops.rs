@@ -50,6 +50,9 @@ use bellwether_core::records::event::EventDraft;
 
 use crate::records::commit::CommitError;
 
+/// Most records of something that is gone that are deleted in one commit: there may be more of them than one has room for.
+const AT_ONCE: usize = 64;
+
 /// Why an operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {

@@ -18,7 +18,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
 use super::profile::SharedProfile;
-use super::{OpError, cause, event};
+use super::{AT_ONCE, OpError, cause, event};
 use crate::transactor::Transactor;
 
 /// A cluster, for a change.
@@ -88,8 +88,9 @@ pub async fn set(
 /// [`OpError::NotFound`]; [`OpError::Moved`] when it is not at the revision that was named.
 pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<(), OpError> {
     let ClusterScope { namespace, name, actor, only_at } = scope;
-    transactor
-        .compare(namespace, actor, &Key::Cluster(name.clone()).into(), |_, fleet, _| {
+    let key = Key::Cluster(name.clone());
+    while transactor
+        .compare(namespace, actor, &key.clone().into(), |_, fleet, _| {
             let before = fleet.clusters.get(name).map(|kept| &*kept.value);
             at_revision(
                 "cluster",
@@ -98,15 +99,24 @@ pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<
                 only_at,
             )?;
             let before = before.ok_or_else(|| OpError::NotFound(format!("cluster {name}")))?;
+            let mut runs = forget_runs(fleet, before)?;
+            if runs.len() > AT_ONCE {
+                // More than fits in one commit: the oldest first.
+                runs.truncate(AT_ONCE);
+                let changeset = Changeset { writes: runs, events: vec![] };
+                return Ok::<_, OpError>((Some(changeset.guarded_by([key.clone()])), true));
+            }
             let said = format!("its members stay; profile {} stays", before.profile);
             let mut deleted = event("cluster.deleted", format!("cluster/{name}"), said);
             deleted.before = Some(describe(before));
             let mut writes = vec![Write::delete(Key::Cluster(name.clone()))];
-            writes.extend(forget_runs(fleet, before)?);
+            writes.extend(runs);
             writes.extend(forget_manager(fleet, &before.manager));
-            Ok((Some(Changeset { writes, events: vec![deleted] }), ()))
+            Ok((Some(Changeset { writes, events: vec![deleted] }.into()), false))
         })
-        .await
+        .await?
+    {}
+    Ok(())
 }
 
 /// The clusters of a namespace, by name.

@@ -17,7 +17,7 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::scope::NodeScope;
-use super::{OpError, cause, event, reason};
+use super::{AT_ONCE, OpError, cause, event, reason};
 use crate::pki::{IssuedCertificate, Pki};
 use crate::secret;
 use crate::transactor::Transactor;
@@ -40,6 +40,20 @@ pub async fn join(
         .issue(&namespace, &name, &request.certificate_request, transactor.now())
         .map_err(|error| ShapeError::at("certificate_request", error))?;
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
+    // Of a node that was decommissioned there may be more than fits in one commit.
+    while transactor
+        .change(&namespace, &actor, |world, fleet, now| {
+            let mut writes = predecessor(fleet, &name);
+            if writes.len() <= AT_ONCE || fleet.hosts_still(&name).is_some() {
+                return Ok((None, false));
+            }
+            usable(world, &hash, &namespace, &name, now)?;
+            writes.truncate(AT_ONCE);
+            let changeset = Changeset { writes, events: vec![] };
+            Ok::<_, OpError>((Some(changeset.guarded_by([Key::Node(name.clone())])), true))
+        })
+        .await?
+    {}
     transactor
         .change(&namespace, &actor, |world, fleet, now| {
             if has_joined_already(world, fleet, &hash, &name, &issued.key_fingerprint) {

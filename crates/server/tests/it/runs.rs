@@ -5,6 +5,8 @@ use std::time::Duration;
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::apply::ApplyRequest;
+use bellwether_api::v1::cluster::ClusterSpec;
+use bellwether_api::v1::cluster::work::NewClusterRun;
 use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::RolloutOperation;
 use bellwether_api::v1::run::{BusyNodes, NewRun, Run, UndoRun};
@@ -31,7 +33,7 @@ async fn runs(admin: &Client, in_progress: usize) -> Vec<Run> {
             if open == in_progress {
                 return runs;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(SOON * 3, looking).await.expect("the runs did not end")
@@ -137,4 +139,24 @@ async fn a_run_that_nothing_undoes_or_that_no_node_began_is_not_undone() {
     assert_ne!(admin.run("default", &run.name).await.unwrap().state.as_str(), "aborted");
     let gone = problem(admin.undo_run("default", "keep-99999", &undo).await);
     assert_eq!(gone.0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_cluster_whose_manager_had_more_runs_than_one_commit_forgets_is_deleted_with_them() {
+    let installation = Installation::new().await;
+    installation.node("db-1").await;
+    let admin = installation.admin();
+    workflow(&admin).await;
+    let spec = ClusterSpec { filter: Some("all".to_owned()), ..ClusterSpec::default() };
+    admin.set_cluster("default", "db", &spec).await.unwrap();
+    let new = NewClusterRun { workflow: Some("backup".to_owned()), ..NewClusterRun::default() };
+    for _ in 0..70 {
+        let run = admin.start_cluster_run("default", "db", &new).await.unwrap();
+        admin.act_on_rollout("default", &run.name, "abort", &RolloutOperation::default()).await.unwrap();
+        runs(&admin, 0).await;
+    }
+    assert_eq!(runs(&admin, 0).await.len(), 70);
+    admin.delete_cluster("default", "db").await.unwrap();
+    assert!(runs(&admin, 0).await.is_empty());
+    assert_eq!(problem(admin.cluster("default", "db").await).0, Code::NotFound);
 }
