@@ -162,7 +162,36 @@ impl Config {
                 ca_file: file.hooks.and_then(|hooks| hooks.ca_file),
             },
         };
-        Ok(config.listening_on(listen))
+        Ok(config.listening_on(listen).named_in_certificate())
+    }
+
+    /// The certificate is for the host of the address that others use, too.
+    fn named_in_certificate(mut self) -> Self {
+        let host = self.address.as_deref().and_then(|address| address.parse::<http::Uri>().ok());
+        let host = host.and_then(|uri| Some(uri.host()?.trim_matches(['[', ']']).to_owned()));
+        if let Some(host) = host.filter(|host| !self.names.contains(host)) {
+            self.names.push(host);
+        }
+        self
+    }
+
+    /// The address under which others reach the server that listens here, as far as the configuration says it: a server that listens on
+    /// all addresses has the first of its names that is not only this machine's own.
+    #[must_use]
+    pub fn advertised(&self, listens: SocketAddr) -> Option<String> {
+        if let Some(address) = &self.address {
+            return Some(address.clone());
+        }
+        if !listens.ip().is_unspecified() {
+            return Some(format!("https://{listens}"));
+        }
+        let is_own = |name: &str| {
+            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        };
+        let name = self.names.iter().find(|name| !is_own(name))?;
+        let is_v6 = name.parse::<std::net::Ipv6Addr>().is_ok();
+        let host = if is_v6 { format!("[{name}]") } else { name.clone() };
+        Some(format!("https://{host}:{}", listens.port()))
     }
 
     /// The same configuration with another address to listen on, which is added to the names in the certificate.
@@ -236,6 +265,30 @@ mod tests {
     #[test]
     fn an_empty_file_is_a_complete_configuration() {
         with("", |config| assert_eq!(config.unwrap().listen.to_string(), DEFAULT_LISTEN));
+    }
+
+    #[test]
+    fn the_address_that_others_use_is_in_the_certificate_and_none_is_made_up() {
+        with("address = \"https://cp-1.example.net:7420\"", |config| {
+            let config = config.unwrap();
+            assert!(config.names.contains(&"cp-1.example.net".to_owned()), "{:?}", config.names);
+            assert_eq!(config.advertised(config.listen).as_deref(), Some("https://cp-1.example.net:7420"));
+        });
+        with("address = \"https://[fd00::1]:7420\"", |config| {
+            assert!(config.unwrap().names.contains(&"fd00::1".to_owned()));
+        });
+        with("listen = \"0.0.0.0:7420\"", |config| {
+            let config = config.unwrap();
+            assert_eq!(config.advertised(config.listen), None);
+        });
+        with("listen = \"[::]:7420\"\nnames = [\"localhost\", \"fd00::1\", \"cp-1\"]", |config| {
+            let config = config.unwrap();
+            assert_eq!(config.advertised(config.listen).as_deref(), Some("https://[fd00::1]:7420"));
+        });
+        with("listen = \"10.0.0.1:7420\"", |config| {
+            let config = config.unwrap();
+            assert_eq!(config.advertised(config.listen).as_deref(), Some("https://10.0.0.1:7420"));
+        });
     }
 
     #[test]

@@ -89,6 +89,14 @@ pub enum InstallationError {
         /// The format found.
         found: u32,
     },
+    /// A migration or a restore into the store has not ended.
+    #[error(
+        "use the store: a migration or a restore of installation {id} into it has not ended; run the same command again"
+    )]
+    Unfinished {
+        /// Id of the installation.
+        id: String,
+    },
     /// The store was set back while servers used it.
     #[error(
         "use the store: it was set back, and would issue numbers again that agents and lock holders know; stop every server, then \
@@ -149,6 +157,20 @@ impl Installation {
         serde_json::from_slice(bytes).map_err(unreadable)
     }
 
+    /// Refuses a store that an interrupted migration or restore has left.
+    ///
+    /// # Errors
+    /// [`InstallationError::Unfinished`].
+    pub async fn check_whole(store: &Store) -> Result<(), InstallationError> {
+        match store.get(key_text::MOVING.into()).await? {
+            None => Ok(()),
+            Some(mark) => {
+                let id = String::from_utf8_lossy(&mark.value).into_owned();
+                Err(InstallationError::Unfinished { id })
+            }
+        }
+    }
+
     /// Writes the record, unless there is one.
     ///
     /// # Errors
@@ -181,6 +203,7 @@ impl Installation {
         if let Some(there) = Self::read(store).await? {
             return Err(InstallationError::Present { id: there.id });
         }
+        Self::check_whole(store).await?;
         let page = store.list(Range::prefix(key_text::ROOT), None, 64).await?;
         let own = |key: &[u8]| matches!(key_text::read(key), Some(place) if place.is_of_init());
         match page.entries.iter().find(|entry| !own(&entry.key)) {

@@ -27,9 +27,17 @@ pub fn start(
     clock: &Clock,
     tasks: &Tasks,
 ) -> watch::Receiver<Option<Revision>> {
+    let address = config.advertised(listens).unwrap_or_else(|| {
+        if config.etcd.is_some() {
+            tracing::warn!(
+                "agents do not learn the address of this server, which listens on all: set `address` in its configuration"
+            );
+        }
+        format!("https://{listens}")
+    });
     let server = Server {
         name: config.name.clone(),
-        address: config.address.clone().unwrap_or_else(|| format!("https://{listens}")),
+        address,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         secret_keys: keyring.ids(),
         since: clock.now(),

@@ -362,6 +362,7 @@ fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>
 /// The installation of the store. A store of one's own without one, from before installations were recorded, gets one.
 async fn installation(config: &Config, store: &Store, pki: &Pki) -> Result<Installation, RunError> {
     let ours = pki.ca_fingerprint();
+    Installation::check_whole(store).await?;
     let installation = match Installation::read(store).await? {
         Some(installation) => installation,
         None if config.etcd.is_some() => return Err(InstallationError::Missing.into()),

@@ -123,7 +123,8 @@ async fn make(global: &Global, config: &Config, file: Option<&Path>) -> CommandR
         &data,
         || vec![made.token_file.display().to_string()],
         |_| {
-            let server = format!("https://{}", config.listen);
+            let server = config.advertised(config.listen);
+            let server = server.unwrap_or_else(|| format!("https://HOST:{}", config.listen.port()));
             let file = file.map_or(String::new(), |file| format!(" --config {}", file.display()));
             format!(
                 "initialised a control plane in {dir}\n\n\

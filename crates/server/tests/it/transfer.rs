@@ -6,6 +6,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::etcd::Etcd;
+use bellwether_server::installation::Installation as InstallationRecord;
 use bellwether_server::run::Server;
 use bellwether_server::store_rules::StoreRules;
 use bellwether_server::transfer::{TransferError, backup, migrate::migrate, set_back};
@@ -106,6 +107,9 @@ async fn an_interrupted_migration_resumes_and_one_into_other_content_is_refused(
         ops.push(Op::Put { key: key.clone().into(), value: value.clone().into(), lease: None });
     }
     to.commit(Txn { compares: vec![], ops }).await.unwrap();
+    // No installation is made of what is there, by nobody.
+    let refused = InstallationRecord::check_uninitialised(&to).await.unwrap_err().to_string();
+    assert!(refused.contains("has not ended; run the same command again"), "{refused}");
     let moved = migrate(&from, &to, "memory", |_| {}).await.unwrap();
     assert_eq!((moved.records, moved.before), (kept.len() as u64, 3));
     assert_eq!(dump(&to).await, kept);
@@ -193,6 +197,6 @@ async fn each_restore_of_a_backup_counts_from_above_the_one_before() {
     }
 }
 
-async fn record(store: &Store) -> bellwether_server::installation::Installation {
-    bellwether_server::installation::Installation::read(store).await.unwrap().unwrap()
+async fn record(store: &Store) -> InstallationRecord {
+    InstallationRecord::read(store).await.unwrap().unwrap()
 }
