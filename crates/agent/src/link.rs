@@ -13,6 +13,7 @@ mod order_poll;
 mod registrations;
 mod renew;
 mod report;
+mod report_numbers;
 pub(crate) mod retry;
 pub(crate) mod server_list;
 pub(crate) mod source;
@@ -41,6 +42,7 @@ use connection::Connection;
 use deliver::deliver;
 use job_logs::LogAnswers;
 use renew::CertificateRenewal;
+use report_numbers::ReportNumbers;
 use source::ParamSource;
 use start_gate::StartGate;
 
@@ -136,6 +138,7 @@ impl ServerLink {
             parts: 0,
             clock: self.clock.clone(),
             gate: StartGate::closed(),
+            numbers: ReportNumbers::new(self.clock.now()),
         };
         tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
         let logs =

@@ -246,6 +246,7 @@ fn report(name: &str, order: &Order) -> Report {
         agent_version: "bench".to_owned(),
         generation: order.generation,
         ledger: None,
+        sequence: 0,
         entities: done.collect(),
         statuses: BTreeMap::new(),
         features: None,

@@ -176,6 +176,7 @@ fn report(generation: u64, entities: BTreeMap<String, EntityReport>) -> Report {
         agent_version: "bench".to_owned(),
         generation,
         ledger: Some("bench".to_owned()),
+        sequence: 0,
         entities,
         statuses: BTreeMap::new(),
         features: Some(features.iter().map(ToString::to_string).collect()),

@@ -234,6 +234,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         agent_version: "sim".to_owned(),
         generation: board.generation,
         ledger: Some(node.ledger().to_string()),
+        sequence: 0,
         entities: entities.collect(),
         statuses: BTreeMap::new(),
         features: Some(FEATURES.iter().chain(&hosting).map(ToString::to_string).collect()),

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
+use bellwether_api::v1;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::deliver::Delivery;
+use super::report_numbers::ReportNumbers;
 use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
 pub(super) use crate::report_board::ToldJobs;
@@ -31,6 +34,8 @@ pub(super) struct ReportSender {
     pub(super) parts: u64,
     /// Closed until every entity of the ledger has an account.
     pub(super) gate: StartGate,
+    /// The numbers of the reports.
+    pub(super) numbers: ReportNumbers,
 }
 
 impl Delivery for ReportSender {
@@ -53,7 +58,12 @@ impl Delivery for ReportSender {
 
     async fn send(&self, (requested, _, board): &Self::Value) -> Result<(), CallError> {
         let report = board.report(&self.node, self.clock.now(), &board.untold(&self.told_before(*requested)));
-        self.connection.client()?.report(self.namespace.as_str(), &report).await
+        let report = v1::report::Report { sequence: self.numbers.next(board), ..report };
+        let sent = self.connection.client()?.report(self.namespace.as_str(), &report).await;
+        if matches!(&sent, Err(CallError::Problem(problem)) if problem.code == Code::Conflict) {
+            self.numbers.overtaken();
+        }
+        sent
     }
 
     fn delivered(&mut self, (requested, _, board): &Self::Value) {
@@ -65,6 +75,7 @@ impl Delivery for ReportSender {
             self.parts = self.parts.wrapping_add(1);
         }
         self.told = told;
+        self.numbers.delivered();
         self.delivered.send_replace(*requested);
     }
 }

@@ -32,6 +32,10 @@ pub struct Report {
     /// The agent's ledger, a DNS label; another one means that the agent lost the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
+    /// Number of the report among those of this ledger, from 1: one that arrives after a later one changes nothing. Absent from an agent
+    /// that does not number them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sequence: u64,
     /// The state of each entity, by entity name, at most 1,024.
     #[serde(default)]
     pub entities: BTreeMap<String, EntityReport>,
@@ -172,6 +176,7 @@ impl From<&core::Report> for Report {
             generation: from.generation.get(),
             features: Some(from.features.iter().map(|feature| feature.to_string()).collect()),
             ledger: from.ledger.as_ref().map(ToString::to_string),
+            sequence: from.sequence,
             entities: map_from(entities),
             statuses: map_from(statuses),
             deleted: from.deleted.iter().map(|(category, update)| (category.to_string(), *update)).collect(),
@@ -208,6 +213,7 @@ impl TryFrom<Report> for core::Report {
                 features.iter().filter_map(|feature| Feature::named(feature)).collect()
             }),
             ledger: read_some("ledger", from.ledger.as_deref())?,
+            sequence: from.sequence,
             entities: try_map_from(entities)?,
             statuses: try_map_from(statuses)?,
             deleted: try_map_from(deleted)?,

@@ -235,6 +235,7 @@ impl Agent {
             agent_version: "bench".to_owned(),
             generation: order.map_or(0, |order| order.generation),
             ledger: Some(self.name.clone()),
+            sequence: 0,
             entities: done.collect(),
             statuses: BTreeMap::new(),
             features: Some(FEATURES.iter().map(ToString::to_string).collect()),

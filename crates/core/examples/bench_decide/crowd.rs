@@ -110,6 +110,7 @@ fn report(index: usize, now: Timestamp) -> Record {
         agent_version: "1".into(),
         generation: Generation::ZERO,
         ledger: None,
+        sequence: 0,
         entities: BTreeMap::from([(name, entity)]),
         statuses: BTreeMap::new(),
         features: Default::default(),

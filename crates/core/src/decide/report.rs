@@ -70,7 +70,11 @@ fn fold(
     now: Timestamp,
 ) -> Option<Changeset> {
     new.received_at = now;
-    if !matches!(source, ReportSource::Hand(_)) {
+    let by_hand = matches!(source, ReportSource::Hand(_));
+    if last.is_some_and(|last| !by_hand && new.is_overtaken(last)) {
+        return None;
+    }
+    if !by_hand {
         leave_out_deleted(last, &mut new);
     }
     for (category, status) in &mut new.statuses {
@@ -96,8 +100,8 @@ fn fold(
             }
         }
         steady(last, &mut new);
-        let unchanged = Report { received_at: last.received_at, ..new.clone() } == *last;
-        if unchanged {
+        let same = Report { received_at: last.received_at, sequence: last.sequence, ..new.clone() } == *last;
+        if same && !new.is_behind_a_gap(last) {
             return None;
         }
     }

@@ -33,6 +33,8 @@ pub struct Report {
     pub features: Features,
     /// The agent's ledger: another one means that it lost the one before.
     pub ledger: Option<LedgerId>,
+    /// Number of the report among those of this ledger; zero from an agent that does not number them.
+    pub sequence: u64,
     /// Entities that the node has a recipe for, or was assigned a version of.
     pub entities: BTreeMap<EntityName, EntityReport>,
     /// One status per category.
@@ -40,6 +42,25 @@ pub struct Report {
     /// Statuses that were deleted at the control plane, with the update of the node's own program that is not to return.
     /// An entry lasts until the node reports another update, or none.
     pub deleted: BTreeMap<Category, u64>,
+}
+
+impl Report {
+    /// Whether a report that came before this one was made after it.
+    #[must_use]
+    pub fn is_overtaken(&self, last: &Self) -> bool {
+        self.is_numbered_like(last) && self.sequence < last.sequence
+    }
+
+    /// Whether there may be reports between the last one and this one that are yet to come: it is written although it says the same, so
+    /// that they are known to be older.
+    #[must_use]
+    pub fn is_behind_a_gap(&self, last: &Self) -> bool {
+        self.is_numbered_like(last) && self.sequence > last.sequence.saturating_add(1)
+    }
+
+    fn is_numbered_like(&self, last: &Self) -> bool {
+        self.sequence > 0 && last.sequence > 0 && self.ledger == last.ledger
+    }
 }
 
 /// What a node reports about one entity.

@@ -34,6 +34,13 @@ pub async fn absorb_report(
     transactor
         .change(namespace, &actor, |_, fleet, now| {
             let last = fleet.reports.get(node).map(|kept| &*kept.value);
+            if last.is_some_and(|last| report.is_overtaken(last)) {
+                let reason = format!("take the report of node {node}: a later one is known");
+                return Err(OpError::Moved {
+                    reason,
+                    hint: "give the next one a larger `sequence`".to_owned(),
+                });
+            }
             // Only a report that answers the present order tells that nothing is left of earlier assignments.
             let order = fleet.orders.get(node).map(|kept| &*kept.value);
             let unassigned = order.is_some_and(|order| {
@@ -83,6 +90,7 @@ pub async fn set_status(
                 agent_version: String::new(),
                 generation: Default::default(),
                 ledger: None,
+                sequence: 0,
                 entities: Default::default(),
                 features: Default::default(),
                 deleted: Default::default(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_api::client::NodeLogKey;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
+use bellwether_api::v1::report::Report;
 use bellwether_api::v1::status::{Status, StatusState};
 
 use crate::harness::{Installation, Node, policy, problem, set_entity, version};
@@ -235,4 +236,21 @@ async fn large_reports_that_expire_together_hold_up_no_rollout() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     nodes[39].assigned("v1").await;
     assert!(admin.overview("default").await.unwrap().warnings.is_empty());
+}
+
+#[tokio::test]
+async fn a_report_that_arrives_after_a_later_one_is_refused_and_changes_nothing() {
+    let installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    let numbered = |sequence, state: &str| {
+        let mut report = node.empty_report();
+        report.statuses.insert("backup".into(), status(state, sequence));
+        Report { sequence, ..report }
+    };
+    node.client.report("default", &numbered(2, "success")).await.unwrap();
+    let (code, detail) = problem(node.client.report("default", &numbered(1, "failed")).await);
+    assert!(code == Code::Conflict && detail.contains("a later one is known"), "{detail}");
+    shows(&installation, "web-1", "backup", "success").await;
+    node.client.report("default", &numbered(3, "failed")).await.unwrap();
+    shows(&installation, "web-1", "backup", "failed").await;
 }

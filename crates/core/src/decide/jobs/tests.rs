@@ -87,6 +87,7 @@ fn report(ledger: &str) -> Report {
         generation: Generation::ZERO,
         features: Default::default(),
         ledger: Some(ledger.parse().unwrap()),
+        sequence: 0,
         entities: Default::default(),
         statuses: Default::default(),
         deleted: Default::default(),

@@ -16,6 +16,7 @@ fn report(state: StatusState) -> Report {
         agent_version: "1".into(),
         generation: Generation::ZERO,
         ledger: None,
+        sequence: 0,
         entities: BTreeMap::new(),
         features: Default::default(),
         deleted: BTreeMap::new(),
@@ -148,4 +149,34 @@ fn the_start_of_a_step_that_differs_by_travel_time_writes_nothing() {
     let first = absorb(None, with(5_000), Timestamp::from_millis(5_000)).unwrap();
     assert!(absorb(Some(written(&first)), with(5_040), Timestamp::from_millis(9_000)).is_none());
     assert!(absorb(Some(written(&first)), with(9_000), Timestamp::from_millis(9_000)).is_some());
+}
+
+fn numbered(state: StatusState, sequence: u64) -> Report {
+    Report { sequence, ..report(state) }
+}
+
+#[test]
+fn a_report_that_was_overtaken_changes_nothing() {
+    let at = Timestamp::from_millis;
+    let first = absorb(None, numbered(StatusState::Failed, 8), at(5)).unwrap();
+    let last = written(&first);
+    assert!(absorb(Some(last), numbered(StatusState::Success, 7), at(6)).is_none());
+    assert!(absorb(Some(last), numbered(StatusState::Success, 9), at(6)).is_some());
+    // Of another ledger, or of an agent that does not number them, nothing is known.
+    let other = Report { ledger: Some("other".parse().unwrap()), ..numbered(StatusState::Success, 1) };
+    assert!(absorb(Some(last), other, at(6)).is_some());
+    assert!(absorb(Some(last), report(StatusState::Success), at(6)).is_some());
+}
+
+#[test]
+fn a_report_behind_a_gap_is_written_though_it_says_the_same() {
+    let at = Timestamp::from_millis;
+    let first = absorb(None, numbered(StatusState::Success, 3), at(5)).unwrap();
+    let last = written(&first);
+    // The next one says the same, and none can be between.
+    assert!(absorb(Some(last), numbered(StatusState::Success, 4), at(6)).is_none());
+    // The fourth is late: once the fifth is written, it is known to be older.
+    let third = absorb(Some(last), numbered(StatusState::Success, 5), at(6)).unwrap();
+    assert!(third.events.is_empty());
+    assert!(absorb(Some(written(&third)), numbered(StatusState::Failed, 4), at(7)).is_none());
 }

@@ -84,6 +84,7 @@ impl Setup {
             agent_version: String::new(),
             generation: Default::default(),
             ledger: None,
+            sequence: 0,
             entities: BTreeMap::new(),
             features: Default::default(),
             deleted: BTreeMap::new(),
@@ -186,4 +187,25 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn after_an_outage_no_status_falls_silent_before_its_node_could_refresh_it() {
+    let state = ("backup", StatusState::Success);
+    let mut place = Setup::new();
+    place.says(0, state, Some(600), (10, 1));
+    place.says(1, state, Some(600), (10, 1));
+    // Nobody could refresh it for an hour; from 5,000 s on everybody had the time.
+    let early = decide(place.fleet(), at(5_000), at(4_999));
+    assert!(early.changesets.is_empty(), "{early:?}");
+    assert_eq!(early.wake, Some(at(5_000)));
+    place.says(0, state, Some(600), (4_999, 2));
+    let verdict = decide(place.fleet(), at(5_000), at(5_000));
+    let subjects: Vec<_> = verdict
+        .changesets
+        .iter()
+        .flat_map(|changeset| &changeset.events)
+        .map(|event| &*event.subject)
+        .collect();
+    assert_eq!(subjects, ["node/web-1"], "only who had the time and did not");
 }

@@ -88,6 +88,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         agent_version: Default::default(),
         generation: Generation::ZERO,
         ledger: None,
+        sequence: 0,
         entities: entities.iter().map(entity).collect(),
         features: Default::default(),
         deleted: BTreeMap::new(),

@@ -147,6 +147,7 @@ mod tests {
                     agent_version: "1".into(),
                     generation: Generation::ZERO,
                     ledger: None,
+                    sequence: 0,
                     entities: BTreeMap::new(),
                     features: Default::default(),
                     deleted: BTreeMap::new(),
