@@ -31,6 +31,10 @@ pub enum Disruption {
     KillAll,
     /// The store compacts its history.
     Compact,
+    /// Somebody deletes the key of the leader from the store.
+    DeleteLeader,
+    /// Somebody deletes the key of a server's membership from the store.
+    DeleteMembership(usize),
 }
 
 /// Which faults may occur.
@@ -51,6 +55,8 @@ pub enum FaultMix {
     /// Outages of up to ten minutes of servers, agents and the network between them. Runs on nodes fail for bad versions
     /// only, so that no good one may be found bad.
     Outages,
+    /// Keys of the leader and of servers that are deleted while their leases are renewed.
+    Deletes,
 }
 
 /// The next fault: the time until it starts, what it is, and how long it lasts, in milliseconds.
@@ -84,6 +90,15 @@ pub fn next(
             let host = pick(chance, HOSTS);
             let blow = if of < 10 { Disruption::Alone(host) } else { Disruption::StandAgent(host) };
             return (5_000 + chance.below(20_000), blow, 40_000 + chance.below(80_000));
+        }
+        (FaultMix::Deletes, of) => {
+            let blow = match of {
+                0..=7 => Disruption::DeleteLeader,
+                8..=15 => Disruption::DeleteMembership(server),
+                16..=17 => Disruption::Stand(server),
+                _ => Disruption::Cut(server),
+            };
+            return (5_000 + chance.below(20_000), blow, lasts);
         }
         (FaultMix::Work, of) => {
             let longest = if chance.below(3) == 0 { 150_000 } else { 6_000 };

@@ -13,6 +13,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
 use bellwether_server::pki::Pki;
+use bellwether_server::records::key_text;
 use bellwether_server::store_rules::StoreRules;
 use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultInjection;
@@ -127,6 +128,7 @@ impl History {
             relist_every: (!without(DisabledRule::Relisting)).then_some(RELIST_EVERY),
             drops_repeats: !without(DisabledRule::DroppingRepeats),
             fences: !without(DisabledRule::Fencing),
+            confirms_keys: !without(DisabledRule::ConfirmingKeys),
         };
         config.etcd = Some(Etcd {
             endpoints: vec!["http://simulated:2379".to_owned()],
@@ -301,6 +303,12 @@ impl History {
             Disruption::KillAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::kill),
             Disruption::WipeAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::wipe),
             Disruption::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
+            Disruption::DeleteLeader => site::delete(store, key_text::LEADER).await,
+            Disruption::DeleteMembership(server) => {
+                if let Some(machine) = machines.get(*server) {
+                    site::delete(store, &format!("{}{}", key_text::SERVERS, machine.name())).await;
+                }
+            }
             Disruption::Compact => {
                 let now = store.list(bellwether_store::Range::prefix("/"), None, 1).await;
                 if let Ok(page) = now {
@@ -357,7 +365,7 @@ impl History {
                 stage.agents.get_mut(*agent).into_iter().for_each(|agent| agent.start(&clock));
             }
             Disruption::StandAgent(agent) => stage.agents.get_mut(*agent).into_iter().for_each(Agent::go_on),
-            Disruption::Compact => {}
+            Disruption::Compact | Disruption::DeleteLeader | Disruption::DeleteMembership(_) => {}
         }
     }
 

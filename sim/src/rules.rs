@@ -9,6 +9,8 @@ pub enum DisabledRule {
     DroppingRepeats,
     /// Comparing the leadership key in a decider's commit.
     Fencing,
+    /// Looking at the key of the leadership or a membership while its lease is renewed.
+    ConfirmingKeys,
     /// Having a job in the ledger before it begins.
     Ledger,
     /// Beginning a run only under the ledger that the order names.

@@ -7,7 +7,8 @@
 //! - **Winning.** [`Leadership::won`] returns the term. The winner decides only once its view of the store contains
 //!   everything that was committed before.
 //! - **Losing.** The lease was not renewed: the leader stops by its own clock before another server can win. A commit that
-//!   fails on the compare ends the term at once; [`Leadership::lost`] waits until the key is known to be lost as well.
+//!   fails on the compare ends the term at once ([`Leadership::give_up`]), and so does a key that was deleted: the key is then
+//!   acquired anew, by this server or another.
 //! - **Handing over.** A server that stops releases the key and waits, briefly, until another server leads.
 
 use std::sync::Arc;
@@ -37,6 +38,9 @@ const HAND_OVER_WITHIN: Duration = Duration::from_secs(1);
 pub struct Leadership {
     term: watch::Receiver<Option<Term>>,
     name: ServerName,
+    installation: Installation,
+    /// The create revision of the key of a term that is over.
+    given_up: watch::Sender<Option<Revision>>,
     /// Cancelled when this server no longer tries to lead.
     candidacy: CancellationToken,
 }
@@ -53,19 +57,22 @@ impl Leadership {
     ) -> Self {
         let (name, clock) = (config.name.clone(), clock.clone());
         let record = move || GlobalRecord::Leader(Leader { server: name.clone(), since: clock.now() });
+        let (give_up, given_up) = watch::channel(None);
         let key = LeaseKey {
             store: store.clone(),
             key: key_text::LEADER.into(),
             purpose: "leadership",
             has_own_store: config.etcd.is_none(),
             record: Arc::new(record),
+            given_up,
+            confirms_key: config.rules.confirms_keys,
         };
         let candidacy = tasks.child().token();
         let (holding, held) = watch::channel(None);
         tasks.spawn("leader", key.run(holding, candidacy.clone()));
         let (terms, term) = watch::channel(None);
-        tasks.spawn("term", publish_terms(held, terms, installation));
-        Self { term, name: config.name.clone(), candidacy }
+        tasks.spawn("term", publish_terms(held, terms, installation.clone()));
+        Self { term, name: config.name.clone(), installation, given_up: give_up, candidacy }
     }
 
     /// The term, while this server leads.
@@ -87,6 +94,11 @@ impl Leadership {
             () = stop.cancelled() => None,
             term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
         }
+    }
+
+    /// Ends `term`, which a commit has shown to be over, and no other: this server then tries to lead in another one.
+    pub fn give_up(&self, term: Term) {
+        self.given_up.send_replace(Some(self.installation.acquired_at(term)));
     }
 
     /// Waits until `term` is over, or for `stop`: a commit may show the loss before the key does.

@@ -3,13 +3,18 @@
 //! Its create revision tells one holding from the next: a commit that compares the create revision fails once the key has
 //! another holder, or none. The holder stops by its own clock, [`STOP_AFTER`] the last successful renewal, before the
 //! store can end the lease ([`TTL`]): it never considers itself the holder while another process is.
+//!
+//! A lease may outlive its key, which anybody with access to the store can delete. So the holder also watches the key, and reads
+//! it after each renewal, since a watch may miss a delete. A holding whose key is gone ends, and the key is acquired anew.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::records::key::GlobalRecord;
 use bellwether_core::words::counter::Revision;
-use bellwether_store::{CommitOutcome, Compare, LeaseId, Op, Range, Store, StoreError, Txn};
+use bellwether_store::{
+    CommitOutcome, Compare, Entry, LeaseId, Op, Page, Range, Store, StoreError, Txn, Watch,
+};
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -42,6 +47,10 @@ pub(crate) struct LeaseKey {
     pub(crate) has_own_store: bool,
     /// Makes the record, at the time of each attempt.
     pub(crate) record: Arc<dyn Fn() -> GlobalRecord + Send + Sync>,
+    /// The create revision of a holding that is over, as a commit that compared it has shown.
+    pub(crate) given_up: watch::Receiver<Option<Revision>>,
+    /// Whether the key is looked at while its lease is renewed.
+    pub(crate) confirms_key: bool,
 }
 
 /// One holding of the key.
@@ -51,6 +60,18 @@ struct HeldLease {
     revision: Revision,
     /// When the lease was requested.
     since: Instant,
+}
+
+impl HeldLease {
+    /// Whether the key is the one that this holding wrote.
+    fn is(&self, entry: Option<&Entry>) -> bool {
+        entry.is_some_and(|entry| entry.created.0 == self.revision.get())
+    }
+
+    /// Whether a page of the key proves that this holding is over. One older than the holding proves nothing.
+    fn is_over(&self, page: &Page) -> bool {
+        page.revision.0 >= self.revision.get() && !self.is(page.entries.first())
+    }
 }
 
 impl LeaseKey {
@@ -128,8 +149,69 @@ impl LeaseKey {
         }
     }
 
-    /// Renews the lease until `stop`, until the lease is gone, or until the last renewal is [`STOP_AFTER`] old.
+    /// Holds the key until `stop`, until it or its lease is gone, until it is given up, or until the last renewal is
+    /// [`STOP_AFTER`] old.
     async fn hold(&self, held: &HeldLease, stop: &CancellationToken) {
+        // All arms only wait and read; a renewal that is dropped has been made or not, and the lease is released next.
+        tokio::select! {
+            () = self.renew(held, stop) => {}
+            () = self.deleted(held), if self.confirms_key => {
+                tracing::warn!("the key of the {} was deleted; acquiring it anew", self.purpose);
+            }
+            () = self.given_up(held), if self.confirms_key => {
+                tracing::warn!("a commit has shown that the {} is lost", self.purpose);
+            }
+        }
+    }
+
+    /// Waits until a watch tells that the key is gone or another one. Never returns if the watch misses it.
+    async fn deleted(&self, held: &HeldLease) {
+        let mut after = bellwether_store::Revision(held.revision.get());
+        loop {
+            let watch = self.store.watch(Range::one(self.key.clone()), after).await;
+            if let Ok(watch) = watch
+                && Self::is_told_over(watch, held, &mut after).await
+            {
+                return;
+            }
+            tokio::time::sleep(RETRY).await;
+            // History up to here may be compacted.
+            if let Ok(page) = self.store.list(Range::one(self.key.clone()), None, 1).await {
+                if held.is_over(&page) {
+                    return;
+                }
+                after = after.max(page.revision);
+            }
+        }
+    }
+
+    /// Whether a watch tells that the key is gone or another one, before it ends.
+    async fn is_told_over(
+        mut watch: Watch,
+        held: &HeldLease,
+        after: &mut bellwether_store::Revision,
+    ) -> bool {
+        while let Ok(batch) = watch.next().await {
+            // A watch may repeat what was before.
+            let is_new = batch.revision > *after;
+            if is_new && batch.changes.iter().any(|change| !held.is(change.entry.as_ref())) {
+                return true;
+            }
+            *after = batch.revision.max(*after);
+        }
+        false
+    }
+
+    async fn given_up(&self, held: &HeldLease) {
+        let mut given_up = self.given_up.clone();
+        if given_up.wait_for(|revision| *revision == Some(held.revision)).await.is_err() {
+            // Nobody is left to give it up.
+            std::future::pending().await
+        }
+    }
+
+    /// Renews the lease until `stop`, until the lease or the key is gone, or until the last renewal is [`STOP_AFTER`] old.
+    async fn renew(&self, held: &HeldLease, stop: &CancellationToken) {
         let mut renewed = held.since;
         loop {
             pause(RENEW_EVERY.min(STOP_AFTER.saturating_sub(renewed.elapsed())), stop).await;
@@ -139,7 +221,13 @@ impl LeaseKey {
             let requested = Instant::now();
             let left = STOP_AFTER.saturating_sub(renewed.elapsed());
             match tokio::time::timeout(left, self.store.keep_alive(held.lease)).await {
-                Ok(Ok(())) => renewed = requested,
+                Ok(Ok(())) => {
+                    renewed = requested;
+                    if self.confirms_key && self.is_over(held).await {
+                        tracing::warn!("the {} has no key any more; acquiring it anew", self.purpose);
+                        return;
+                    }
+                }
                 Ok(Err(StoreError::LeaseGone)) => return,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cannot renew the {}", self.purpose);
@@ -155,6 +243,12 @@ impl LeaseKey {
                 return;
             }
         }
+    }
+
+    /// Whether the store says that the key is gone or another one. False if it does not answer before the next renewal is due.
+    async fn is_over(&self, held: &HeldLease) -> bool {
+        let read = self.store.list(Range::one(self.key.clone()), None, 1);
+        matches!(tokio::time::timeout(RENEW_EVERY, read).await, Ok(Ok(page)) if held.is_over(&page))
     }
 
     /// Waits until the key is deleted, or for one [`TTL`].
@@ -183,5 +277,89 @@ async fn pause(duration: Duration, stop: &CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
         () = tokio::time::sleep(duration) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_core::records::server::Leader;
+    use bellwether_core::words::time::Timestamp;
+    use bellwether_rt::tasks::Tasks;
+    use bellwether_store::testing::faulty::{FaultInjection, FaultyStore};
+
+    const KEY: &str = "/bw/leader";
+
+    /// A process that tries for the key.
+    struct Candidate {
+        held: watch::Receiver<Option<Revision>>,
+        give_up: watch::Sender<Option<Revision>>,
+    }
+
+    impl Candidate {
+        fn start(store: &Store, tasks: &Tasks) -> Self {
+            let (give_up, given_up) = watch::channel(None);
+            let leader = Leader { server: "cp-1".parse().unwrap(), since: Timestamp::EPOCH };
+            let key = LeaseKey {
+                store: store.clone(),
+                key: KEY.into(),
+                purpose: "leadership",
+                has_own_store: false,
+                record: Arc::new(move || GlobalRecord::Leader(leader.clone())),
+                given_up,
+                confirms_key: true,
+            };
+            let (holding, held) = watch::channel(None);
+            tasks.spawn("leader", key.run(holding, tasks.token()));
+            Self { held, give_up }
+        }
+
+        /// Waits until it holds the key by another revision.
+        async fn another(&mut self, than: Option<Revision>) -> Option<Revision> {
+            let other = self.held.wait_for(|held| held.is_some() && *held != than);
+            *tokio::time::timeout(TTL, other).await.expect("it is acquired").unwrap()
+        }
+    }
+
+    async fn delete(store: &Store) {
+        let op = Op::Delete { key: KEY.into() };
+        store.commit(Txn { compares: vec![], ops: vec![op] }).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_deleted_while_its_lease_is_renewed_is_given_up_and_acquired_anew() {
+        for faults in [
+            FaultInjection::default(),
+            FaultInjection { lost_deletes: 1_000_000, ..FaultInjection::default() },
+            FaultInjection { repeated: 500_000, stale: 500_000, ..FaultInjection::default() },
+        ] {
+            let (tasks, line) = (Tasks::new(), FaultyStore::new(1));
+            let store = Store::memory(&tasks);
+            line.trouble(faults);
+            let mut candidate = Candidate::start(&store.through(&line), &tasks);
+            let first = candidate.another(None).await;
+            tokio::time::sleep(RENEW_EVERY * 3).await;
+            assert_eq!(*candidate.held.borrow(), first, "nothing ended it");
+            delete(&store).await;
+            let second = candidate.another(first).await;
+            assert!(second > first, "{second:?}");
+            tasks.cancel();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holding_that_is_given_up_ends_at_once() {
+        let tasks = Tasks::new();
+        let store = Store::memory(&tasks);
+        let mut candidate = Candidate::start(&store, &tasks);
+        let first = candidate.another(None).await;
+        let began = Instant::now();
+        candidate.give_up.send_replace(first);
+        let second = candidate.another(first).await;
+        assert!(began.elapsed() < RENEW_EVERY, "{:?}", began.elapsed());
+        candidate.give_up.send_replace(first);
+        tokio::time::sleep(TTL).await;
+        assert_eq!(*candidate.held.borrow(), second, "what is said of an earlier holding ends no later one");
+        tasks.cancel();
     }
 }

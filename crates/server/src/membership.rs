@@ -41,6 +41,9 @@ pub fn start(
         purpose: "membership",
         has_own_store: config.etcd.is_none(),
         record: Arc::new(move || GlobalRecord::Server(Server { since: clock.now(), ..server.clone() })),
+        // Only the store says that a membership is over.
+        given_up: watch::channel(None).1,
+        confirms_key: config.rules.confirms_keys,
     };
     let (holding, membership) = watch::channel(None);
     tasks.spawn("membership", key.run(holding, tasks.token()));

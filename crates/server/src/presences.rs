@@ -106,7 +106,12 @@ impl Presences {
             if !verdict.changesets.is_empty() {
                 let by =
                     CommitContext { term, seen: vec![own_key.clone().into()], ..CommitContext::decider() };
-                self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
+                let written =
+                    self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await;
+                if let (Err(CommitError::LostTerm), Some(term)) = (&written, term) {
+                    self.leadership.give_up(term);
+                }
+                written?;
             }
         }
         Ok(wake)

@@ -105,7 +105,8 @@ impl Reconciler {
             let sleep = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
                 Ok(PassResult { wake, .. }) => wake.map(|at| at.since(now).to_duration()),
-                Err(CommitError::LostTerm | CommitError::Closed) => return,
+                Err(CommitError::LostTerm) => return self.leadership.give_up(term),
+                Err(CommitError::Closed) => return,
                 Err(CommitError::Conflict) => Some(LOOK_AGAIN),
                 Err(error) => {
                     tracing::warn!(%error, "cannot commit a verdict");

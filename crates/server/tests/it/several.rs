@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity, NodeKnowledge};
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::server::LiveServers;
 use bellwether_core::words::time::Span;
@@ -126,6 +127,54 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
     };
     let ((_, leader), ()) = tokio::join!(agent, server);
     assert_eq!(leader, "cp-2", "an agent was released before there was another leader");
+}
+
+/// Deletes a key of the installation, as anybody with access to etcd can.
+async fn delete(store: &Store, key: &'static str) {
+    store.commit(Txn { compares: vec![], ops: vec![Op::Delete { key: key.into() }] }).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_key_was_deleted_leads_again_in_another_term() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let one = client(&first, &identity);
+    let before = leads(&one, "cp-1").await;
+    let installation = Installation::of(configs[0].clone(), first, identity.clone());
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+
+    let tasks = Tasks::new();
+    let store = etcd.store(&tasks).await;
+    delete(&store, "/bw/leader").await;
+    let again = async {
+        while leads(&one, "cp-1").await <= before {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, again).await.expect("it leads in another term");
+    // It decides as well: a rollout reaches the node.
+    set_entity(&one, policy("1", "0s")).await;
+    one.start_rollout("default", "web", &version("v1")).await.unwrap();
+    node.assigned("v1").await;
+
+    let since = one.control_plane().await.unwrap().servers[0].since_ms;
+    delete(&store, "/bw/server/cp-1").await;
+    let shown = async {
+        loop {
+            let plane = one.control_plane().await.unwrap();
+            if plane.servers.first().is_some_and(|server| server.since_ms > since) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, shown).await.expect("its membership is acquired anew");
+    node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+    assert_eq!(one.node("default", "web-1").await.unwrap().presence.state, PresenceState::Up);
+    tasks.cancel();
 }
 
 #[tokio::test]
