@@ -49,8 +49,24 @@ pub(crate) struct LeaseKey {
     pub(crate) record: Arc<dyn Fn() -> GlobalRecord + Send + Sync>,
     /// The create revision of a holding that is over, as a commit that compared it has shown.
     pub(crate) given_up: watch::Receiver<Option<Revision>>,
+    /// Whether this process leaves the key to others for now.
+    pub(crate) abstains: watch::Receiver<Abstention>,
     /// Whether the key is looked at while its lease is renewed.
     pub(crate) confirms_key: bool,
+}
+
+/// Why a process does not hold the key for now, though it could.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Abstention {
+    /// A person asked it to leave the key to another one.
+    pub(crate) asked: bool,
+}
+
+impl Abstention {
+    /// Whether it may try for the key and hold it.
+    const fn is_none(self) -> bool {
+        !self.asked
+    }
 }
 
 /// One holding of the key.
@@ -80,6 +96,11 @@ impl LeaseKey {
     pub(crate) async fn run(self, holding: watch::Sender<Option<Revision>>, stop: CancellationToken) {
         let mut is_waiting = false;
         while !stop.is_cancelled() {
+            // Both arms only wait.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.wait_until(Abstention::is_none) => {}
+            }
             match self.acquire().await {
                 Ok(Some(held)) => {
                     is_waiting = false;
@@ -161,6 +182,18 @@ impl LeaseKey {
             () = self.given_up(held), if self.confirms_key => {
                 tracing::warn!("a commit has shown that the {} is lost", self.purpose);
             }
+            () = self.wait_until(|abstains| !abstains.is_none()) => {
+                tracing::info!("leaving the {} to another server", self.purpose);
+            }
+        }
+    }
+
+    /// Waits until its abstention is like this.
+    async fn wait_until(&self, is_met: impl Fn(Abstention) -> bool) {
+        let mut abstains = self.abstains.clone();
+        if abstains.wait_for(|abstains| is_met(*abstains)).await.is_err() && !is_met(*abstains.borrow()) {
+            // Nobody is left to change it.
+            std::future::pending().await
         }
     }
 
@@ -307,6 +340,7 @@ mod tests {
                 has_own_store: false,
                 record: Arc::new(move || GlobalRecord::Leader(leader.clone())),
                 given_up,
+                abstains: watch::channel(Abstention::default()).1,
                 confirms_key: true,
             };
             let (holding, held) = watch::channel(None);

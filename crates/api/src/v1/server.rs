@@ -99,6 +99,15 @@ pub struct ControlPlane {
     pub sessions: std::collections::BTreeMap<String, u64>,
 }
 
+/// The leadership was handed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SteppedDown {
+    /// Name of the server that led.
+    pub before: String,
+    /// Name of the server that leads now.
+    pub leader: String,
+}
+
 /// The clock of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServerTime {

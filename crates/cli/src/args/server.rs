@@ -14,6 +14,14 @@ pub(crate) enum ServerVerb {
     },
     /// List the servers of the control plane and show which one leads
     List,
+    /// Have the leader hand the leadership over to another server, and stay a server
+    ///
+    /// The command goes to the leader, whichever server is configured. Use it before the leader is upgraded or its machine restarted.
+    StepDown {
+        /// Reason, kept in the events
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
     /// Copy the whole store to another one; no server may use either meanwhile
     Migrate {
         #[command(flatten)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
 use bellwether_api::v1::server as v1;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::config_error::ConfigError;
@@ -60,6 +62,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
     match verb {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::List => list(&Context::new(global)?).await,
+        ServerVerb::StepDown { reason } => step_down(&Context::new(global)?, &reason).await,
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
@@ -169,6 +172,29 @@ async fn list(context: &Context) -> CommandResult {
         let warnings: String = warnings.map(|warning| format!("\nwarning    {warning}")).collect();
         format!("{servers}\n\n{}{at}{warnings}", store_line(&plane.store, context.show.paint))
     })?;
+    Ok(Exit::Yes)
+}
+
+/// Has the leader step down. Another server may lead by the time it is asked: then that one is, once.
+async fn step_down(context: &Context, reason: &str) -> CommandResult {
+    let mut tries = 2_u8;
+    let done = loop {
+        tries = tries.saturating_sub(1);
+        let plane = context.client.control_plane().await?;
+        let leader = plane.leader.filter(|leader| leader.server != plane.answered_by);
+        let elsewhere =
+            leader.and_then(|leader| plane.servers.into_iter().find(|server| server.name == leader.server));
+        let client = match &elsewhere {
+            Some(leader) => context.client.towards(&leader.address)?,
+            None => context.client.clone(),
+        };
+        match client.step_down(reason).await {
+            Err(CallError::Problem(problem)) if tries > 0 && problem.code == Code::Refused => {}
+            answer => break answer?,
+        }
+    };
+    let said = |_| format!("{} handed the leadership over to {}", done.before, done.leader);
+    context.show.data(&done, || vec![done.leader.clone()], said)?;
     Ok(Exit::Yes)
 }
 

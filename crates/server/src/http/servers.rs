@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::shape::reason;
+use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::server::{
-    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, StoreCondition, StoreEngine,
-    StoreStatus,
+    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, SteppedDown, StoreCondition,
+    StoreEngine, StoreStatus,
 };
 use bellwether_core::records::server as core;
 use bellwether_core::words::digest::Digest;
@@ -14,8 +17,12 @@ use bellwether_core::world::World;
 use bellwether_store::{Condition, Health};
 use tokio::time::Instant;
 
-use super::input::JsonAnswer;
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, OptionalBody};
+use super::problem::Failure;
 use super::state::AppState;
+use crate::leadership::StepDownError;
+use crate::ops;
 
 /// This server's time, which starting servers adopt.
 pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> {
@@ -33,6 +40,42 @@ pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane
         store: store(&app.records.store.health().borrow()),
         sessions: sessions(&world),
     })
+}
+
+pub(crate) async fn step_down(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    OptionalBody(because): OptionalBody<Reason>,
+) -> Result<JsonAnswer<SteppedDown>, Failure> {
+    let reason = reason(&because.reason)?;
+    let (before, transactor) = (app.identity.name.clone(), &app.records.transactor);
+    let leader = app.cluster.leadership.step_down(transactor.follow()).await?;
+    if let Err(error) =
+        ops::server::stepped_down(transactor, &caller.actor(), (&before, &leader), &reason).await
+    {
+        tracing::warn!(%error, %leader, "stepped down, and cannot record it");
+    }
+    Ok(JsonAnswer(SteppedDown { before: before.to_string(), leader: leader.to_string() }))
+}
+
+impl From<StepDownError> for Failure {
+    fn from(error: StepDownError) -> Self {
+        let detail = format!("cannot step down: {error}");
+        match error {
+            StepDownError::NotLeading { leader: Some((_, address)) } => {
+                Self::new(Code::Refused, detail).hint(format!("ask the leader: {address}"))
+            }
+            StepDownError::NotLeading { leader: None } => {
+                Self::new(Code::Refused, detail).hint("retry once a server leads: bellwether server list")
+            }
+            StepDownError::Alone => {
+                Self::new(Code::Refused, detail).hint("start another server first: bellwether server list")
+            }
+            StepDownError::NobodyTookOver => Self::new(Code::Store, detail)
+                .hint("the other servers may be cut off from the store; see their logs")
+                .retry_after_ms(1_000),
+        }
+    }
 }
 
 /// The live servers, for a node whose list has another tag. None if there are none: this server itself is one.

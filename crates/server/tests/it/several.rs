@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity, NodeKnowledge};
+use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::report::TargetHealth;
@@ -17,7 +18,7 @@ use bellwether_server::store_rules::StoreRules;
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
-use crate::harness::{Installation, SOON, policy, set_entity, until, version};
+use crate::harness::{Installation, SOON, policy, problem, set_entity, until, version};
 
 /// Two servers' configurations on one etcd, the first of them initialised.
 pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2], Identity) {
@@ -175,6 +176,50 @@ async fn a_leader_whose_key_was_deleted_leads_again_in_another_term() {
     node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
     assert_eq!(one.node("default", "web-1").await.unwrap().presence.state, PresenceState::Up);
     tasks.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leadership_is_handed_over_when_asked_and_its_server_stays() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let one = client(&first, &identity);
+    let before = leads(&one, "cp-1").await;
+    let (code, detail) = problem(one.step_down("").await);
+    assert_eq!((code, detail.as_str()), (Code::Refused, "cannot step down: no other server is live"));
+    let second = Server::start(&configs[1], Clock::system()).await.unwrap();
+    let two = client(&second, &identity).consistent();
+    let installation = Installation::of(configs[0].clone(), first, identity.clone());
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+    let plane = two.control_plane().await.unwrap();
+    assert_eq!(plane.servers.len(), 2);
+    let (code, detail) = problem(two.step_down("").await);
+    let address = format!("https://{}", installation.server().address);
+    let elsewhere = format!("cannot step down: this server does not lead; cp-1 does, at {address}");
+    assert_eq!((code, detail), (Code::Refused, elsewhere));
+
+    let holds = node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_secs(60));
+    let (_, done) = tokio::select! {
+        _ = holds => panic!("the session ended with the leadership"),
+        done = async { (leads(&one, "cp-1").await, one.step_down("upgrade").await.unwrap()) } => done,
+    };
+    assert_eq!((done.before.as_str(), done.leader.as_str()), ("cp-1", "cp-2"));
+    assert!(leads(&two, "cp-2").await > before);
+    let after = two.control_plane().await.unwrap();
+    assert_eq!(after.servers, plane.servers, "both are servers as before");
+    assert_eq!(two.node("default", "web-1").await.unwrap().presence.state, PresenceState::Up);
+    let events = two.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    assert!(!kinds.contains(&"node.suspect"), "{kinds:?}");
+    let told = events.iter().find(|event| event.kind == "leader.stepped_down").expect("it is an event");
+    assert_eq!((told.subject.as_str(), told.cause.as_str()), ("server/cp-1", "upgrade"));
+    assert!(!told.actor.starts_with("bellwether"), "{told:?}");
+
+    // It is asked back: the first server tries to lead again.
+    assert_eq!(two.step_down("").await.unwrap().leader, "cp-1");
+    leads(&one, "cp-1").await;
 }
 
 #[tokio::test]
