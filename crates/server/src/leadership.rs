@@ -188,6 +188,12 @@ impl Leadership {
         successor(&world).ok_or(StepDownError::NobodyTookOver)
     }
 
+    /// Has this server lead only while its time is right.
+    pub(crate) fn take_part(&self, takes_part: bool) {
+        self.abstains
+            .send_if_modified(|abstains| std::mem::replace(&mut abstains.clock, !takes_part) == takes_part);
+    }
+
     /// The server that leads as the world shows it, if it is another one.
     fn other_leader(&self, world: &World) -> Option<(ServerName, String)> {
         let name = &world.leader.as_ref()?.value.server;

@@ -41,10 +41,13 @@ use crate::secrets::provider::Providers;
 use crate::secrets::reencrypt::Reencryption;
 use crate::secrets::stored;
 use crate::sessions::Sessions;
-use crate::timing;
+use crate::store_rules::StoreRules;
+use crate::timing::keeper::TimeKeeper;
+use crate::timing::peers::{HttpPeers, PeerTimes};
+use crate::timing::start;
 use crate::transactor::Transactor;
 use crate::world::{self, RelistHandle, WorldError, WorldFollower};
-use crate::world_view::WorldPublisher;
+use crate::world_view::{PublishedWorld, WorldPublisher};
 
 /// Longest time for requests in flight to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
@@ -137,8 +140,6 @@ impl Server {
         let path = config.data_dir.join("audit");
         let audit = AuditLog::start(&path, &inner_tasks).map_err(|source| RunError::File { path, source })?;
         let built = async {
-            let agreed = timing::agreed(&store, &config.name, clock, &ca_pem).await;
-            let clock = agreed.map_err(WorldError::Store)?;
             build(BuildContext {
                 config,
                 store: &store,
@@ -146,6 +147,7 @@ impl Server {
                 tasks: &tasks,
                 inner_tasks: &inner_tasks,
                 clock,
+                peers: Arc::new(HttpPeers::new(&ca_pem)),
                 audit,
                 pki,
                 keyring,
@@ -231,6 +233,8 @@ pub struct BuildContext<'a> {
     pub inner_tasks: &'a Tasks,
     /// The clock.
     pub clock: Clock,
+    /// How other servers are asked for their time.
+    pub peers: Arc<dyn PeerTimes>,
     /// The audit log.
     pub audit: AuditLog,
     /// The certificate authority.
@@ -244,26 +248,20 @@ pub struct BuildContext<'a> {
 /// # Errors
 /// [`RunError`] when the store belongs to another installation, or cannot be read.
 pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
-    let BuildContext { config, store, listens, tasks, inner_tasks, clock, audit, pki, keyring } = context;
+    let BuildContext { config, store, listens, tasks, inner_tasks, clock, peers, audit, pki, keyring } =
+        context;
     let installation = installation(config, store, &pki).await?;
+    if config.rules.bounds_clocks {
+        start::agree(store, &config.name, &clock, &*peers).await.map_err(WorldError::Store)?;
+    }
     let first = world::load(store, &World::default()).await?;
     for warning in stored::warnings(&first, &keyring) {
         tracing::warn!("{warning}");
     }
-    let clock = timing::not_behind(&first, clock);
-    let (publisher, published) = WorldPublisher::new(Arc::new(first.clone()));
+    start::not_behind(&first, &clock);
     let sessions = Sessions::new(clock.clone());
-    let (relist, requests) = RelistHandle::new();
     let metrics = Metrics::default();
-    let follower = WorldFollower {
-        store: store.clone(),
-        publisher,
-        sessions: sessions.clone(),
-        asked: requests,
-        rules: config.rules,
-        metrics: metrics.clone(),
-    };
-    inner_tasks.spawn("world", follower.run(first, inner_tasks.token()));
+    let (published, relist) = follow(config.rules, store, first, (&sessions, &metrics), inner_tasks);
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
     let committer = Committer::start(store.clone(), clock.clone(), fence, inner_tasks);
     if let Some(names) = config.dns.clone() {
@@ -271,13 +269,24 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     }
     let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
     let transactor = transactor.with_keys(keyring.clone());
+    let leadership = Leadership::start(config, store, installation.clone(), &clock, tasks);
+    let keeper = TimeKeeper {
+        name: config.name.clone(),
+        clock: clock.clone(),
+        peers,
+        transactor: transactor.clone(),
+        leadership: leadership.clone(),
+        table: watch::Sender::default(),
+    };
+    let clocks = keeper.start(config.rules, tasks);
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone() },
         cluster: ClusterContext {
             membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
-            leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
+            leadership,
             watches: watched,
+            clocks,
         },
         identity: ServerIdentity { name: config.name.clone(), installation, pki },
         traffic: TrafficContext {
@@ -294,6 +303,22 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     });
     start_deciding(config, &app, watches, tasks);
     Ok(app)
+}
+
+/// Starts to follow the store from this world on.
+fn follow(
+    rules: StoreRules,
+    store: &Store,
+    first: World,
+    (sessions, metrics): (&Sessions, &Metrics),
+    tasks: &Tasks,
+) -> (PublishedWorld, RelistHandle) {
+    let (publisher, published) = WorldPublisher::new(Arc::new(first.clone()));
+    let (relist, asked) = RelistHandle::new();
+    let (store, sessions, metrics) = (store.clone(), sessions.clone(), metrics.clone());
+    let follower = WorldFollower { store, publisher, sessions, asked, rules, metrics };
+    tasks.spawn("world", follower.run(first, tasks.token()));
+    (published, relist)
 }
 
 /// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, secrets.

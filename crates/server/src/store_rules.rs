@@ -18,6 +18,8 @@ pub struct StoreRules {
     pub fences: bool,
     /// Whether a server that holds a key by a lease also looks at the key: it may be gone while the lease is renewed.
     pub confirms_keys: bool,
+    /// Whether a server adopts the time of the others, and takes no part while it has another one.
+    pub bounds_clocks: bool,
 }
 
 impl StoreRules {
@@ -29,6 +31,7 @@ impl StoreRules {
             drops_repeats: true,
             fences: true,
             confirms_keys: true,
+            bounds_clocks: true,
         }
     }
 }

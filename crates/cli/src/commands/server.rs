@@ -6,6 +6,7 @@ use std::path::Path;
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::server as v1;
+use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
@@ -21,6 +22,9 @@ use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, print, table};
+
+/// Difference of a clock that is shown.
+const WORTH_SHOWING: Span = Span::from_secs(1);
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
@@ -160,10 +164,12 @@ async fn list(context: &Context) -> CommandResult {
                 date(server.since_ms),
                 sessions.to_string(),
                 leads(&server.name),
+                plane.clocks.get(&server.name).map_or_else(|| "-".to_owned(), clock),
                 here.to_owned(),
             ]
         });
-        let servers = table(&["name", "address", "version", "since", "nodes", "leader", "answered"], rows);
+        let servers =
+            table(&["name", "address", "version", "since", "nodes", "leader", "clock", "answered"], rows);
         let at = match plane.store.endpoints.join(", ") {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),
@@ -173,6 +179,17 @@ async fn list(context: &Context) -> CommandResult {
         format!("{servers}\n\n{}{at}{warnings}", store_line(&plane.store, context.show.paint))
     })?;
     Ok(Exit::Yes)
+}
+
+/// The clock of a server, for people: by how much its machine's is wrong, and whether that keeps it from taking part.
+fn clock(clock: &v1::ServerClock) -> String {
+    let span = Span::from_millis(clock.skew_ms.unsigned_abs());
+    let skew = match (span < WORTH_SHOWING, clock.skew_ms > 0) {
+        (true, _) => "ok".to_owned(),
+        (false, true) => format!("{} ahead", span.brief()),
+        (false, false) => format!("{} behind", span.brief()),
+    };
+    if clock.takes_part { skew } else { format!("{skew}, takes no part") }
 }
 
 /// Has the leader step down. Another server may lead by the time it is asked: then that one is, once.
@@ -212,7 +229,7 @@ fn mixed(servers: &[v1::Server]) -> Option<String> {
 
 async fn serve(config: &Config) -> CommandResult {
     let mut stops = stops()?;
-    let server = Server::start(config, Clock::system()).await?;
+    let server = Server::start(config, Clock::of_server()).await?;
     tracing::info!(address = %server.address, "serving");
     print(&format!("serving on https://{}", server.address))?;
     until_stopped(&server, &mut stops).await;

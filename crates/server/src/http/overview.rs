@@ -59,7 +59,11 @@ pub(crate) async fn get(
             .map(|(name, board)| line(fleet, name, board, since))
             .collect(),
         last_event: fleet.last_event().get(),
-        warnings: stored::warnings(&world, app.records.transactor.keyring()),
+        warnings: [
+            stored::warnings(&world, app.records.transactor.keyring()),
+            app.cluster.clocks.borrow().warnings(),
+        ]
+        .concat(),
         store: Some(store(&app.records.store.health().borrow())),
     })
 }

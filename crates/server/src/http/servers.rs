@@ -7,8 +7,8 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::reason;
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::server::{
-    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, SteppedDown, StoreCondition,
-    StoreEngine, StoreStatus,
+    self as v1, ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, SteppedDown,
+    StoreCondition, StoreEngine, StoreStatus,
 };
 use bellwether_core::records::server as core;
 use bellwether_core::words::digest::Digest;
@@ -23,10 +23,16 @@ use super::problem::Failure;
 use super::state::AppState;
 use crate::leadership::StepDownError;
 use crate::ops;
+use crate::timing::judge::Standing;
+use crate::timing::keeper::{ClockTable, ServerClock};
 
 /// This server's time, which starting servers adopt.
 pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> {
-    JsonAnswer(ServerTime { now_ms: app.clock.now().as_millis() })
+    JsonAnswer(ServerTime {
+        now_ms: app.clock.now().as_millis(),
+        wall_ms: Some(app.clock.wall().as_millis()),
+        takes_part: app.cluster.clocks.borrow().standing == Standing::TakesPart,
+    })
 }
 
 pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane> {
@@ -39,6 +45,7 @@ pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane
         revision: world.revision.get(),
         store: store(&app.records.store.health().borrow()),
         sessions: sessions(&world),
+        clocks: clocks(&app.cluster.clocks.borrow()),
     })
 }
 
@@ -96,6 +103,14 @@ pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<LiveServe
         up_for_ms: now.since(server.since).as_millis(),
     };
     Some(LiveServers { tag: fresh, servers: servers().map(callable).collect() })
+}
+
+fn clocks(table: &ClockTable) -> BTreeMap<String, v1::ServerClock> {
+    let shown = |clock: &ServerClock| {
+        let ServerClock { skew_ms, ahead_ms, takes_part } = *clock;
+        v1::ServerClock { skew_ms, ahead_ms, takes_part }
+    };
+    table.servers.iter().map(|(name, clock)| (name.to_string(), shown(clock))).collect()
 }
 
 /// Number of nodes with a session on each server, over all namespaces.

@@ -22,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::secrets::provider::Providers;
 use crate::sessions::Sessions;
+use crate::timing::keeper::ClockTable;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
 
@@ -83,6 +84,8 @@ pub struct ClusterContext {
     pub leadership: Leadership,
     /// Since when the control plane could hear every target, as this server's reconciler has it.
     pub watches: watch::Receiver<Watch>,
+    /// What this server knows of all servers' clocks.
+    pub clocks: watch::Receiver<ClockTable>,
 }
 
 impl ClusterContext {

@@ -1,4 +1,4 @@
-//! Events about servers: that the leadership was handed over. The keys of servers and of the leader are not written here.
+//! Events about servers: that the leadership was handed over, and what became of their clocks. The keys of servers and of the leader are not written here.
 
 use bellwether_api::shape::read;
 use bellwether_core::records::event::EventDraft;
@@ -25,6 +25,24 @@ pub async fn stepped_down(
                 after: Some(leader.to_string()),
                 ..event("leader.stepped_down", format!("server/{before}"), cause(reason))
             };
+            Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
+        })
+        .await
+}
+
+/// Records that the clock of a server was judged otherwise than before, in the events of the namespace `default`.
+///
+/// # Errors
+/// [`OpError::Commit`].
+pub async fn clock_judged(
+    transactor: &Transactor,
+    server: &ServerName,
+    judgement: &str,
+) -> Result<(), OpError> {
+    let actor = Actor::parse("bellwether").expect("plain letters are an actor");
+    transactor
+        .change(&read("namespace", "default")?, &actor, |_, _, _| {
+            let event = event("server.clock", format!("server/{server}"), judgement);
             Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
         })
         .await

@@ -50,14 +50,14 @@ pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2],
     (configs, Identity::Token(made.token))
 }
 
-fn client(server: &Server, identity: &Identity) -> Client {
+pub(crate) fn client(server: &Server, identity: &Identity) -> Client {
     let ca = Some(server.ca_pem.clone());
     let access = Access { server: format!("https://{}", server.address), ca, identity: identity.clone() };
     Client::new(&access).unwrap()
 }
 
 /// Waits until a server reports that this one leads; returns its term.
-async fn leads(client: &Client, name: &str) -> u64 {
+pub(crate) async fn leads(client: &Client, name: &str) -> u64 {
     let wait = async {
         loop {
             let plane = client.control_plane().await.unwrap();
