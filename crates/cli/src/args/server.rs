@@ -56,6 +56,17 @@ pub(crate) enum ServerVerb {
         #[arg(long)]
         in_place: bool,
     },
+    /// Let in an admin who lost every token: create an admin token in the store of this machine's server
+    ///
+    /// It needs no token, but the right to read the data directory and, with etcd, its credentials. Stop the server first if it has a
+    /// store of its own. The token is written to admin-token in the data directory; delete the lost ones with it.
+    Recover {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Create an admin token
+        #[arg(long, required = true)]
+        admin_token: bool,
+    },
     /// Add a key to the keys that secrets are encrypted with, in pki/secrets.key of the data directory
     ///
     /// Copy the file to the other servers, then restart all of them, one after the other. Once every server has the key, secrets are

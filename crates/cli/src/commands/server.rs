@@ -11,6 +11,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::Config;
+use bellwether_server::recover::admin_token;
 use bellwether_server::run::{RunError, Server, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
@@ -76,6 +77,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Restore { config, file: None, .. } => {
             transfer::note_set_back(global, &load(&config)?).await
         }
+        ServerVerb::Recover { config, admin_token: _ } => recover(global, &load(&config)?).await,
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
@@ -111,6 +113,21 @@ fn add_key(global: &Global, config: &Config) -> CommandResult {
     show.data(&data, || vec![id.to_string()], |_| format!("added key {id} to {}", file.display()))?;
     show.note("copy the file to the other servers, then restart all of them, one after the other");
     show.note("how far the encryption under the new key is: bellwether secret keys");
+    Ok(Exit::Yes)
+}
+
+/// Creates an admin token without a server.
+async fn recover(global: &Global, config: &Config) -> CommandResult {
+    let made = admin_token(config).await?;
+    let file = made.token_file.display().to_string();
+    let data = serde_json::json!({ "token": made.name.as_str(), "token_file": &file });
+    let show = Show::new(global);
+    show.data(
+        &data,
+        || vec![file.clone()],
+        |_| format!("created token {} with the role admin, in {file}", made.name),
+    )?;
+    show.note("next: start the server, and delete the tokens that were lost: bellwether token list");
     Ok(Exit::Yes)
 }
 

@@ -6,7 +6,7 @@ use crate::args::{self, Args};
 use crate::exit::Exit;
 
 /// Commands that need no server: they work offline, ask this machine's agent, or run something themselves.
-const OFFLINE: [&str; 29] = [
+const OFFLINE: [&str; 30] = [
     "demo",
     "dev",
     "server init",
@@ -14,6 +14,7 @@ const OFFLINE: [&str; 29] = [
     "server backup",
     "server inspect",
     "server restore",
+    "server recover",
     "server secret-key",
     "server run",
     "agent join",
