@@ -31,6 +31,12 @@ pub enum Disruption {
     KillAll,
     /// The store compacts its history.
     Compact,
+    /// The system clock of a server is set by so many milliseconds.
+    ClockStep(usize, i64),
+    /// Somebody deletes the key of the leader from the store.
+    DeleteLeader,
+    /// Somebody deletes the key of a server's membership from the store.
+    DeleteMembership(usize),
 }
 
 /// Which faults may occur.
@@ -51,6 +57,11 @@ pub enum FaultMix {
     /// Outages of up to ten minutes of servers, agents and the network between them. Runs on nodes fail for bad versions
     /// only, so that no good one may be found bad.
     Outages,
+    /// System clocks that differ, go at different speeds and are set by up to hours, also while their servers restart. Of three
+    /// servers two answer at any time.
+    Clocks,
+    /// Keys of the leader and of servers that are deleted while their leases are renewed.
+    Deletes,
 }
 
 /// The next fault: the time until it starts, what it is, and how long it lasts, in milliseconds.
@@ -84,6 +95,23 @@ pub fn next(
             let host = pick(chance, HOSTS);
             let blow = if of < 10 { Disruption::Alone(host) } else { Disruption::StandAgent(host) };
             return (5_000 + chance.below(20_000), blow, 40_000 + chance.below(80_000));
+        }
+        (FaultMix::Clocks, of) => {
+            let blow = match of {
+                0..=8 => Disruption::ClockStep(server, clock_step(chance)),
+                9..=15 => Disruption::Kill(server),
+                _ => Disruption::Cut(server),
+            };
+            return (9_000 + chance.below(9_000), blow, 200 + chance.below(3_000));
+        }
+        (FaultMix::Deletes, of) => {
+            let blow = match of {
+                0..=7 => Disruption::DeleteLeader,
+                8..=15 => Disruption::DeleteMembership(server),
+                16..=17 => Disruption::Stand(server),
+                _ => Disruption::Cut(server),
+            };
+            return (5_000 + chance.below(20_000), blow, lasts);
         }
         (FaultMix::Work, of) => {
             let longest = if chance.below(3) == 0 { 150_000 } else { 6_000 };
@@ -140,6 +168,13 @@ fn any(chance: &mut RandomStream, mix: FaultMix, server: usize, agent: usize, of
         18 => Disruption::KillAll,
         _ => Disruption::Compact,
     }
+}
+
+/// By how much a system clock is set: minutes or hours, ahead or behind.
+fn clock_step(chance: &mut RandomStream) -> i64 {
+    let longest = if chance.below(2) == 0 { 120_000 } else { 10_800_000 };
+    let step = i64::try_from(1_000 + chance.below(longest)).unwrap_or_default();
+    if chance.below(2) == 0 { step } else { step.saturating_neg() }
 }
 
 fn pick(chance: &mut RandomStream, of: usize) -> usize {

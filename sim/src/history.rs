@@ -13,6 +13,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
 use bellwether_server::pki::Pki;
+use bellwether_server::records::key_text;
 use bellwether_server::store_rules::StoreRules;
 use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultInjection;
@@ -23,6 +24,7 @@ use crate::agent::{Agent, AgentSite};
 use crate::caller::Caller;
 use crate::cast::Stage;
 use crate::chaos::{self, Disruption, FaultMix, HOSTS};
+use crate::clocks::host_clock;
 use crate::executions::Executions;
 use crate::law::{LawSummary, Laws, linearisable};
 use crate::locker::one_at_a_time;
@@ -127,6 +129,8 @@ impl History {
             relist_every: (!without(DisabledRule::Relisting)).then_some(RELIST_EVERY),
             drops_repeats: !without(DisabledRule::DroppingRepeats),
             fences: !without(DisabledRule::Fencing),
+            confirms_keys: !without(DisabledRule::ConfirmingKeys),
+            bounds_clocks: !without(DisabledRule::ClockBound),
         };
         config.etcd = Some(Etcd {
             endpoints: vec!["http://simulated:2379".to_owned()],
@@ -245,7 +249,8 @@ impl History {
         let draw = |name: &str, number: usize| {
             RandomStream::for_one(self.seed, name, u64::try_from(number).unwrap_or_default()).draw()
         };
-        let machines = (0..SERVERS).map(|number| Machine::new(number, draw("line", number)));
+        let host = |number| host_clock(self.seed, self.options.mix, number);
+        let machines = (0..SERVERS).map(|number| Machine::new(number, draw("line", number), host(number)));
         let executions = Executions::new(trace);
         let site = AgentSite { servers: SERVERS, network: &network, trace, executions: &executions };
         let agents = names.iter().enumerate().map(|(number, name)| {
@@ -266,10 +271,10 @@ impl History {
     }
 
     fn start(&self, stage: &mut Stage, number: usize) {
-        let Stage { store, network, trace, machines, clock, .. } = stage;
+        let Stage { store, network, trace, machines, .. } = stage;
         let context = ServerContext { store, dir: &self.dir, config: &self.config, network, trace };
         if let Some(machine) = machines.get_mut(number) {
-            machine.start(context, clock.clone());
+            machine.start(context);
         }
     }
 
@@ -301,6 +306,15 @@ impl History {
             Disruption::KillAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::kill),
             Disruption::WipeAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::wipe),
             Disruption::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
+            Disruption::ClockStep(server, by_ms) => {
+                machines.get(*server).into_iter().for_each(|machine| machine.host.step_wall(*by_ms));
+            }
+            Disruption::DeleteLeader => site::delete(store, key_text::LEADER).await,
+            Disruption::DeleteMembership(server) => {
+                if let Some(machine) = machines.get(*server) {
+                    site::delete(store, &format!("{}{}", key_text::SERVERS, machine.name())).await;
+                }
+            }
             Disruption::Compact => {
                 let now = store.list(bellwether_store::Range::prefix("/"), None, 1).await;
                 if let Ok(page) = now {
@@ -357,7 +371,10 @@ impl History {
                 stage.agents.get_mut(*agent).into_iter().for_each(|agent| agent.start(&clock));
             }
             Disruption::StandAgent(agent) => stage.agents.get_mut(*agent).into_iter().for_each(Agent::go_on),
-            Disruption::Compact => {}
+            Disruption::Compact
+            | Disruption::ClockStep(..)
+            | Disruption::DeleteLeader
+            | Disruption::DeleteMembership(_) => {}
         }
     }
 

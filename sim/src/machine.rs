@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 
-use bellwether_rt::clock::Clock;
+use bellwether_rt::clock::{Clock, HostClock};
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::audit::AuditLog;
@@ -16,6 +17,7 @@ use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultyStore;
 
 use crate::network::Network;
+use crate::peers::SimulatedPeers;
 use crate::trace::Trace;
 
 /// A machine with a server on it.
@@ -25,6 +27,8 @@ pub struct Machine {
     pub number: usize,
     /// Its connection to the store.
     pub line: FaultyStore,
+    /// Its clocks.
+    pub host: HostClock,
     gate: Option<TestGate>,
     still: bool,
 }
@@ -47,8 +51,8 @@ pub struct ServerContext<'a> {
 impl Machine {
     /// A machine whose server is not running.
     #[must_use]
-    pub fn new(number: usize, seed: u64) -> Self {
-        Self { number, line: FaultyStore::new(seed), gate: None, still: false }
+    pub fn new(number: usize, seed: u64, host: HostClock) -> Self {
+        Self { number, line: FaultyStore::new(seed), host, gate: None, still: false }
     }
 
     /// The name of its server.
@@ -70,7 +74,7 @@ impl Machine {
     }
 
     /// Starts the server. It retries for ever, as a service manager would.
-    pub fn start(&mut self, context: ServerContext<'_>, clock: Clock) {
+    pub fn start(&mut self, context: ServerContext<'_>) {
         if self.runs() {
             return;
         }
@@ -81,9 +85,11 @@ impl Machine {
         let (dir, network) = (context.dir.to_owned(), context.network.clone());
         let mut config = context.config.clone();
         config.name = self.name().parse().expect("the names of machines are labels");
+        let host = self.host.clone();
         let (level, gate_of_it) = (tasks.clone(), gate.clone());
         tasks.spawn("server", async move {
             loop {
+                let clock = Clock::of_host(&host);
                 let Ok(pki) = Pki::open(&dir, &[], clock.now()) else { return };
                 let (outer, inner) = (level.child(), level.child());
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7420));
@@ -93,7 +99,11 @@ impl Machine {
                     listens: address,
                     tasks: &outer,
                     inner_tasks: &inner,
-                    clock: clock.clone(),
+                    clock,
+                    peers: Arc::new(SimulatedPeers {
+                        network: network.clone(),
+                        name: config.name.to_string(),
+                    }),
                     keyring: Keyring::default(),
                     audit: AuditLog::off(),
                     pki,

@@ -9,6 +9,10 @@ pub enum DisabledRule {
     DroppingRepeats,
     /// Comparing the leadership key in a decider's commit.
     Fencing,
+    /// Adopting the time of the other servers, and taking no part with another one.
+    ClockBound,
+    /// Looking at the key of the leadership or a membership while its lease is renewed.
+    ConfirmingKeys,
     /// Having a job in the ledger before it begins.
     Ledger,
     /// Beginning a run only under the ledger that the order names.

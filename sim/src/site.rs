@@ -65,3 +65,10 @@ fn put(home: &Namespace, record: &AnyRecord) -> Result<Op, ShapeError> {
         lease: None,
     })
 }
+
+/// Deletes a key, as anybody with access to the store can.
+pub async fn delete(store: &Store, key: &str) {
+    let op = Op::Delete { key: key.to_owned().into() };
+    // The store itself has no faults.
+    drop(store.commit(Txn { compares: vec![], ops: vec![op] }).await);
+}

@@ -43,6 +43,8 @@ pub const JOIN_TOKEN: &str = "/v1/join-tokens/{token}";
 pub const TIME: &str = "/v1/time";
 /// The control plane: its servers and the leader.
 pub const SERVERS: &str = "/v1/servers";
+/// The leader hands the leadership over and stays a server.
+pub const STEP_DOWN: &str = "/v1/servers/step-down";
 /// Summary of a namespace.
 pub const STATUS: &str = "/v1/namespaces/{ns}/status";
 /// All nodes.

@@ -269,10 +269,10 @@ mod tests {
 
     #[test]
     fn the_address_that_others_use_is_in_the_certificate_and_none_is_made_up() {
-        with("address = \"https://cp-1.example.net:7420\"", |config| {
+        with("address = \"https://cp-1.example:7420\"", |config| {
             let config = config.unwrap();
-            assert!(config.names.contains(&"cp-1.example.net".to_owned()), "{:?}", config.names);
-            assert_eq!(config.advertised(config.listen).as_deref(), Some("https://cp-1.example.net:7420"));
+            assert!(config.names.contains(&"cp-1.example".to_owned()), "{:?}", config.names);
+            assert_eq!(config.advertised(config.listen).as_deref(), Some("https://cp-1.example:7420"));
         });
         with("address = \"https://[fd00::1]:7420\"", |config| {
             assert!(config.unwrap().names.contains(&"fd00::1".to_owned()));

@@ -100,7 +100,8 @@ impl HookCaller {
             fail::pass(FailPoint::HookAnswered);
             let failed = match keep::remember(&self.transactor, term, &done).await {
                 Ok(failed) => failed,
-                Err(CommitError::LostTerm | CommitError::Closed) => return,
+                Err(CommitError::LostTerm) => return self.leadership.give_up(term),
+                Err(CommitError::Closed) => return,
                 Err(error) => {
                     tracing::warn!(%error, "cannot record the answer of a hook");
                     true

@@ -73,12 +73,7 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Initia
     let world = world::load(store, &World::default()).await?;
     let token = secret::new_token()?;
     first_token(store, &clock, tasks, &world, &token).await?;
-    let token_file = dir.join("admin-token");
-    let write = |source| RunError::File { path: token_file.clone(), source };
-    if token_file.exists() {
-        std::fs::remove_file(&token_file).map_err(write)?;
-    }
-    pki::write_private(&token_file, token.expose()).map_err(write)?;
+    let token_file = write_token(config, &token)?;
     // Written last: its presence marks the installation as complete.
     Installation::new(authority.ca_fingerprint()).write(store).await?;
     Ok(InitialisedInstallation {
@@ -89,6 +84,17 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Initia
     })
 }
 
+/// Writes an admin token to its file in the data directory, in place of another one.
+pub(crate) fn write_token(config: &Config, token: &Secret) -> Result<PathBuf, RunError> {
+    let path = config.data_dir.join("admin-token");
+    let write = |source| RunError::File { path: path.clone(), source };
+    if path.exists() {
+        std::fs::remove_file(&path).map_err(write)?;
+    }
+    pki::write_private(&path, token.expose()).map_err(write)?;
+    Ok(path)
+}
+
 async fn first_token(
     store: &Store,
     clock: &Clock,
@@ -97,7 +103,6 @@ async fn first_token(
     token: &Secret,
 ) -> Result<(), RunError> {
     let name = Actor::parse("admin").expect("plain letters are an actor");
-    let home = Namespace::parse("default").expect("plain letters are a label");
     let record = GlobalRecord::Token(Token {
         name: name.clone(),
         roles: vec![RoleName::parse("admin").expect("plain letters are a label")],
@@ -106,6 +111,21 @@ async fn first_token(
         created_at: clock.now(),
         expires_at: None,
     });
+    let mut writes: Vec<Write> =
+        world.tokens.keys().map(|hash| Write::delete(GlobalKey::Token(hash.clone()))).collect();
+    writes.push(Write::put(record));
+    commit_alone(store, clock, tasks, world, (name, Changeset { writes, events: vec![] })).await
+}
+
+/// Commits a change to a store that no server of this process serves.
+pub(crate) async fn commit_alone(
+    store: &Store,
+    clock: &Clock,
+    tasks: &Tasks,
+    world: &World,
+    (actor, changeset): (Actor, Changeset),
+) -> Result<(), RunError> {
+    let home = Namespace::parse("default").expect("plain letters are a label");
     let (publisher, published) = WorldPublisher::new(Arc::new(world.clone()));
     let (_, asked) = RelistHandle::new();
     let sessions = Sessions::new(clock.clone());
@@ -121,12 +141,7 @@ async fn first_token(
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
     let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
-    let mut writes: Vec<Write> =
-        world.tokens.keys().map(|hash| Write::delete(GlobalKey::Token(hash.clone()))).collect();
-    writes.push(Write::put(record));
-    transactor
-        .commit(world, &home, CommitContext::person(name), vec![Changeset { writes, events: vec![] }])
-        .await?;
+    transactor.commit(world, &home, CommitContext::person(actor), vec![changeset]).await?;
     Ok(())
 }
 

@@ -260,6 +260,12 @@ impl Installation {
     pub fn term(&self, taken_at: Revision) -> Term {
         Term::new(self.term_base.saturating_add(taken_at.get()))
     }
+
+    /// The revision of this store at which the leadership of this term was acquired.
+    #[must_use]
+    pub fn acquired_at(&self, term: Term) -> Revision {
+        Revision::new(term.get().saturating_sub(self.term_base))
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -22,6 +22,7 @@ pub mod pki;
 pub mod presences;
 pub mod reconcile;
 pub mod records;
+pub mod recover;
 mod rights;
 pub mod run;
 mod scheduler;

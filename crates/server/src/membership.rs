@@ -14,7 +14,7 @@ use bellwether_store::Store;
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::lease_key::LeaseKey;
+use crate::lease_key::{Abstention, LeaseKey};
 use crate::records::key_text;
 use crate::secrets::keyring::Keyring;
 
@@ -49,6 +49,10 @@ pub fn start(
         purpose: "membership",
         has_own_store: config.etcd.is_none(),
         record: Arc::new(move || GlobalRecord::Server(Server { since: clock.now(), ..server.clone() })),
+        // Only the store says that a membership is over.
+        given_up: watch::channel(None).1,
+        abstains: watch::channel(Abstention::default()).1,
+        confirms_key: config.rules.confirms_keys,
     };
     let (holding, membership) = watch::channel(None);
     tasks.spawn("membership", key.run(holding, tasks.token()));

@@ -1,5 +1,7 @@
 //! Metrics in the Prometheus format, as served at `/metrics`.
 
+use std::sync::atomic::AtomicU64;
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -12,6 +14,9 @@ use bellwether_core::words::map::Set;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{Condition, Health};
+
+use crate::timing::judge::Standing;
+use crate::timing::keeper::ClockTable;
 
 /// Counters, shared by the tasks that increment them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -73,12 +78,31 @@ pub struct ServerGauges {
     pub leading: bool,
     /// Health of the store.
     pub store: Health,
+    /// The clocks of all servers.
+    pub clocks: ClockTable,
 }
 
-/// All metrics in the OpenMetrics text format.
-#[must_use]
-pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
-    let mut registry = Registry::with_prefix("bellwether");
+/// Labels of the gauge of clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClockOf {
+    server: String,
+}
+
+/// Registers by how much the system clock of each server is apart from the control plane's time.
+fn show_clocks(registry: &mut Registry, clocks: &ClockTable) {
+    let skews: Family<ClockOf, Gauge<f64, AtomicU64>> = Family::default();
+    for (name, clock) in &clocks.servers {
+        let seconds =
+            i32::try_from(clock.skew_ms).map_or(f64::from(i32::MAX).copysign(-1.0), f64::from) / 1_000.0;
+        skews.get_or_create(&ClockOf { server: name.to_string() }).set(seconds);
+    }
+    let help =
+        "Seconds by which a server's system clock is ahead of most system clocks, as this one measured";
+    registry.register("clock_skew_seconds", help, skews);
+}
+
+/// Registers what is counted as it happens.
+fn show_counters(registry: &mut Registry, metrics: &Metrics) {
     registry.register("http_requests", "HTTP responses", metrics.requests.clone());
     registry.register("http_errors", "HTTP responses with a status of 500 or above", metrics.errors.clone());
     registry.register("reports", "Reports of agents processed", metrics.reports.clone());
@@ -101,6 +125,14 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     registry.register("requests_refused", text, refused);
     let calls = metrics.hook_calls.clone();
     registry.register("hook_calls", "Hook calls of rollouts, by hook and result", calls);
+}
+
+/// All metrics in the OpenMetrics text format.
+#[must_use]
+pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
+    let mut registry = Registry::with_prefix("bellwether");
+    show_counters(&mut registry, metrics);
+    show_clocks(&mut registry, &now.clocks);
     let mut show = |name: &str, help: &str, value: usize| {
         let gauge: Gauge = Gauge::default();
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
@@ -110,6 +142,12 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     let present = |fleet: &Fleet| fleet.held.values().map(Set::size).sum::<usize>();
     show("sessions", "Agents with a session on this server", now.sessions);
     show("is_leader", "1 while this server leads", usize::from(now.leading));
+    let takes_part = now.clocks.standing == Standing::TakesPart;
+    show(
+        "takes_part",
+        "1 while this server's time is right, so that it may lead and give locks",
+        usize::from(takes_part),
+    );
     show("servers", "Live servers", world.servers.size());
     let writable = matches!(now.store.condition, Condition::Writable);
     show("store_writable", "1 while the store accepts writes", usize::from(writable));

@@ -39,6 +39,7 @@ pub mod runnable;
 pub mod schedule;
 pub mod scope;
 pub mod secret;
+pub mod server;
 pub mod service;
 pub mod slot;
 pub mod task_list;

@@ -49,6 +49,8 @@ const MAX_COMMON_NAME_BYTES: usize = 64;
 pub struct Pki {
     ca_pem: String,
     ca_der: CertificateDer<'static>,
+    /// Since when the CA's certificate is valid.
+    ca_since: Timestamp,
     issuer: Issuer<'static, KeyPair>,
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -88,12 +90,13 @@ impl Pki {
             Issuer::from_ca_cert_pem(&ca_pem, key).map_err(|error| refuse("the CA's certificate", error))?;
         let ca_der = CertificateDer::from_pem_slice(ca_pem.as_bytes())
             .map_err(|error| refuse("the CA's certificate", error))?;
-        let (pem, key) = make_server(&issuer, names, now)?;
+        let ca_since = valid_since(&ca_der)?;
+        let (pem, key) = make_server(&issuer, names, (now, ca_since))?;
         let leaf = CertificateDer::from_pem_slice(pem.as_bytes())
             .map_err(|error| refuse("the server's certificate", error))?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
             .map_err(|error| refuse("the server's key", error))?;
-        Ok(Self { chain: vec![leaf, ca_der.clone()], ca_pem, ca_der, issuer, key })
+        Ok(Self { chain: vec![leaf, ca_der.clone()], ca_pem, ca_der, ca_since, issuer, key })
     }
 
     /// The CA's certificate (PEM), which clients trust.
@@ -146,7 +149,7 @@ impl Pki {
     ) -> Result<IssuedCertificate, PkiError> {
         let mut request = CertificateSigningRequestParams::from_pem(request_pem)
             .map_err(|error| refuse("the certificate request", error))?;
-        let expires_at = now.plus(NODE_LIFE);
+        let expires_at = now.max(self.ca_since).plus(NODE_LIFE);
         let mut name = DistinguishedName::new();
         name.push(DnType::OrganizationName, namespace.as_str());
         if node.as_str().len() <= MAX_COMMON_NAME_BYTES {
@@ -156,7 +159,7 @@ impl Pki {
         params.distinguished_name = name;
         params.subject_alt_names.push(dns_name(node.as_str())?);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        validity(&mut params, now, expires_at)?;
+        validity(&mut params, now.min(self.ca_since.plus(BACKDATE)), expires_at)?;
         request.params = params;
         let key_fingerprint = secret::hash(&request.public_key.subject_public_key_info());
         let certificate =
@@ -204,7 +207,7 @@ fn make_ca(now: Timestamp) -> Result<(String, String), PkiError> {
 fn make_server(
     issuer: &Issuer<'static, KeyPair>,
     names: &[String],
-    now: Timestamp,
+    (now, ca_since): (Timestamp, Timestamp),
 ) -> Result<(String, String), PkiError> {
     let key = KeyPair::generate().map_err(|error| refuse("a new server key", error))?;
     let mut params = CertificateParams::default();
@@ -218,7 +221,7 @@ fn make_server(
         };
         params.subject_alt_names.push(san);
     }
-    validity(&mut params, now, now.plus(SERVER_LIFE))?;
+    validity(&mut params, now.min(ca_since.plus(BACKDATE)), now.max(ca_since).plus(SERVER_LIFE))?;
     let certificate =
         params.signed_by(&key, issuer).map_err(|error| refuse("a server certificate", error))?;
     Ok((certificate.pem(), key.serialize_pem()))
@@ -227,6 +230,15 @@ fn make_server(
 fn dns_name(name: &str) -> Result<SanType, PkiError> {
     let name = name.try_into().map_err(|error| refuse(&format!("the name {name:?}"), error))?;
     Ok(SanType::DnsName(name))
+}
+
+/// Since when a certificate is valid. What it signs is valid since then, whatever the clock says: no clock is right that is before
+/// it, and one that is years ahead must not issue what is valid in years only.
+fn valid_since(der: &CertificateDer<'_>) -> Result<Timestamp, PkiError> {
+    let what = "the CA's certificate";
+    let (_, parsed) = x509_parser::parse_x509_certificate(der).map_err(|error| refuse(what, error))?;
+    let seconds = u64::try_from(parsed.validity().not_before.timestamp()).unwrap_or_default();
+    Ok(Timestamp::from_millis(seconds.saturating_mul(1_000)))
 }
 
 fn validity(params: &mut CertificateParams, now: Timestamp, until: Timestamp) -> Result<(), PkiError> {

@@ -17,7 +17,7 @@ use crate::leadership::Leadership;
 use crate::reconcile::LOOK_AGAIN;
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
-use crate::sleep::sleep_or_never;
+use crate::sleep::sleep_until;
 use crate::transactor::{CommitContext, Transactor};
 
 /// Sessions that open and close within this time are processed together.
@@ -69,13 +69,14 @@ impl Presences {
         while self.membership.borrow().is_some_and(|held| held == acquired) {
             worlds.borrow_and_update();
             sessions.borrow_and_update();
-            let sleep = match self.pass(acquired).await {
-                Ok(wake) => wake.map(|at| at.since(self.transactor.now()).to_duration()),
+            let again = self.transactor.now().plus(LOOK_AGAIN);
+            let wake = match self.pass(acquired).await {
+                Ok(wake) => wake,
                 Err(CommitError::Closed) => return,
-                Err(CommitError::Conflict { .. } | CommitError::LostTerm) => Some(LOOK_AGAIN),
+                Err(CommitError::Conflict { .. } | CommitError::LostTerm) => Some(again),
                 Err(error) => {
                     tracing::warn!(%error, "cannot commit presences");
-                    Some(LOOK_AGAIN)
+                    Some(again)
                 }
             };
             // All arms only wait; the next pass examines everything.
@@ -85,7 +86,7 @@ impl Presences {
                 _ = sessions.changed() => tokio::time::sleep(GATHER).await,
                 _ = self.membership.changed() => {}
                 () = self.leadership.changed() => {}
-                () = sleep_or_never(sleep) => {}
+                () = sleep_until(self.transactor.clock(), wake) => {}
             }
         }
     }
@@ -106,7 +107,11 @@ impl Presences {
             if !verdict.changesets.is_empty() {
                 let by =
                     CommitContext { term, seen: vec![own_key.clone().into()], ..CommitContext::decider() };
-                self.transactor.commit_in_line(&world, namespace, by, verdict.changesets).await?;
+                let written = self.transactor.commit_in_line(&world, namespace, by, verdict.changesets).await;
+                if let (Err(CommitError::LostTerm), Some(term)) = (&written, term) {
+                    self.leadership.give_up(term);
+                }
+                written?;
             }
         }
         Ok(wake)

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bellwether_core::decide::agenda::{Agenda, Basis};
 use bellwether_core::decide::table::{DECIDERS, Decide, Decider, DeciderContext, RetentionLimits};
@@ -15,7 +14,7 @@ use bellwether_core::rollout::environment::Watch;
 use bellwether_core::verdict::Verdict;
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::{EntityName, Namespace, ServerName};
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::fail::{self, FailPoint};
@@ -27,7 +26,7 @@ use crate::decider_failures::DeciderFailures;
 use crate::leadership::Leadership;
 use crate::metrics::{DeciderPass, Metrics};
 use crate::records::commit::CommitError;
-use crate::sleep::sleep_or_never;
+use crate::sleep::sleep_until;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
 
@@ -36,7 +35,7 @@ use crate::world::RelistHandle;
 const DECIDED_INLINE: u64 = 2_000;
 
 /// Longest delay of the next pass after a failed commit.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_AGAIN: Span = Span::from_millis(500);
 
 /// The reconcile loop.
 #[derive(Debug)]
@@ -103,14 +102,15 @@ impl Reconciler {
             self.watches.send_if_modified(|published| std::mem::replace(published, watch) != watch);
             let pass = self.pass(&world, PassInputs { term, watch, now }, &mut agendas).await;
             self.metrics.passes.inc();
-            let sleep = match pass {
+            let wake = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
-                Ok(PassResult { failed: true, .. }) => Some(LOOK_AGAIN),
-                Ok(PassResult { wake, .. }) => wake.map(|at| at.since(now).to_duration()),
-                Err(CommitError::LostTerm | CommitError::Closed) => return,
+                Ok(PassResult { failed: true, .. }) => Some(now.plus(LOOK_AGAIN)),
+                Ok(PassResult { wake, .. }) => wake,
+                Err(CommitError::LostTerm) => return self.leadership.give_up(term),
+                Err(CommitError::Closed) => return,
                 Err(error) => {
                     tracing::warn!(%error, "cannot commit a verdict");
-                    Some(LOOK_AGAIN)
+                    Some(now.plus(LOOK_AGAIN))
                 }
             };
             // All arms only wait; the next pass examines everything that is due.
@@ -118,7 +118,7 @@ impl Reconciler {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
                 () = self.leadership.changed() => {}
-                () = sleep_or_never(sleep) => {}
+                () = sleep_until(self.transactor.clock(), wake) => {}
             }
         }
     }

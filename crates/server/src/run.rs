@@ -1,5 +1,6 @@
 //! Builds and starts a server, and stops it in order.
 
+mod deciding;
 pub(crate) mod error;
 mod fault;
 mod sockets;
@@ -9,7 +10,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::rollout::environment::Watch;
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, StopError, Tasks};
@@ -25,7 +25,6 @@ use self::store::open_store;
 use crate::audit::AuditLog;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
-use crate::hooks::HookCaller;
 use crate::http::{
     self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
 };
@@ -37,20 +36,19 @@ use crate::membership;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::pki::Pki;
-use crate::presences::Presences;
-use crate::reconcile::Reconciler;
 use crate::records::commit::{Committer, Fence};
-use crate::scheduler::Scheduler;
 use crate::secrets::keyring::{KEYRING_FILE, Keyring};
 use crate::secrets::provider::Providers;
-use crate::secrets::reencrypt::Reencryption;
 use crate::secrets::stored;
 use crate::sessions::Sessions;
 use crate::set_back::{SetBackMark, SetBackNotice};
-use crate::timing;
+use crate::store_rules::StoreRules;
+use crate::timing::keeper::TimeKeeper;
+use crate::timing::peers::{HttpPeers, PeerTimes};
+use crate::timing::start;
 use crate::transactor::Transactor;
 use crate::world::{self, RelistHandle, WorldError, WorldFollower};
-use crate::world_view::WorldPublisher;
+use crate::world_view::{PublishedWorld, WorldPublisher};
 
 /// Longest time for requests in flight to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
@@ -145,8 +143,6 @@ impl Server {
         let path = config.data_dir.join("audit");
         let audit = AuditLog::start(&path, &inner_tasks).map_err(|source| RunError::File { path, source })?;
         let built = async {
-            let agreed = timing::agreed(&store, &config.name, clock, &ca_pem).await;
-            let clock = agreed.map_err(WorldError::Store)?;
             build(BuildContext {
                 config,
                 store: &store,
@@ -154,6 +150,7 @@ impl Server {
                 tasks: &tasks,
                 inner_tasks: &inner_tasks,
                 clock,
+                peers: Arc::new(HttpPeers::new(&ca_pem)),
                 audit,
                 pki,
                 keyring,
@@ -248,6 +245,8 @@ pub struct BuildContext<'a> {
     pub inner_tasks: &'a Tasks,
     /// The clock.
     pub clock: Clock,
+    /// How other servers are asked for their time.
+    pub peers: Arc<dyn PeerTimes>,
     /// The audit log.
     pub audit: AuditLog,
     /// The certificate authority.
@@ -261,28 +260,21 @@ pub struct BuildContext<'a> {
 /// # Errors
 /// [`RunError`] when the store belongs to another installation, or cannot be read.
 pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
-    let BuildContext { config, store, listens, tasks, inner_tasks, clock, audit, pki, keyring } = context;
+    let BuildContext { config, store, listens, tasks, inner_tasks, clock, peers, audit, pki, keyring } =
+        context;
     let installation = installation(config, store, &pki).await?;
+    if config.rules.bounds_clocks {
+        start::agree(store, &config.name, &clock, &*peers).await.map_err(WorldError::Store)?;
+    }
     let first = world::load(store, &World::default()).await?;
     for warning in stored::warnings(&first, &keyring) {
         tracing::warn!("{warning}");
     }
-    let clock = timing::not_behind(&first, clock);
-    let (publisher, published) = WorldPublisher::new(Arc::new(first.clone()));
+    start::not_behind(&first, &clock);
     let sessions = Sessions::new(clock.clone());
-    let (relist, requests) = RelistHandle::new();
     let metrics = Metrics::default();
-    let set_back = SetBackNotice::default();
-    let follower = WorldFollower {
-        store: store.clone(),
-        publisher,
-        sessions: sessions.clone(),
-        asked: requests,
-        rules: config.rules,
-        metrics: metrics.clone(),
-        set_back: set_back.clone(),
-    };
-    inner_tasks.spawn("world", follower.run(first, inner_tasks.token()));
+    let (published, relist, set_back) =
+        follow(config.rules, store, first, (&sessions, &metrics), inner_tasks);
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
     let committer = Committer::start(store.clone(), clock.clone(), fence, inner_tasks);
     if let Some(names) = config.dns.clone() {
@@ -290,14 +282,25 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     }
     let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
     let transactor = transactor.with_keys(keyring.clone());
+    let leadership = Leadership::start(config, store, installation.clone(), &clock, tasks);
+    let keeper = TimeKeeper {
+        name: config.name.clone(),
+        clock: clock.clone(),
+        peers,
+        transactor: transactor.clone(),
+        leadership: leadership.clone(),
+        table: watch::Sender::default(),
+    };
+    let clocks = keeper.start(config.rules, tasks);
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone(), set_back },
         cluster: ClusterContext {
             membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
-            leadership: Leadership::start(config, store, installation.clone(), &clock, tasks),
+            leadership,
             watches: watched,
             failures: DeciderFailures::default(),
+            clocks,
         },
         identity: ServerIdentity { name: config.name.clone(), installation, pki },
         traffic: TrafficContext {
@@ -312,51 +315,26 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         clock,
         stop: tasks.token(),
     });
-    start_deciding(config, &app, watches, tasks);
+    deciding::start(config, &app, watches, tasks);
     Ok(app)
 }
 
-/// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, secrets.
-fn start_deciding(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
-    let presences = Presences {
-        transactor: app.records.transactor.clone(),
-        sessions: app.traffic.sessions.clone(),
-        name: app.identity.name.clone(),
-        membership: app.cluster.membership.clone(),
-        leadership: app.cluster.leadership.clone(),
-        limits: config.settings.limits,
-    };
-    tasks.spawn("presences", presences.run(tasks.token()));
-    let reconciler = Reconciler {
-        transactor: app.records.transactor.clone(),
-        relist: app.records.relist.clone(),
-        leadership: app.cluster.leadership.clone(),
-        settings: config.settings,
-        watches,
-        metrics: app.traffic.metrics.clone(),
-        failures: app.cluster.failures.clone(),
-    };
-    tasks.spawn("reconcile", reconciler.run(tasks.token()));
-    let hooks = HookCaller {
-        transactor: app.records.transactor.clone(),
-        relist: app.records.relist.clone(),
-        leadership: app.cluster.leadership.clone(),
-        tasks: tasks.clone(),
-        settings: app.hooks.clone(),
-        metrics: app.traffic.metrics.clone(),
-    };
-    tasks.spawn("hooks", hooks.run(tasks.token()));
-    let scheduler = Scheduler {
-        transactor: app.records.transactor.clone(),
-        relist: app.records.relist.clone(),
-        leadership: app.cluster.leadership.clone(),
-    };
-    tasks.spawn("schedules", scheduler.run(tasks.token()));
-    let secrets = Reencryption {
-        transactor: app.records.transactor.clone(),
-        leadership: app.cluster.leadership.clone(),
-    };
-    tasks.spawn("secrets", secrets.run(tasks.token()));
+/// Starts to follow the store from this world on.
+fn follow(
+    rules: StoreRules,
+    store: &Store,
+    first: World,
+    (sessions, metrics): (&Sessions, &Metrics),
+    tasks: &Tasks,
+) -> (PublishedWorld, RelistHandle, SetBackNotice) {
+    let (publisher, published) = WorldPublisher::new(Arc::new(first.clone()));
+    let (relist, asked) = RelistHandle::new();
+    let (store, sessions, metrics) = (store.clone(), sessions.clone(), metrics.clone());
+    let notice = SetBackNotice::default();
+    let set_back = notice.clone();
+    let follower = WorldFollower { store, publisher, sessions, asked, rules, metrics, set_back };
+    tasks.spawn("world", follower.run(first, tasks.token()));
+    (published, relist, notice)
 }
 
 /// The installation of the store. A store of one's own without one, from before installations were recorded, gets one.

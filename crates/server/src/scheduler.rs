@@ -18,7 +18,7 @@ use crate::http::matching;
 use crate::leadership::Leadership;
 use crate::ops::schedule::take_turn;
 use crate::reconcile::LOOK_AGAIN;
-use crate::sleep::sleep_or_never;
+use crate::sleep::sleep_until;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
 
@@ -41,17 +41,17 @@ impl Scheduler {
                 let mut worlds = self.transactor.follow();
                 while self.leadership.is_in(term) && !stop.is_cancelled() {
                     let world = Arc::clone(&worlds.borrow_and_update());
-                    let sleep = match self.look(&world).await {
+                    let wake = match self.look(&world).await {
                         Looked::Done => continue,
-                        Looked::Next(at) => at.map(|at| at.since(self.transactor.now()).to_duration()),
-                        Looked::Failed => Some(LOOK_AGAIN),
+                        Looked::Next(at) => at,
+                        Looked::Failed => Some(self.transactor.now().plus(LOOK_AGAIN)),
                     };
                     // All arms only wait.
                     tokio::select! {
                         () = stop.cancelled() => return,
                         () = self.leadership.changed() => {}
                         changed = worlds.changed() => if changed.is_err() { return },
-                        () = sleep_or_never(sleep) => {}
+                        () = sleep_until(self.transactor.clock(), wake) => {}
                     }
                 }
             }

@@ -16,12 +16,22 @@ pub struct StoreRules {
     pub drops_repeats: bool,
     /// Whether a decider's commit compares the leadership key, since a former leader may not know yet that it lost it.
     pub fences: bool,
+    /// Whether a server that holds a key by a lease also looks at the key: it may be gone while the lease is renewed.
+    pub confirms_keys: bool,
+    /// Whether a server adopts the time of the others, and takes no part while it has another one.
+    pub bounds_clocks: bool,
 }
 
 impl StoreRules {
     /// The rules for a store that is shared, or for the server's own.
     #[must_use]
     pub fn of(shares: bool) -> Self {
-        Self { relist_every: shares.then_some(RELIST_EVERY), drops_repeats: true, fences: true }
+        Self {
+            relist_every: shares.then_some(RELIST_EVERY),
+            drops_repeats: true,
+            fences: true,
+            confirms_keys: true,
+            bounds_clocks: true,
+        }
     }
 }

@@ -158,6 +158,12 @@ impl Transactor {
         self.clock.now()
     }
 
+    /// The clock.
+    #[must_use]
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// A receiver that sees every published world.
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Arc<World>> {

@@ -71,6 +71,26 @@ fn what_a_watch_did_not_tell_is_found_by_listing() {
 }
 
 #[test]
+fn servers_whose_clocks_differ_and_jump_give_a_lock_to_one_at_a_time() {
+    hold(FaultMix::Clocks, 1..=4);
+}
+
+#[test]
+fn without_the_bound_on_clocks_two_hold_a_lock() {
+    assert!(breaks(FaultMix::Clocks, DisabledRule::ClockBound, 1));
+}
+
+#[test]
+fn a_leader_or_a_server_whose_key_is_deleted_has_it_again() {
+    hold(FaultMix::Deletes, 1..=3);
+}
+
+#[test]
+fn without_looking_at_the_key_a_server_that_lost_it_never_has_it_again() {
+    assert!(breaks(FaultMix::Deletes, DisabledRule::ConfirmingKeys, 1));
+}
+
+#[test]
 fn without_comparing_the_leadership_one_that_lost_it_writes() {
     assert!(breaks(FaultMix::Standing, DisabledRule::Fencing, 1));
 }

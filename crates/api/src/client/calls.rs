@@ -20,14 +20,17 @@ mod workflows;
 
 use std::time::Duration;
 
+use http::Method;
+
 use super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE};
 use super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::audit::AuditEntry;
 use crate::v1::event::Event;
+use crate::v1::node::Reason;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
-use crate::v1::server::{ControlPlane, ServerTime};
+use crate::v1::server::{ControlPlane, ServerTime, SteppedDown};
 use crate::v1::why::Why;
 
 impl Client {
@@ -45,6 +48,15 @@ impl Client {
     /// [`CallError`].
     pub async fn control_plane(&self) -> Result<ControlPlane, CallError> {
         self.get(paths::SERVERS, DEFAULT_DEADLINE).await
+    }
+
+    /// Has the server, which leads, hand the leadership over and stay a server.
+    ///
+    /// # Errors
+    /// [`CallError`]: [`Code::Refused`](crate::problem::Code::Refused) if it does not lead or is the only one.
+    pub async fn step_down(&self, reason: &str) -> Result<SteppedDown, CallError> {
+        let reason = Reason { reason: reason.to_owned() };
+        self.send(Method::POST, paths::STEP_DOWN, &reason, DEFAULT_DEADLINE).await
     }
 
     /// Reads the summary of a namespace.

@@ -99,6 +99,18 @@ pub struct ControlPlane {
     pub store: StoreStatus,
     /// Number of nodes with a session at each server, by server name.
     pub sessions: std::collections::BTreeMap<String, u64>,
+    /// The clocks of the servers that answered the last measurement, by server name.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub clocks: std::collections::BTreeMap<String, ServerClock>,
+}
+
+/// The leadership was handed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SteppedDown {
+    /// Name of the server that led.
+    pub before: String,
+    /// Name of the server that leads now.
+    pub leader: String,
 }
 
 /// The clock of a server.
@@ -106,6 +118,27 @@ pub struct ControlPlane {
 pub struct ServerTime {
     /// Present time, in milliseconds since the Unix epoch.
     pub now_ms: u64,
+    /// What the system clock of its machine shows, in milliseconds since the Unix epoch; absent from a server of an earlier release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// Whether it takes part in what needs the right time: leading, and giving slots.
+    #[serde(default = "takes_part")]
+    pub takes_part: bool,
+}
+
+const fn takes_part() -> bool {
+    true
+}
+
+/// The clocks of a server, as the answering server measured them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ServerClock {
+    /// By how much the system clock of its machine is ahead of what most system clocks show, in milliseconds; negative if behind.
+    pub skew_ms: i64,
+    /// By how much its time is ahead of the answering server's, in milliseconds; negative if behind.
+    pub ahead_ms: i64,
+    /// Whether it takes part in what needs the right time: leading, and giving slots.
+    pub takes_part: bool,
 }
 
 /// State of the store.

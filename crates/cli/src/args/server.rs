@@ -14,6 +14,14 @@ pub(crate) enum ServerVerb {
     },
     /// List the servers of the control plane and show which one leads
     List,
+    /// Have the leader hand the leadership over to another server, and stay a server
+    ///
+    /// The command goes to the leader, whichever server is configured. Use it before the leader is upgraded or its machine restarted.
+    StepDown {
+        /// Reason, kept in the events
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
     /// Copy the whole store to another one; no server may use either meanwhile
     Migrate {
         #[command(flatten)]
@@ -52,6 +60,17 @@ pub(crate) enum ServerVerb {
     Check {
         #[command(flatten)]
         config: ServerConfig,
+    },
+    /// Let in an admin who lost every token: create an admin token in the store of this machine's server
+    ///
+    /// It needs no token, but the right to read the data directory and, with etcd, its credentials. Stop the server first if it has a
+    /// store of its own. The token is written to admin-token in the data directory; delete the lost ones with it.
+    Recover {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Create an admin token
+        #[arg(long, required = true)]
+        admin_token: bool,
     },
     /// Add a key to the keys that secrets are encrypted with, in pki/secrets.key of the data directory
     ///

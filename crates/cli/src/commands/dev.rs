@@ -77,7 +77,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     if !config.data_dir.join("pki/ca.pem").exists() {
         init(&config).await?;
     }
-    let server = Server::start(&config, Clock::system()).await?;
+    let server = Server::start(&config, Clock::of_server()).await?;
     let tasks = Tasks::new();
     let taken = dns_taken(args.dns);
     let mut fault = Ok(());

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
 use bellwether_api::v1::server as v1;
+use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::Config;
+use bellwether_server::recover::admin_token;
 use bellwether_server::run::{RunError, Server, ServerFault, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
@@ -20,6 +24,9 @@ use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, print, table};
+
+/// Difference of a clock that is shown.
+const WORTH_SHOWING: Span = Span::from_secs(1);
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
@@ -64,6 +71,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
     match verb {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::List => list(&Context::new(global)?).await,
+        ServerVerb::StepDown { reason } => step_down(&Context::new(global)?, &reason).await,
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
@@ -74,6 +82,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
             transfer::note_set_back(global, &load(&config)?).await
         }
         ServerVerb::Check { config } => store_check::run(global, &load(&config)?),
+        ServerVerb::Recover { config, admin_token: _ } => recover(global, &load(&config)?).await,
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
@@ -109,6 +118,21 @@ fn add_key(global: &Global, config: &Config) -> CommandResult {
     show.data(&data, || vec![id.to_string()], |_| format!("added key {id} to {}", file.display()))?;
     show.note("copy the file to the other servers, then restart all of them, one after the other");
     show.note("how far the encryption under the new key is: bellwether secret keys");
+    Ok(Exit::Yes)
+}
+
+/// Creates an admin token without a server.
+async fn recover(global: &Global, config: &Config) -> CommandResult {
+    let made = admin_token(config).await?;
+    let file = made.token_file.display().to_string();
+    let data = serde_json::json!({ "token": made.name.as_str(), "token_file": &file });
+    let show = Show::new(global);
+    show.data(
+        &data,
+        || vec![file.clone()],
+        |_| format!("created token {} with the role admin, in {file}", made.name),
+    )?;
+    show.note("next: start the server, and delete the tokens that were lost: bellwether token list");
     Ok(Exit::Yes)
 }
 
@@ -163,10 +187,12 @@ async fn list(context: &Context) -> CommandResult {
                 date(server.since_ms),
                 sessions.to_string(),
                 leads(&server.name),
+                plane.clocks.get(&server.name).map_or_else(|| "-".to_owned(), clock),
                 here.to_owned(),
             ]
         });
-        let servers = table(&["name", "address", "version", "since", "nodes", "leader", "answered"], rows);
+        let servers =
+            table(&["name", "address", "version", "since", "nodes", "leader", "clock", "answered"], rows);
         let at = match plane.store.endpoints.join(", ") {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),
@@ -175,6 +201,40 @@ async fn list(context: &Context) -> CommandResult {
         let warnings: String = warnings.map(|warning| format!("\nwarning    {warning}")).collect();
         format!("{servers}\n\n{}{at}{warnings}", store_line(&plane.store, context.show.paint))
     })?;
+    Ok(Exit::Yes)
+}
+
+/// The clock of a server, for people: by how much its machine's is wrong, and whether that keeps it from taking part.
+fn clock(clock: &v1::ServerClock) -> String {
+    let span = Span::from_millis(clock.skew_ms.unsigned_abs());
+    let skew = match (span < WORTH_SHOWING, clock.skew_ms > 0) {
+        (true, _) => "ok".to_owned(),
+        (false, true) => format!("{} ahead", span.brief()),
+        (false, false) => format!("{} behind", span.brief()),
+    };
+    if clock.takes_part { skew } else { format!("{skew}, takes no part") }
+}
+
+/// Has the leader step down. Another server may lead by the time it is asked: then that one is, once.
+async fn step_down(context: &Context, reason: &str) -> CommandResult {
+    let mut tries = 2_u8;
+    let done = loop {
+        tries = tries.saturating_sub(1);
+        let plane = context.client.control_plane().await?;
+        let leader = plane.leader.filter(|leader| leader.server != plane.answered_by);
+        let elsewhere =
+            leader.and_then(|leader| plane.servers.into_iter().find(|server| server.name == leader.server));
+        let client = match &elsewhere {
+            Some(leader) => context.client.towards(&leader.address)?,
+            None => context.client.clone(),
+        };
+        match client.step_down(reason).await {
+            Err(CallError::Problem(problem)) if tries > 0 && problem.code == Code::Refused => {}
+            answer => break answer?,
+        }
+    };
+    let said = |_| format!("{} handed the leadership over to {}", done.before, done.leader);
+    context.show.data(&done, || vec![done.leader.clone()], said)?;
     Ok(Exit::Yes)
 }
 
@@ -192,7 +252,7 @@ fn mixed(servers: &[v1::Server]) -> Option<String> {
 
 async fn serve(config: &Config) -> CommandResult {
     let mut stops = stops()?;
-    let server = Server::start(config, Clock::system()).await?;
+    let server = Server::start(config, Clock::of_server()).await?;
     tracing::info!(address = %server.address, "serving");
     print(&format!("serving on https://{}", server.address))?;
     let fault = until_stopped(&server, &mut stops).await;

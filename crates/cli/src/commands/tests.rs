@@ -6,7 +6,7 @@ use crate::args::{self, Args};
 use crate::exit::Exit;
 
 /// Commands that need no server: they work offline, ask this machine's agent, or run something themselves.
-const OFFLINE: [&str; 30] = [
+const OFFLINE: [&str; 31] = [
     "demo",
     "dev",
     "server init",
@@ -15,6 +15,7 @@ const OFFLINE: [&str; 30] = [
     "server inspect",
     "server restore",
     "server check",
+    "server recover",
     "server secret-key",
     "server run",
     "agent join",

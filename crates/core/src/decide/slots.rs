@@ -17,6 +17,13 @@ use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
+/// Most by which the time of a server that takes part may differ from the right one.
+pub const CLOCK_BOUND: Span = Span::from_millis(500);
+
+/// How long after its end a hold expires. The server that granted it and the one that ends it may be on either side of the right
+/// time.
+pub const SLACK: Span = CLOCK_BOUND.plus(CLOCK_BOUND);
+
 /// A request to hold a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotRequest {
@@ -99,11 +106,11 @@ fn full(capacity: u32, holders: &[(HolderName, Timestamp)]) -> String {
 pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for kept in fleet.slots.values() {
-        let mut next = kept.value.next_end();
+        let mut next = kept.value.next_end().map(|end| end.plus(SLACK));
         if next.is_some_and(|end| end <= now) {
             let mut slot = (*kept.value).clone();
             let events = expire(&mut slot, now);
-            next = slot.next_end();
+            next = slot.next_end().map(|end| end.plus(SLACK));
             verdict.changesets.push(Changeset { writes: vec![write(slot)], events });
         }
         verdict.wake = [verdict.wake, next].into_iter().flatten().min();
@@ -174,7 +181,7 @@ pub fn renew(
     let mut slot = slot_of(fleet, name);
     let ends = now.plus(lease.unwrap_or(slot.lease));
     let held = slot.holders.get_mut(hold.holder);
-    let held = held.filter(|held| held.fence == hold.fence && held.ends > now);
+    let held = held.filter(|held| held.fence == hold.fence && !is_over(held, now));
     let held = held.ok_or(SlotLost { fence: hold.fence })?;
     held.ends = held.ends.max(ends);
     let grant = grant(held);
@@ -270,8 +277,13 @@ fn take_from(
     Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
+/// Whether a hold has ended by the clock of every server.
+fn is_over(holder: &Holder, now: Timestamp) -> bool {
+    holder.ends.plus(SLACK) <= now
+}
+
 fn expire(slot: &mut Slot, now: Timestamp) -> Vec<EventDraft> {
-    let over = slot.holders.iter().filter(|(_, holder)| holder.ends <= now);
+    let over = slot.holders.iter().filter(|(_, holder)| is_over(holder, now));
     let over: Vec<HolderName> = over.map(|(name, _)| name.clone()).collect();
     let mut events = Vec::new();
     for name in over {

@@ -18,6 +18,7 @@ use super::auth::{Authenticated, FLEET_LOCK_NAMESPACE};
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Turn};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::slots::may_grant;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::scope::SlotScope;
@@ -92,6 +93,7 @@ async fn lock(
         SlotRequest { holder: client.holder, by: caller.actor(), reason, lease: None, capacity: None };
     caller.require(HOLDERS, Some(client.slot.as_str()), Some(namespace))?;
     let scope = SlotScope { namespace, slot: &client.slot, actor: &request.by };
+    may_grant(app)?;
     ops::slot::acquire(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(Empty {}))
 }

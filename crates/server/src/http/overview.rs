@@ -59,10 +59,12 @@ pub(crate) async fn get(
             .map(|(name, board)| line(fleet, name, board, since))
             .collect(),
         last_event: fleet.last_event().get(),
-        warnings: stored::warnings(&world, app.records.transactor.keyring())
-            .into_iter()
-            .chain(app.cluster.failures.of(&namespace))
-            .collect(),
+        warnings: [
+            stored::warnings(&world, app.records.transactor.keyring()),
+            app.cluster.failures.of(&namespace),
+            app.cluster.clocks.borrow().warnings(),
+        ]
+        .concat(),
         store: Some(store(&app.records.store.health().borrow())),
     })
 }

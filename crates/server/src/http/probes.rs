@@ -44,6 +44,7 @@ pub(crate) async fn metrics_page(
         sessions: app.traffic.sessions.count(),
         leading: app.cluster.leadership.term().is_some(),
         store: app.records.store.health().borrow().clone(),
+        clocks: app.cluster.clocks.borrow().clone(),
     };
     ([(header::CONTENT_TYPE, kind)], metrics::page(&app.traffic.metrics, &app.world(), &now))
 }

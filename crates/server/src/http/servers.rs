@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::shape::reason;
+use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::server::{
-    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, StoreCondition, StoreEngine,
-    StoreStatus,
+    self as v1, ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, SteppedDown,
+    StoreCondition, StoreEngine, StoreStatus,
 };
 use bellwether_core::records::server as core;
 use bellwether_core::words::digest::Digest;
@@ -14,12 +17,22 @@ use bellwether_core::world::World;
 use bellwether_store::{Condition, Health};
 use tokio::time::Instant;
 
-use super::input::JsonAnswer;
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, OptionalBody};
+use super::problem::Failure;
 use super::state::AppState;
+use crate::leadership::StepDownError;
+use crate::ops;
+use crate::timing::judge::Standing;
+use crate::timing::keeper::{ClockTable, ServerClock};
 
 /// This server's time, which starting servers adopt.
 pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> {
-    JsonAnswer(ServerTime { now_ms: app.clock.now().as_millis() })
+    JsonAnswer(ServerTime {
+        now_ms: app.clock.now().as_millis(),
+        wall_ms: Some(app.clock.wall().as_millis()),
+        takes_part: app.cluster.clocks.borrow().standing == Standing::TakesPart,
+    })
 }
 
 pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane> {
@@ -32,7 +45,44 @@ pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane
         revision: world.revision.get(),
         store: store(&app.records.store.health().borrow()),
         sessions: sessions(&world),
+        clocks: clocks(&app.cluster.clocks.borrow()),
     })
+}
+
+pub(crate) async fn step_down(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    OptionalBody(because): OptionalBody<Reason>,
+) -> Result<JsonAnswer<SteppedDown>, Failure> {
+    let reason = reason(&because.reason)?;
+    let (before, transactor) = (app.identity.name.clone(), &app.records.transactor);
+    let leader = app.cluster.leadership.step_down(transactor.follow()).await?;
+    if let Err(error) =
+        ops::server::stepped_down(transactor, &caller.actor(), (&before, &leader), &reason).await
+    {
+        tracing::warn!(%error, %leader, "stepped down, and cannot record it");
+    }
+    Ok(JsonAnswer(SteppedDown { before: before.to_string(), leader: leader.to_string() }))
+}
+
+impl From<StepDownError> for Failure {
+    fn from(error: StepDownError) -> Self {
+        let detail = format!("cannot step down: {error}");
+        match error {
+            StepDownError::NotLeading { leader: Some((_, address)) } => {
+                Self::new(Code::Refused, detail).hint(format!("ask the leader: {address}"))
+            }
+            StepDownError::NotLeading { leader: None } => {
+                Self::new(Code::Refused, detail).hint("retry once a server leads: bellwether server list")
+            }
+            StepDownError::Alone => {
+                Self::new(Code::Refused, detail).hint("start another server first: bellwether server list")
+            }
+            StepDownError::NobodyTookOver => Self::new(Code::Store, detail)
+                .hint("the other servers may be cut off from the store; see their logs")
+                .retry_after_ms(1_000),
+        }
+    }
 }
 
 /// The live servers, for a node whose list has another tag. None if there are none: this server itself is one.
@@ -53,6 +103,14 @@ pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<LiveServe
         up_for_ms: now.since(server.since).as_millis(),
     };
     Some(LiveServers { tag: fresh, servers: servers().map(callable).collect() })
+}
+
+fn clocks(table: &ClockTable) -> BTreeMap<String, v1::ServerClock> {
+    let shown = |clock: &ServerClock| {
+        let ServerClock { skew_ms, ahead_ms, takes_part } = *clock;
+        v1::ServerClock { skew_ms, ahead_ms, takes_part }
+    };
+    table.servers.iter().map(|(name, clock)| (name.to_string(), shown(clock))).collect()
 }
 
 /// Number of nodes with a session on each server, over all namespaces.

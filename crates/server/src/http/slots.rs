@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use bellwether_api::list::tables::SLOTS;
+use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
 use bellwether_api::v1::slot::{
     AcquireSlot, ForceRelease, ReleaseSlot, RenewSlot, Slot, SlotGrant, SlotSpec, SlotView,
@@ -18,6 +19,7 @@ use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::scope::SlotScope;
+use crate::timing::judge::Standing;
 
 /// Slots that are held or configured; with `all`, also those that were held before.
 pub(crate) async fn list(
@@ -66,6 +68,7 @@ pub(crate) async fn acquire(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(acquire): JsonBody<AcquireSlot>,
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
+    may_grant(&app)?;
     let request = ops::slot::request(&caller.actor(), &acquire)?;
     let grant =
         ops::slot::acquire(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &request)
@@ -79,9 +82,23 @@ pub(crate) async fn renew(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(renew): JsonBody<RenewSlot>,
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
+    may_grant(&app)?;
     let grant =
         ops::slot::renew(&app.records.transactor, scope(&namespace, &name, &caller.actor()), &renew).await?;
     Ok(JsonAnswer((&grant).into()))
+}
+
+/// Refuses to grant a slot by a clock that differs from those of the other servers: two would hold it.
+pub(super) fn may_grant(app: &AppState) -> Result<(), Failure> {
+    match app.cluster.clocks.borrow().standing {
+        Standing::TakesPart => Ok(()),
+        Standing::Beyond { .. } => {
+            let what = "cannot grant a slot: the time of this server differs from that of the others";
+            Err(Failure::new(Code::Store, what)
+                .hint("ask another server: bellwether server list")
+                .retry_after_ms(1_000))
+        }
+    }
 }
 
 pub(crate) async fn release(

@@ -24,6 +24,7 @@ use crate::pki::Pki;
 use crate::secrets::provider::Providers;
 use crate::sessions::Sessions;
 use crate::set_back::SetBackNotice;
+use crate::timing::keeper::ClockTable;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
 
@@ -89,6 +90,8 @@ pub struct ClusterContext {
     pub watches: watch::Receiver<Watch>,
     /// What its deciders cannot commit.
     pub failures: DeciderFailures,
+    /// What this server knows of all servers' clocks.
+    pub clocks: watch::Receiver<ClockTable>,
 }
 
 impl ClusterContext {

@@ -25,7 +25,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 35] = [
+const PARTS: [fn(Routes) -> Routes; 36] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -61,6 +61,7 @@ const PARTS: [fn(Routes) -> Routes; 35] = [
     access::access,
     access::roles,
     server::server,
+    server::installation,
 ];
 
 /// A route, for tests and documents.

@@ -1,5 +1,8 @@
 //! Operations on nodes: join, renew, label, pause, cordon, drain, decommission.
 
+mod join_token;
+mod predecessor;
+
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::labels::labels_in;
@@ -11,13 +14,12 @@ use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::{Label, Labels};
-use bellwether_core::words::name::{Namespace, NodeName, TargetName};
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::scope::NodeScope;
-use super::{AT_ONCE, OpError, cause, event, reason};
+use super::{OpError, cause, event, reason};
 use crate::pki::{IssuedCertificate, Pki};
 use crate::secret;
 use crate::transactor::Transactor;
@@ -40,26 +42,13 @@ pub async fn join(
         .issue(&namespace, &name, &request.certificate_request, transactor.now())
         .map_err(|error| ShapeError::at("certificate_request", error))?;
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
-    // Of a node that was decommissioned there may be more than fits in one commit.
-    while transactor
-        .change(&namespace, &actor, |world, fleet, now| {
-            let mut writes = predecessor(fleet, &name);
-            if writes.len() <= AT_ONCE || fleet.hosts_still(&name).is_some() {
-                return Ok((None, false));
-            }
-            usable(world, &hash, &namespace, &name, now)?;
-            writes.truncate(AT_ONCE);
-            let changeset = Changeset { writes, events: vec![] };
-            Ok::<_, OpError>((Some(changeset.guarded_by([Key::Node(name.clone())])), true))
-        })
-        .await?
-    {}
+    predecessor::make_room(transactor, (&namespace, &name), &actor, &hash).await?;
     transactor
         .change(&namespace, &actor, |world, fleet, now| {
             if has_joined_already(world, fleet, &hash, &name, &issued.key_fingerprint) {
                 return Ok((None, ()));
             }
-            let token = usable(world, &hash, &namespace, &name, now)?;
+            let token = join_token::usable(world, &hash, &namespace, &name, now)?;
             let labels = labels_of(&token, &labels)?;
             let other = |node: &&Versioned<Node>| node.value.key_fingerprint != issued.key_fingerprint;
             if fleet.active_node(&name).filter(other).is_some() {
@@ -94,7 +83,7 @@ pub async fn join(
             let used =
                 bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
             let mut writes = vec![Write::put(GlobalRecord::JoinToken(used)), Write::put(Record::Node(node))];
-            writes.extend(predecessor(fleet, &name));
+            writes.extend(predecessor::records(fleet, &name));
             writes.extend(fleet.expected.get(&name).map(|_| Write::delete(Key::Expected(name.clone()))));
             let event = event("node.joined", format!("node/{name}"), "joined with a join token");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
@@ -109,31 +98,6 @@ fn has_joined_already(world: &World, fleet: &Fleet, hash: &str, name: &NodeName,
     let same =
         fleet.active_node(name).is_some_and(|node| secret::same(&node.value.key_fingerprint, fingerprint));
     same && used.is_some_and(|(node, _)| node == name)
-}
-
-fn usable(
-    world: &World,
-    hash: &str,
-    namespace: &Namespace,
-    name: &NodeName,
-    now: Timestamp,
-) -> Result<bellwether_core::records::token::JoinToken, OpError> {
-    let token =
-        world.join_tokens.get(hash).ok_or(OpError::JoinToken("the join token is unknown or was revoked"))?;
-    let token = &*token.value;
-    if token.used.is_some() {
-        return Err(OpError::JoinToken("the join token was used already; each is for one node"));
-    }
-    if token.expires_at <= now {
-        return Err(OpError::JoinToken("the join token has expired"));
-    }
-    if token.node.as_ref().is_some_and(|only| only != name) {
-        return Err(OpError::JoinToken("the join token is for another name"));
-    }
-    if token.namespace != *namespace {
-        return Err(OpError::JoinToken("the join token is for another namespace"));
-    }
-    Ok(token.clone())
 }
 
 /// The labels of a node that joins: those that its token gives, and what the machine chose of those that it allows. A label decides
@@ -152,29 +116,6 @@ fn labels_of(token: &bellwether_core::records::token::JoinToken, chosen: &Labels
         labels.set(Label::new(key, value).map_err(at)?).map_err(at)?;
     }
     Ok(labels)
-}
-
-/// Deletes the records of a decommissioned node of this name: they are not true of the node that joins now.
-fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
-    if fleet.nodes.get(name).is_none_or(|kept| kept.value.decommissioned.is_none()) {
-        return Vec::new();
-    }
-    let target = TargetName::from(name);
-    let targets = fleet
-        .entities
-        .keys()
-        .filter(|entity| fleet.targets.contains_key(&((*entity).clone(), target.clone())));
-    let targets = targets.map(|entity| Key::Target(entity.clone(), target.clone()));
-    let kept = [
-        fleet.reports.get(name).map(|_| Key::Report(name.clone())),
-        fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
-        fleet.orders.get(name).map(|_| Key::Order(name.clone())),
-        fleet.facts.get(name).map(|_| Key::Facts(name.clone())),
-        fleet.registrations.get(name).map(|_| Key::Registrations(name.clone())),
-    ];
-    let logs = fleet.logs_of(name).map(|kept| &kept.value);
-    let logs = logs.map(|log| Key::Log(name.clone(), log.category.clone(), log.entity.clone()));
-    kept.into_iter().flatten().chain(targets).chain(logs).map(Write::delete).collect()
 }
 
 /// Issues a new certificate for the key that a node has.

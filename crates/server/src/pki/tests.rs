@@ -53,3 +53,25 @@ fn an_issued_certificate_names_its_node_whatever_the_request_says() {
         assert_eq!(shown, common, "a common name has at most 64 characters");
     }
 }
+
+#[test]
+fn a_certificate_issued_by_a_clock_years_ahead_is_valid_now_and_by_one_years_behind_not_over() {
+    let (dir, now) = (tempfile::tempdir().unwrap(), 1_800_000_000_i64);
+    open(dir.path());
+    let years = 5 * 365 * 86_400;
+    let key = KeyPair::generate().unwrap();
+    let request = CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap();
+    let (namespace, node) = (Namespace::parse("default").unwrap(), NodeName::parse("web-1").unwrap());
+    for clock in [now + years, now - years, now] {
+        let clock = Timestamp::from_millis(u64::try_from(clock).unwrap() * 1_000);
+        let pki = Pki::open(dir.path(), &["localhost".to_owned()], clock).unwrap();
+        let issued = pki.issue(&namespace, &node, &request, clock).unwrap();
+        let issued = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
+        for der in [&issued, &pki.chain[0]] {
+            let (_, parsed) = x509_parser::parse_x509_certificate(der).unwrap();
+            let validity = parsed.validity();
+            let valid = validity.not_before.timestamp()..validity.not_after.timestamp();
+            assert!(valid.contains(&now), "{clock:?}: {valid:?}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Linearizable reads from a server whose watch is delayed, or that is cut off from its store.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use bellwether_rt::clock::Clock;
@@ -10,6 +12,7 @@ use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
 use bellwether_server::run::{BuildContext, build, init};
 use bellwether_server::secrets::keyring::Keyring;
+use bellwether_server::timing::peers::HttpPeers;
 use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Op, Range, Store, Txn};
 use http::{Request, StatusCode};
@@ -47,6 +50,7 @@ impl Seen {
             tasks: outer,
             inner_tasks: inner,
             clock,
+            peers: Arc::new(HttpPeers::new(pki.ca_pem())),
             keyring: Keyring::default(),
             audit: AuditLog::off(),
             pki,

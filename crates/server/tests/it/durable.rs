@@ -1,10 +1,13 @@
 //! Acknowledged changes survive a restart; a damaged store is refused instead of overwritten.
 
+use bellwether_api::client::Identity;
+use bellwether_api::client::secret::Secret;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::installation::InstallationError;
 use bellwether_server::records::key_text::META;
+use bellwether_server::recover::admin_token;
 use bellwether_server::run::{RunError, Server, init};
 use bellwether_store::{Op, Store, Txn};
 use std::time::Duration;
@@ -154,4 +157,25 @@ async fn another_authoritys_store_and_a_newer_one_are_refused_and_left_alone() {
     kept.close().await;
     let error = Server::start(&one.config, Clock::system()).await.unwrap_err().to_string();
     assert!(error.contains("its format is 2") && error.contains("newer release"), "{error}");
+}
+
+#[tokio::test]
+async fn an_admin_who_lost_every_token_is_let_in_again() {
+    let mut installation = Installation::new().await;
+    let lost = installation.admin();
+    let in_use = admin_token(&installation.config).await.unwrap_err();
+    assert!(in_use.is_in_use(), "{in_use}");
+    installation.server.take().unwrap().stop().await.unwrap();
+    let made = admin_token(&installation.config).await.unwrap();
+    let again = admin_token(&installation.config).await.unwrap();
+    assert_eq!((made.name.as_str(), again.name.as_str()), ("recovery", "recovery-2"));
+    let secret = std::fs::read_to_string(&again.token_file).unwrap();
+    installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
+    let admin = installation.client(Identity::Token(Secret::new(secret.trim().to_owned())));
+    let names = admin.tokens().await.unwrap();
+    assert_eq!(names.items.len(), 3, "{names:?}");
+    let events = admin.events("default", Some(0), 100, Duration::ZERO).await.unwrap().items;
+    let told: Vec<_> = events.iter().filter(|event| event.kind == "token.created").collect();
+    assert!(told.iter().all(|event| event.actor == "recovery") && told.len() == 2, "{told:?}");
+    drop(lost);
 }

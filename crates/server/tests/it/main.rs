@@ -12,6 +12,7 @@ mod access;
 mod apply;
 mod bad_input;
 mod classes;
+mod clocks;
 mod clusters;
 mod consistency;
 mod contract;

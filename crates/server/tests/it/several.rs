@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity, NodeKnowledge};
+use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::profile::ParamsSpec;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::server::LiveServers;
@@ -18,7 +20,7 @@ use bellwether_server::transfer::{TransferError, set_back};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
-use crate::harness::{Installation, SOON, policy, set_entity, until, version};
+use crate::harness::{Installation, SOON, policy, problem, set_entity, until, version};
 
 /// Two servers' configurations on one etcd, the first of them initialised.
 pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2], Identity) {
@@ -50,14 +52,14 @@ pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2],
     (configs, Identity::Token(made.token))
 }
 
-fn client(server: &Server, identity: &Identity) -> Client {
+pub(crate) fn client(server: &Server, identity: &Identity) -> Client {
     let ca = Some(server.ca_pem.clone());
     let access = Access { server: format!("https://{}", server.address), ca, identity: identity.clone() };
     Client::new(&access).unwrap()
 }
 
 /// Waits until a server reports that this one leads; returns its term.
-async fn leads(client: &Client, name: &str) -> u64 {
+pub(crate) async fn leads(client: &Client, name: &str) -> u64 {
     let wait = async {
         loop {
             let plane = client.control_plane().await.unwrap();
@@ -128,6 +130,98 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
     };
     let ((_, leader), ()) = tokio::join!(agent, server);
     assert_eq!(leader, "cp-2", "an agent was released before there was another leader");
+}
+
+/// Deletes a key of the installation, as anybody with access to etcd can.
+async fn delete(store: &Store, key: &'static str) {
+    store.commit(Txn { compares: vec![], ops: vec![Op::Delete { key: key.into() }] }).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_key_was_deleted_leads_again_in_another_term() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let one = client(&first, &identity);
+    let before = leads(&one, "cp-1").await;
+    let installation = Installation::of(configs[0].clone(), first, identity.clone());
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+
+    let tasks = Tasks::new();
+    let store = etcd.store(&tasks).await;
+    delete(&store, "/bw/leader").await;
+    let again = async {
+        while leads(&one, "cp-1").await <= before {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, again).await.expect("it leads in another term");
+    // It decides as well: a rollout reaches the node.
+    set_entity(&one, policy("1", "0s")).await;
+    one.start_rollout("default", "web", &version("v1")).await.unwrap();
+    node.assigned("v1").await;
+
+    let since = one.control_plane().await.unwrap().servers[0].since_ms;
+    delete(&store, "/bw/server/cp-1").await;
+    let shown = async {
+        loop {
+            let plane = one.control_plane().await.unwrap();
+            if plane.servers.first().is_some_and(|server| server.since_ms > since) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, shown).await.expect("its membership is acquired anew");
+    node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+    assert_eq!(one.node("default", "web-1").await.unwrap().presence.state, PresenceState::Up);
+    tasks.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_leadership_is_handed_over_when_asked_and_its_server_stays() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let one = client(&first, &identity);
+    let before = leads(&one, "cp-1").await;
+    let (code, detail) = problem(one.step_down("").await);
+    assert_eq!((code, detail.as_str()), (Code::Refused, "cannot step down: no other server is live"));
+    let second = Server::start(&configs[1], Clock::system()).await.unwrap();
+    let two = client(&second, &identity).consistent();
+    let installation = Installation::of(configs[0].clone(), first, identity.clone());
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+    let plane = two.control_plane().await.unwrap();
+    assert_eq!(plane.servers.len(), 2);
+    let (code, detail) = problem(two.step_down("").await);
+    let address = format!("https://{}", installation.server().address);
+    let elsewhere = format!("cannot step down: this server does not lead; cp-1 does, at {address}");
+    assert_eq!((code, detail), (Code::Refused, elsewhere));
+
+    let holds = node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_secs(60));
+    let (_, done) = tokio::select! {
+        _ = holds => panic!("the session ended with the leadership"),
+        done = async { (leads(&one, "cp-1").await, one.step_down("upgrade").await.unwrap()) } => done,
+    };
+    assert_eq!((done.before.as_str(), done.leader.as_str()), ("cp-1", "cp-2"));
+    assert!(leads(&two, "cp-2").await > before);
+    let after = two.control_plane().await.unwrap();
+    assert_eq!(after.servers, plane.servers, "both are servers as before");
+    assert_eq!(two.node("default", "web-1").await.unwrap().presence.state, PresenceState::Up);
+    let events = two.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    assert!(!kinds.contains(&"node.suspect"), "{kinds:?}");
+    let told = events.iter().find(|event| event.kind == "leader.stepped_down").expect("it is an event");
+    assert_eq!((told.subject.as_str(), told.cause.as_str()), ("server/cp-1", "upgrade"));
+    assert!(!told.actor.starts_with("bellwether"), "{told:?}");
+
+    // It is asked back: the first server tries to lead again.
+    assert_eq!(two.step_down("").await.unwrap().leader, "cp-1");
+    leads(&one, "cp-1").await;
 }
 
 #[tokio::test]

@@ -125,7 +125,7 @@ fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_sa
     let mut place = Setup::new();
     place.acquire(1).unwrap();
     let wake = place.decide().unwrap();
-    assert_eq!(wake, place.now.plus(LEASE));
+    assert_eq!(wake, place.now.plus(LEASE).plus(SLACK));
     place.now = wake;
     assert_eq!(place.decide(), None);
     assert_eq!(place.kinds(), ["slot.acquired", "slot.expired"]);
@@ -133,6 +133,22 @@ fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_sa
     let changeset = forget(&place.fleet(), &reboot()).unwrap();
     place.write(changeset);
     assert!(place.fleet().slots.is_empty());
+}
+
+#[test]
+fn a_hold_that_a_clock_behind_granted_is_not_expired_before_its_lease_by_one_that_is_ahead() {
+    let mut place = Setup::new();
+    let real = place.now;
+    // The granting server is behind by the bound, and the one that looks afterwards is ahead by it.
+    place.now = real.minus(CLOCK_BOUND);
+    place.acquire(1).unwrap();
+    let just_before = real.plus(LEASE).minus(Span::from_millis(1));
+    place.now = just_before.plus(CLOCK_BOUND);
+    place.decide();
+    assert_eq!(place.holders(), BTreeSet::from([machine(1)]));
+    assert!(place.acquire(2).is_err(), "nor is it given to another");
+    place.now = place.now.plus(Span::from_millis(1));
+    place.acquire(2).unwrap();
 }
 
 #[test]
@@ -144,7 +160,7 @@ fn a_holding_that_is_over_is_never_one_again() {
     assert_eq!((renewed.fence, renewed.ends), (first.fence, place.now.plus(LEASE)));
     assert_eq!(place.renew(2, first.fence), Err(SlotLost { fence: first.fence }), "it is somebody else's");
     // Over in time, before anybody looked.
-    place.now = renewed.ends;
+    place.now = renewed.ends.plus(SLACK);
     assert_eq!(
         place.renew(1, first.fence).unwrap_err().to_string(),
         "the hold with fencing number 1 has ended"
@@ -178,7 +194,7 @@ fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
 fn whoever_asks_need_not_wait_for_the_decider() {
     let mut place = Setup::new();
     place.acquire(1).unwrap();
-    place.now = place.now.plus(LEASE);
+    place.now = place.now.plus(LEASE).plus(SLACK);
     place.acquire(2).unwrap();
     assert_eq!(place.kinds(), ["slot.acquired", "slot.expired", "slot.acquired"]);
     assert_eq!(place.holders(), BTreeSet::from([machine(2)]));
@@ -252,7 +268,7 @@ proptest! {
             let (before, events) = (place.holders(), place.events.len());
             match &step {
                 Step::Acquire(index) => {
-                    let held = place.slot().holders.get(&machine(*index)).is_some_and(|held| held.ends > place.now);
+                    let held = place.slot().holders.get(&machine(*index)).is_some_and(|held| !is_over(held, place.now));
                     let got = place.acquire(*index);
                     prop_assert!(!held || got.is_ok(), "who holds it holds it longer");
                     prop_assert!(got.is_err() || place.holders().contains(&machine(*index)));
@@ -265,7 +281,7 @@ proptest! {
                 Step::Renew(index, back) => {
                     let fence = FenceNumber::new(newest.get().saturating_sub(*back));
                     let held = place.slot().holders.get(&machine(*index)).cloned();
-                    let held = held.filter(|held| held.fence == fence && held.ends > place.now);
+                    let held = held.filter(|held| held.fence == fence && !is_over(held, place.now));
                     prop_assert_eq!(place.renew(*index, fence).is_ok(), held.is_some(), "only who holds it renews it");
                     prop_assert_eq!(&place.holders(), &before, "a renewal takes nothing");
                 }
@@ -282,7 +298,7 @@ proptest! {
                 Step::Pass(secs) => place.now = place.now.plus(Span::from_secs(*secs)),
                 Step::Decide => {
                     let wake = place.decide();
-                    let next = place.slot().holders.values().map(|holder| holder.ends).min();
+                    let next = place.slot().holders.values().map(|holder| holder.ends.plus(SLACK)).min();
                     prop_assert_eq!(wake, next);
                     prop_assert!(next.is_none_or(|next| next > place.now), "nobody is left whose time is over");
                 }

@@ -3,10 +3,11 @@
 use bellwether_api::paths;
 use bellwether_api::v1::audit::AuditEntry;
 use bellwether_api::v1::namespace::NamespaceView;
+use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::server::{ControlPlane, ServerTime};
+use bellwether_api::v1::server::{ControlPlane, ServerTime, SteppedDown};
 use bellwether_core::access::{ObjectKind, RequiredAccess};
-use utoipa::openapi::path::HttpMethod::{Delete, Get};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Post};
 
 use super::super::routes::{Empty, Routes, route};
 use super::super::{audit, namespaces, probes, servers};
@@ -37,6 +38,21 @@ pub(super) fn server(routes: Routes) -> Routes {
             ),
             servers::list,
         )
+        .add::<Reason, SteppedDown, _, _>(
+            route(
+                Post,
+                paths::STEP_DOWN,
+                RequiredAccess::update(ObjectKind::Server),
+                "Have the leader hand the leadership over; it stays a server. Only the leader does it",
+            )
+            .optional_body(),
+            servers::step_down,
+        )
+}
+
+/// Namespaces, the audit log and metrics.
+pub(super) fn installation(routes: Routes) -> Routes {
+    routes
         .add::<Empty, Page<NamespaceView>, _, _>(
             route(
                 Get,

@@ -1,0 +1,49 @@
+//! Events about servers: that the leadership was handed over, and what became of their clocks. The keys of servers and of the leader are not written here.
+
+use bellwether_api::shape::read;
+use bellwether_core::records::event::EventDraft;
+use bellwether_core::verdict::Changeset;
+use bellwether_core::words::name::{Actor, ServerName};
+
+use super::{OpError, cause, event};
+use crate::transactor::Transactor;
+
+/// Records that a server stepped down and another one leads, in the events of the namespace `default`.
+///
+/// # Errors
+/// [`OpError::Commit`].
+pub async fn stepped_down(
+    transactor: &Transactor,
+    actor: &Actor,
+    (before, leader): (&ServerName, &ServerName),
+    reason: &str,
+) -> Result<(), OpError> {
+    transactor
+        .change(&read("namespace", "default")?, actor, |_, _, _| {
+            let event = EventDraft {
+                before: Some(before.to_string()),
+                after: Some(leader.to_string()),
+                ..event("leader.stepped_down", format!("server/{before}"), cause(reason))
+            };
+            Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
+        })
+        .await
+}
+
+/// Records that the clock of a server was judged otherwise than before, in the events of the namespace `default`.
+///
+/// # Errors
+/// [`OpError::Commit`].
+pub async fn clock_judged(
+    transactor: &Transactor,
+    server: &ServerName,
+    judgement: &str,
+) -> Result<(), OpError> {
+    let actor = Actor::parse("bellwether").expect("plain letters are an actor");
+    transactor
+        .change(&read("namespace", "default")?, &actor, |_, _, _| {
+            let event = event("server.clock", format!("server/{server}"), judgement);
+            Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
+        })
+        .await
+}

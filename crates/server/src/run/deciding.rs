@@ -1,0 +1,56 @@
+//! The tasks of a server that decide.
+
+use bellwether_core::rollout::environment::Watch;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::hooks::HookCaller;
+use crate::http::AppState;
+use crate::presences::Presences;
+use crate::reconcile::Reconciler;
+use crate::scheduler::Scheduler;
+use crate::secrets::reencrypt::Reencryption;
+
+/// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, secrets.
+pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
+    let presences = Presences {
+        transactor: app.records.transactor.clone(),
+        sessions: app.traffic.sessions.clone(),
+        name: app.identity.name.clone(),
+        membership: app.cluster.membership.clone(),
+        leadership: app.cluster.leadership.clone(),
+        limits: config.settings.limits,
+    };
+    tasks.spawn("presences", presences.run(tasks.token()));
+    let reconciler = Reconciler {
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+        leadership: app.cluster.leadership.clone(),
+        settings: config.settings,
+        watches,
+        metrics: app.traffic.metrics.clone(),
+        failures: app.cluster.failures.clone(),
+    };
+    tasks.spawn("reconcile", reconciler.run(tasks.token()));
+    let hooks = HookCaller {
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+        leadership: app.cluster.leadership.clone(),
+        tasks: tasks.clone(),
+        settings: app.hooks.clone(),
+        metrics: app.traffic.metrics.clone(),
+    };
+    tasks.spawn("hooks", hooks.run(tasks.token()));
+    let scheduler = Scheduler {
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+        leadership: app.cluster.leadership.clone(),
+    };
+    tasks.spawn("schedules", scheduler.run(tasks.token()));
+    let secrets = Reencryption {
+        transactor: app.records.transactor.clone(),
+        leadership: app.cluster.leadership.clone(),
+    };
+    tasks.spawn("secrets", secrets.run(tasks.token()));
+}

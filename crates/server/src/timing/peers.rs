@@ -1,0 +1,120 @@
+//! Asking other servers for their time, and how far that is from one's own.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_core::words::name::ServerName;
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::clock::{Clock, difference_ms};
+use bellwether_rt::tasks::BoxFuture;
+
+/// Longest wait for another server: a failed one keeps its membership for a few seconds.
+pub(super) const WITHIN: Duration = Duration::from_secs(2);
+
+/// Another server, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerAddress {
+    /// Its name.
+    pub name: ServerName,
+    /// Its address.
+    pub address: String,
+}
+
+/// The clocks of another server, as it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerReading {
+    /// Its time.
+    pub now: Timestamp,
+    /// What its system clock shows.
+    pub wall: Timestamp,
+    /// Whether it takes part in what needs the right time.
+    pub takes_part: bool,
+}
+
+/// How other servers are asked for their time.
+pub trait PeerTimes: Send + Sync + Debug {
+    /// Asks one; none if it does not answer.
+    fn ask<'a>(&'a self, peer: &'a PeerAddress) -> BoxFuture<'a, Option<PeerReading>>;
+}
+
+/// Asks over HTTPS, one connection for each server.
+#[derive(Debug)]
+pub struct HttpPeers {
+    ca_pem: String,
+    // A std mutex: held for a look into the map, never across an await.
+    clients: Mutex<BTreeMap<String, Client>>,
+}
+
+impl HttpPeers {
+    /// Asks servers with certificates of this authority.
+    #[must_use]
+    pub fn new(ca_pem: &str) -> Self {
+        Self { ca_pem: ca_pem.to_owned(), clients: Mutex::default() }
+    }
+
+    fn client(&self, address: &str) -> Option<Client> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(address) {
+            return Some(client.clone());
+        }
+        let (server, ca) = (address.to_owned(), Some(self.ca_pem.clone()));
+        let client = Client::new(&Access { server, ca, identity: Identity::Nobody }).ok()?;
+        clients.insert(address.to_owned(), client.clone());
+        Some(client)
+    }
+
+    fn forget(&self, address: &str) {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+    }
+}
+
+impl PeerTimes for HttpPeers {
+    fn ask<'a>(&'a self, peer: &'a PeerAddress) -> BoxFuture<'a, Option<PeerReading>> {
+        Box::pin(async move {
+            match self.client(&peer.address)?.time(WITHIN).await {
+                Ok(answer) => Some(PeerReading {
+                    now: Timestamp::from_millis(answer.now_ms),
+                    wall: Timestamp::from_millis(answer.wall_ms.unwrap_or(answer.now_ms)),
+                    takes_part: answer.takes_part,
+                }),
+                Err(error) => {
+                    tracing::debug!(server = %peer.name, %error, "cannot read the time of another server");
+                    self.forget(&peer.address);
+                    None
+                }
+            }
+        })
+    }
+}
+
+/// How far the clocks of another server are from one's own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Measured {
+    /// By how much its time is ahead, in milliseconds.
+    pub(super) ahead_ms: i64,
+    /// By how much its system clock is ahead of one's own time, in milliseconds.
+    pub(super) wall_ms: i64,
+    /// Both may be wrong by so many milliseconds.
+    pub(super) error_ms: u64,
+    /// Whether it takes part.
+    pub(super) takes_part: bool,
+}
+
+/// Measures another server; none if it does not answer in time.
+pub(super) async fn measure(clock: &Clock, peers: &dyn PeerTimes, peer: &PeerAddress) -> Option<Measured> {
+    let asked = clock.now();
+    let reading = tokio::time::timeout(WITHIN, peers.ask(peer)).await.ok()??;
+    let took = clock.now().since(asked);
+    // The other clock was read about halfway through the call.
+    let half = took.as_millis() / 2;
+    let here = Timestamp::from_millis(asked.as_millis().saturating_add(half));
+    Some(Measured {
+        ahead_ms: difference_ms(here, reading.now),
+        wall_ms: difference_ms(here, reading.wall),
+        error_ms: half,
+        takes_part: reading.takes_part,
+    })
+}
