@@ -52,7 +52,7 @@ pub(crate) enum ServerVerb {
         /// Backup file
         #[arg(required_unless_present = "in_place", conflicts_with = "in_place")]
         file: Option<PathBuf>,
-        /// The store was set back already, by a snapshot of etcd or a copy of the data directory: only raise the numbers
+        /// Raise the numbers of a store that was set back by other means, such as a snapshot of etcd
         #[arg(long)]
         in_place: bool,
     },
