@@ -39,7 +39,8 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;
     // The stories start the program itself, so it is built first, as a user would build it.
     shell::run(root, "cargo", &["build", "--workspace", "--locked"])?;
-    let mut args = vec!["test", "--workspace", "--locked"];
+    // All that fails is told at once: a run of everything is long.
+    let mut args = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
     args.extend(filter);
     shell::run(root, "cargo", &args)
 }

@@ -123,6 +123,10 @@ impl Fleet {
     /// recorded is begun again only if it is idempotent, and on a logical node, whose former host is known to have ended it.
     #[must_use]
     pub fn goes_on_after(&self, run: &EntityName, node: &NodeName) -> Option<u32> {
+        // What has ended begins nowhere any more, also where it never began: nobody expects it.
+        if self.has_ended(run) {
+            return None;
+        }
         let Some(known) = self.jobs.get(&(run.clone(), node.clone())).map(|kept| &*kept.value) else {
             return Some(0);
         };

@@ -9,6 +9,8 @@ use crate::local::action::{self, ActionStep};
 use crate::local::memory::{EntityMemory, StepOutcome};
 use crate::local::work::WorkMemory;
 use crate::records::order::{ApplyMethod, Assignment};
+use crate::records::progress::Progress;
+use crate::rollout::operations;
 use crate::words::counter::AssignmentNumber;
 use crate::words::version::Version;
 
@@ -187,4 +189,23 @@ fn a_run_goes_on_with_another_ledger_where_nothing_can_run_twice() {
     assert_eq!(taken(&[false, true], true, &[runs, runs]), None);
     assert_eq!(taken(&[true, true], true, &[done, JobState::Failed]), None, "it failed");
     assert_eq!(taken(&[true, true], false, &[done]), None, "nobody knows whether a machine's agent goes on");
+}
+
+#[test]
+fn a_run_that_has_ended_begins_with_no_other_ledger() {
+    let mut world = world_of(&[true], false);
+    let goes_on = |world: &World| {
+        world.fleets.get(&namespace()).unwrap().goes_on_after(&run_name(), &"web-1".parse().unwrap())
+    };
+    assert_eq!(goes_on(&world), Some(0), "it never began there");
+    let by = || Annotation::of("kim".parse().unwrap(), Timestamp::EPOCH);
+    let entity = Entity::clone(&world.fleets.get(&namespace()).unwrap().entities[&run_name()].value);
+    let none = Progress::default();
+    let asked = operations::start(&entity, &none, "install@7".parse().unwrap(), by()).unwrap();
+    let aborted = operations::abort(&asked, &none, by()).unwrap();
+    let handled = Progress { handled: aborted.last_request(), ..none };
+    for record in [Record::Entity(aborted), Record::Progress(run_name(), handled)] {
+        world.put(&namespace(), record, Revision::new(2));
+    }
+    assert_eq!(goes_on(&world), None, "nobody expects it any more");
 }
