@@ -13,6 +13,7 @@ mod job_condition;
 mod job_environment;
 mod job_outputs;
 mod log;
+mod naming;
 mod need;
 mod observe;
 mod rest;

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_core::records::order::Order;
+use bellwether_core::records::order::{ApplyMethod, Order};
 use bellwether_core::words::name::EntityName;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::entity::{EntityContext, EntityTask};
 use crate::ledger::EntityEntry;
+
+/// Tasks that have ended and are not looked at yet; more of them wait.
+const ENDED_AT_ONCE: usize = 16;
 
 /// The tasks of all entities of this node.
 pub(crate) struct EntityTasks {
@@ -18,6 +22,9 @@ pub(crate) struct EntityTasks {
     entries: BTreeMap<EntityName, EntityEntry>,
     context: EntityContext,
     running: BTreeMap<EntityName, JoinHandle<Option<()>>>,
+    /// Names of tasks that have ended: of runs that are forgotten.
+    ended: mpsc::Receiver<EntityName>,
+    ends: mpsc::Sender<EntityName>,
 }
 
 impl EntityTasks {
@@ -26,7 +33,8 @@ impl EntityTasks {
         entries: BTreeMap<EntityName, EntityEntry>,
         context: EntityContext,
     ) -> Self {
-        Self { config, entries, context, running: BTreeMap::new() }
+        let (ends, ended) = mpsc::channel(ENDED_AT_ONCE);
+        Self { config, entries, context, running: BTreeMap::new(), ended, ends }
     }
 
     /// Runs until the agent stops, and then waits until each entity has left or stopped its process as configured.
@@ -34,7 +42,7 @@ impl EntityTasks {
         let token = self.context.tasks.token();
         self.recall_runs().await;
         let recipes: Vec<EntityName> = self.config.entities.keys().cloned().collect();
-        for name in recipes {
+        for name in recipes.into_iter().chain(self.former_runs()) {
             self.start(name);
         }
         let mut orders = self.context.orders.clone();
@@ -44,18 +52,37 @@ impl EntityTasks {
             for name in named.cloned().collect::<Vec<_>>() {
                 self.start(name);
             }
+            // All arms only wait.
             tokio::select! {
                 () = token.cancelled() => break,
                 changed = orders.changed() => if changed.is_err() {
                     break;
                 },
+                // A run that is forgotten may be named again.
+                Some(name) = self.ended.recv() => self.joins(&name).await,
             }
         }
-        for (name, task) in self.running {
-            if let Err(error) = task.await {
-                tracing::error!(entity = %name, %error, "the task of an entity did not end in order");
-            }
+        self.ended.close();
+        for name in self.running.keys().cloned().collect::<Vec<_>>() {
+            self.joins(&name).await;
         }
+    }
+
+    async fn joins(&mut self, name: &EntityName) {
+        let Some(task) = self.running.remove(name) else { return };
+        if let Err(error) = task.await {
+            tracing::error!(entity = %name, %error, "the task of an entity did not end in order");
+        }
+    }
+
+    /// The runs that were assigned when the agent ended last: it learns from the order whether they still are.
+    fn former_runs(&self) -> Vec<EntityName> {
+        let was_assigned = |entry: &EntityEntry| {
+            entry.memory.wanted.as_ref().is_some_and(|wanted| wanted.method == ApplyMethod::Workflow)
+        };
+        let has_order = self.context.orders.borrow().is_some();
+        let former = self.entries.iter().filter(|(_, entry)| has_order && was_assigned(entry));
+        former.map(|(name, _)| name.clone()).collect()
     }
 
     /// Starts the runs before everything else: nothing begins before the end of a boot for which one waits, and no other run begins
@@ -77,7 +104,7 @@ impl EntityTasks {
             waiting.push((name, entity));
         }
         for (name, entity) in waiting {
-            self.running.insert(name, self.context.tasks.spawn("entity", entity.run()));
+            self.spawn(name, entity);
         }
     }
 
@@ -86,7 +113,17 @@ impl EntityTasks {
             return;
         }
         let entity = self.take(&name);
-        self.running.insert(name, self.context.tasks.spawn("entity", entity.run()));
+        self.spawn(name, entity);
+    }
+
+    fn spawn(&mut self, name: EntityName, entity: EntityTask) {
+        let (ends, ending) = (self.ends.clone(), name.clone());
+        let work = async move {
+            entity.run().await;
+            // Nobody reads it when the agent stops.
+            let _unread = ends.send(ending).await;
+        };
+        self.running.insert(name, self.context.tasks.spawn("entity", work));
     }
 
     /// The task of an entity, from what the ledger has of it.

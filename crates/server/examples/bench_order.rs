@@ -115,6 +115,7 @@ fn order(generation: u64) -> Order {
     Order {
         generation,
         term: 1,
+        epoch: 0,
         entities: BTreeMap::from([("app".to_owned(), assignment)]),
         paused: None,
         rescan: 0,

@@ -8,6 +8,7 @@ use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker, vital}
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::Assignment;
+use bellwether_core::words::counter::Epoch;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 
@@ -210,7 +211,7 @@ impl EntityTask {
         let order = self.context.orders.borrow_and_update().clone();
         self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
         if let Some(order) = &order {
-            self.apply_assignment(order.content.entities.get(&self.name));
+            self.apply_assignment(order.content.entities.get(&self.name), order.epoch);
         }
         let renders = self.recipe.as_ref().is_some_and(|recipe| matches!(recipe.kind, RecipeKind::Files(_)));
         if renders && self.context.live_params.has_changed().unwrap_or_default() {
@@ -254,13 +255,16 @@ impl EntityTask {
 
     /// Remembers the assignment in the order. Without one, nothing is applied any more and no failure counts; a
     /// process keeps running.
-    fn apply_assignment(&mut self, assigned: Option<&Assignment>) {
+    fn apply_assignment(&mut self, assigned: Option<&Assignment>, epoch: Epoch) {
         match assigned {
             Some(assignment) => {
+                self.entry.memory.named_in = epoch;
                 if self.entry.memory.assign(assignment.clone()) {
                     tracing::info!(entity = %self.name, version = %assignment.version, "a version was assigned");
                 }
             }
+            // The control plane may name it yet.
+            None if self.is_run() && !self.entry.memory.is_withdrawn_in(epoch) => {}
             None => {
                 if self.entry.memory.withdraw() {
                     tracing::info!(entity = %self.name, "no version is assigned any more");

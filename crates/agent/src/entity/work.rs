@@ -1,7 +1,6 @@
 //! The run of a workflow on this node: its tasks in order, each in the ledger before it begins.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::shape::ShapeError;
@@ -11,7 +10,6 @@ use bellwether_core::local::memory::{ApplyProgress, RunOutcome, StepOutcome};
 use bellwether_core::local::plan::IdleReason;
 use bellwether_core::local::work::{BootEnd, JobState, WorkMemory, WorkStep};
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::records::order::Order;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
@@ -23,7 +21,6 @@ use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::apply::CommandFacts;
 use crate::apply::exec::{CommandExit, run};
-use crate::apply::log_store;
 use crate::apply::process::boot_id;
 use crate::config::recipe::Command;
 use crate::ledger::FrozenInputs;
@@ -48,6 +45,9 @@ impl EntityTask {
             self.waits_here();
         } else {
             self.note_run();
+        }
+        if !self.is_named() && !matches!(step, ActionStep::Run(_)) {
+            return self.rest_unnamed().await;
         }
         match step {
             // The control plane knows, and sends none; that is for this machine to say.
@@ -95,23 +95,6 @@ impl EntityTask {
         self.context.board.borrow().allows_tasks
     }
 
-    /// Removes a run that is not assigned any more, and ends its task.
-    pub(super) async fn forget(&mut self) -> NextStep {
-        if let Err(error) = self.context.ledger.runs().forget(&self.name).await {
-            return self.hold(error.to_string()).await;
-        }
-        self.context.unsent_logs.send_modify(|waiting| waiting.retain(|(_, of), _| *of != self.name));
-        let (logs, name) = (self.context.logs.clone(), self.name.clone());
-        let removed = self.context.tasks.spawn_blocking(move || log_store::forget(&logs, &name)).await;
-        if let Err(error) = removed.map_err(std::io::Error::other).flatten() {
-            tracing::warn!(run = %self.name, %error, "cannot remove the logs of a run");
-        }
-        self.forgotten_here();
-        self.remove_account();
-        tracing::info!(run = %self.name, "forgotten");
-        NextStep::Stop
-    }
-
     /// Waits until no other job and no action runs on this node. None when the agent stops: a turn that another task returned
     /// because it stops is nobody's.
     pub(super) async fn turn(&mut self) -> Option<OwnedSemaphorePermit> {
@@ -141,20 +124,6 @@ impl EntityTask {
         }
     }
 
-    /// Waits until an order no longer has this run, which is so once it was aborted.
-    pub(super) fn withdrawn(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (mut orders, run) = (self.context.orders.clone(), self.name.clone());
-        async move {
-            let is_gone = |order: &Option<Arc<Order>>| {
-                order.as_ref().is_some_and(|order| !order.content.entities.contains_key(&run))
-            };
-            if orders.wait_for(is_gone).await.is_err() {
-                // The agent stops.
-                std::future::pending().await
-            }
-        }
-    }
-
     async fn carry_out(&mut self, version: &Version) -> NextStep {
         let retried = self.entry.memory.ran.as_ref().is_some_and(|ran| ran.outcome == RunOutcome::Retry);
         if retried && let Err(reason) = self.begin_again(version).await {
@@ -178,7 +147,12 @@ impl EntityTask {
             Ok(stored) => stored,
             Err(reason) => return self.hold(reason).await,
         };
-        match stored.next(&boot, self.now()) {
+        let step = stored.next(&boot, self.now());
+        if !self.is_named() && !matches!(step, WorkStep::EndBoot(_)) {
+            tracing::info!(run = %self.name, "waits: the control plane was restored, and has not named this run since");
+            return self.rest_unnamed().await;
+        }
+        match step {
             WorkStep::Create(index) => self.create_job(stored, index).await,
             WorkStep::Begin(index) => self.run_job(stored, index, &boot).await,
             WorkStep::WaitUntil(at) => {

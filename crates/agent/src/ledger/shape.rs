@@ -10,6 +10,7 @@ mod statuses;
 use bellwether_api::v1;
 use bellwether_core::local::memory::{ActionRun, ApplyProgress, EntityMemory, FailureReason, RunOutcome};
 use bellwether_core::records::order::Order;
+use bellwether_core::words::counter::Epoch;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
@@ -39,6 +40,8 @@ struct EntityFile {
     schema: u32,
     entity: String,
     wanted: Option<v1::order::Assignment>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    named_in: u64,
     running: Option<String>,
     touched: Option<String>,
     progress: ProgressWord,
@@ -56,8 +59,8 @@ struct EntityFile {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(digest: &u64) -> bool {
-    *digest == 0
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,6 +125,7 @@ pub(super) fn entity(text: &str) -> Result<(EntityName, EntityEntry), String> {
     let wanted = file.wanted.map(TryInto::try_into).transpose();
     let memory = EntityMemory {
         wanted: wanted.map_err(|error: bellwether_api::shape::ShapeError| error.to_string())?,
+        named_in: Epoch::new(file.named_in),
         running: version(file.running).map_err(|error| error.to_string())?,
         touched: version(file.touched).map_err(|error| error.to_string())?,
         progress: file.progress.into(),
@@ -153,6 +157,7 @@ pub(super) fn entity_text(name: &EntityName, entry: &EntityEntry) -> Result<Stri
         schema: SCHEMA,
         entity: name.to_string(),
         wanted: memory.wanted.as_ref().map(Into::into),
+        named_in: memory.named_in.get(),
         running: memory.running.as_ref().map(ToString::to_string),
         touched: memory.touched.as_ref().map(ToString::to_string),
         progress: memory.progress.into(),

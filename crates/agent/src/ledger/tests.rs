@@ -1,7 +1,7 @@
 use bellwether_core::local::memory::{ActionRun, ApplyProgress, EntityMemory, FailureReason, RunOutcome};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{ApplyMethod, Assignment, OrderContent};
-use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
+use bellwether_core::words::counter::{AssignmentNumber, Epoch, Generation, Term};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 
@@ -17,6 +17,7 @@ fn entry() -> EntityEntry {
     let evidence =
         Evidence { summary: "static: exit code 3".into(), exit_code: Some(3), ..Evidence::default() };
     let memory = EntityMemory {
+        named_in: Epoch::new(9),
         wanted: Some(Assignment {
             retry: None,
             soak: None,
@@ -43,7 +44,7 @@ async fn what_is_stored_is_read_back() {
     let (ledger, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
     assert!(kept.order.is_none() && kept.entities.is_empty());
     let content = OrderContent { paused: Some("ann: looking".into()), ..OrderContent::default() };
-    let order = Order { generation: Generation::new(3), term: Term::new(2), content };
+    let order = Order { generation: Generation::new(3), term: Term::new(2), epoch: Epoch::new(9), content };
     ledger.keep_order(&order).await.unwrap();
     ledger.keep_entity(&name(), &entry()).await.unwrap();
     let key = ("web".parse().unwrap(), "web-1".parse().unwrap());

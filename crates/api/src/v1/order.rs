@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::order as core;
-use bellwether_core::words::counter::{AssignmentNumber, FenceNumber, Generation, RescanNumber, Term};
+use bellwether_core::words::counter::{AssignmentNumber, Epoch, FenceNumber, Generation, RescanNumber, Term};
 use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,10 @@ pub struct Order {
     pub generation: u64,
     /// Term of the leader that wrote it.
     pub term: u64,
+    /// The epoch in which it was written; absent before the first restore of the control plane. Runs of workflows that orders of this
+    /// epoch have not named yet are not withdrawn by it: the restored control plane may not know of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u64,
     /// The assignment of each entity, by entity name.
     pub entities: BTreeMap<String, Assignment>,
     /// Why no update may start, one line; absent if the node is not paused.
@@ -181,6 +185,7 @@ impl From<&core::Order> for Order {
         Self {
             generation: from.generation.get(),
             term: from.term.get(),
+            epoch: from.epoch.get(),
             entities: map_from(entities.map(|(name, assignment)| (name.to_string(), assignment.into()))),
             paused: from.content.paused.clone(),
             rescan: from.content.rescan.get(),
@@ -214,6 +219,7 @@ impl TryFrom<Order> for core::Order {
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
+            epoch: Epoch::new(from.epoch),
             content: core::OrderContent {
                 entities,
                 paused: from.paused,

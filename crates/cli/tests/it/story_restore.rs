@@ -2,7 +2,7 @@
 //! control plane and known to agents, holders of locks and managers. Whatever is decided afterwards reaches them all the same.
 
 use crate::place::{Setup, done, text, wait_for};
-use crate::story_workflows::lines;
+use crate::story_workflows::{apply, installed, lines, start, state};
 
 const NODES: [&str; 3] = ["web-1", "web-2", "web-3"];
 
@@ -138,4 +138,80 @@ async fn a_data_directory_that_was_copied_back_goes_on_once_that_is_told() {
     assert!(told.contains("no fencing number is issued twice"), "{told}");
     place.start_server().await;
     goes_on(&place, last).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_went_on_after_the_backup_runs_nothing_twice_and_nothing_of_it_is_stopped() {
+    let nodes = ["web-1", "web-2", "web-3", "web-4"];
+    let mut place = installed(&nodes).await;
+    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
+    let (out, gate) = (place.path("out"), place.path("gate"));
+    let first = format!(
+        "echo \"$BELLWETHER_NODE\" >> {out}\nwhile [ ! -e {gate}.$BELLWETHER_NODE ]; do sleep 0.1; done"
+    );
+    apply(
+        &place,
+        &[("first", "", &first), ("second", "", &format!("echo \"$BELLWETHER_NODE second\" >> {out}"))],
+    );
+    let opens = |node: &str| std::fs::write(format!("{gate}.{node}"), "").unwrap();
+    let begun = |node: &'static str| {
+        let out = out.clone();
+        async move {
+            wait_for(&format!("{node} has begun"), async || lines(&out).contains(&node.to_owned())).await;
+        }
+    };
+    opens("web-1");
+    let run = start(&place, &["--batch", "1", "--order", "name"]);
+    begun("web-2").await;
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    opens("web-2");
+    opens("web-3");
+    begun("web-4").await;
+    place.kill_server();
+    std::fs::remove_dir_all(place.path("server/store")).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    wait_for("web-3 tells what it did", async || done(&place, &["run", "get", &run]).contains("3 done"))
+        .await;
+    opens("web-4");
+    wait_for("the run is complete", async || state(&place, &run) == "succeeded").await;
+    let mut ran = lines(&out);
+    ran.sort();
+    let expected = nodes.iter().flat_map(|node| [(*node).to_owned(), format!("{node} second")]);
+    assert_eq!(ran, expected.collect::<Vec<_>>(), "each task once on each node");
+    // Whatever they keep of it, the next run is carried out by all.
+    let next = start(&place, &[]);
+    wait_for("the next run is complete", async || state(&place, &next) == "succeeded").await;
+    assert_eq!(lines(&out).len(), 16);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_started_after_the_backup_is_forgotten_by_nobody_and_holds_nothing() {
+    let mut place = installed(&["web-1", "web-2"]).await;
+    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
+    let (out, gate) = (place.path("out"), place.path("gate"));
+    let script = format!(
+        "echo \"$BELLWETHER_NODE\" >> {out}\nwhile [ ! -e {gate} ]; do sleep 0.1; done\necho \"$BELLWETHER_NODE end\" >> {out}"
+    );
+    apply(&place, &[("first", "", &script), ("second", "", "true")]);
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    start(&place, &["--batch", "100%"]);
+    wait_for("it runs on both", async || lines(&out).len() == 2).await;
+    place.kill_server();
+    std::fs::remove_dir_all(place.path("server/store")).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    // It waits for the job of the other one, which nobody ends.
+    let next = start(&place, &["--batch", "100%"]);
+    wait_for("it is held", async || {
+        text(&place.run(&["why", &format!("target/{next}/web-1")]).stdout).contains("another job or action")
+    })
+    .await;
+    std::fs::write(&gate, "").unwrap();
+    wait_for("the next run is complete", async || state(&place, &next) == "succeeded").await;
+    assert_eq!(lines(&out).iter().filter(|line| line.ends_with("end")).count(), 4, "{:?}", lines(&out));
 }

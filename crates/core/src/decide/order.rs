@@ -20,7 +20,7 @@ pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
             .bound(last.map(|last| &last.content), fleet.ledger(name), |run| fleet.goes_on_after(run, name));
         let stored = last.map_or(Generation::ZERO, |last| last.generation);
         let generation = stored.max(fleet.held_generation(name)).next_in(fleet.epoch);
-        let order = Order { generation, term, content };
+        let order = Order { generation, term, epoch: fleet.epoch, content };
         Changeset { writes: vec![Write::put(Record::Order(name.clone(), order))], events: vec![] }
     });
     Verdict { changesets: changesets.collect(), wake: None }

@@ -42,10 +42,11 @@ pub fn newer(known: Option<&Order>, offered: &Order) -> Result<(), StaleOrder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::counter::Epoch;
 
     fn order(generation: u64, term: u64) -> Order {
         let content = crate::records::order::OrderContent::default();
-        Order { generation: Generation::new(generation), term: Term::new(term), content }
+        Order { generation: Generation::new(generation), term: Term::new(term), epoch: Epoch::ZERO, content }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use alloc::string::ToString;
 use super::delay;
 use crate::records::evidence::Evidence;
 use crate::records::order::Assignment;
+use crate::words::counter::Epoch;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
@@ -20,6 +21,8 @@ pub const LOST: &str = "lost: it may have begun before, on a former host or with
 pub struct EntityMemory {
     /// The assignment in the last order; `None` if that order does not have the entity.
     pub wanted: Option<Assignment>,
+    /// The epoch of the last order that had the entity.
+    pub named_in: Epoch,
     /// The last version that passed validation on this node.
     pub running: Option<Version>,
     /// The version whose apply last started. While it differs from `running`, the host may be partly changed.
@@ -159,6 +162,13 @@ impl EntityMemory {
         let failed = self.ran.as_ref().filter(|ran| ran.outcome == RunOutcome::Failed);
         let known = self.wanted.as_ref().filter(|known| Some(known.number) == wanted.retry);
         failed.is_some_and(|ran| ran.version == wanted.version) && known.is_some()
+    }
+
+    /// Whether an order of this epoch that does not have the entity says that it is not wanted any more. The first ones after a restore of
+    /// the control plane do not: it may not know yet what began here.
+    #[must_use]
+    pub fn is_withdrawn_in(&self, epoch: Epoch) -> bool {
+        self.named_in >= epoch
     }
 
     /// Called when the order no longer has the entity: nothing is assigned, and no failure counts any more. What

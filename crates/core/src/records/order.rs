@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::entity::EntityKind;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::access::NamePattern;
-use crate::words::counter::{AssignmentNumber, FenceNumber, Generation, RescanNumber, Term};
+use crate::words::counter::{AssignmentNumber, Epoch, FenceNumber, Generation, RescanNumber, Term};
 use crate::words::name::{EntityName, LedgerId, NodeName, ServiceName};
 use crate::words::time::Span;
 use crate::words::version::Version;
@@ -21,6 +21,9 @@ pub struct Order {
     pub generation: Generation,
     /// The leadership term that wrote it; an agent refuses an older one.
     pub term: Term,
+    /// The epoch in which it was written. A control plane that was restored from a backup begins another one: what it does not name, and
+    /// named before, it may not know.
+    pub epoch: Epoch,
     /// The desired state itself.
     pub content: OrderContent,
 }

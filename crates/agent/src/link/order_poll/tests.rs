@@ -24,6 +24,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
     v1::order::Order {
         generation,
         term,
+        epoch: 0,
         entities,
         paused: None,
         rescan: 0,

@@ -11,7 +11,7 @@ use crate::records::node::Node;
 use crate::records::order::{Order, OrderContent};
 use crate::records::policy::Policy;
 use crate::records::run::RunTask;
-use crate::words::counter::{Generation, Revision, Term};
+use crate::words::counter::{Epoch, Generation, Revision, Term};
 use crate::words::name::Namespace;
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -147,8 +147,12 @@ fn an_open_job_is_lost_with_its_ledger_and_what_ended_before_stays() {
 fn an_open_job_is_cancelled_once_the_node_has_accepted_an_order_without_its_run() {
     let mut world = world();
     absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Running)]));
-    let order =
-        Order { term: Term::new(1), generation: Generation::new(3), content: OrderContent::default() };
+    let order = Order {
+        term: Term::new(1),
+        generation: Generation::new(3),
+        epoch: Epoch::ZERO,
+        content: OrderContent::default(),
+    };
     world.put(&namespace(), Record::Order("web-1".parse().unwrap(), order), Revision::new(3));
     assert_eq!(absorbed(&mut world, &report("a"), None), 0, "it has not accepted the order");
     let accepted = Report { generation: Generation::new(3), ..report("a") };
@@ -234,7 +238,8 @@ fn a_job_of_a_run_that_its_node_was_taken_from_is_cancelled_once_the_node_has_le
     let other = Entity { source: TargetSource::Listed(Arc::default()), ..entity };
     world.put(&namespace(), Record::Entity(other), Revision::new(3));
     let content = OrderContent::default();
-    let order = Order { generation: Generation::ZERO.next(), term: Term::default(), content };
+    let order =
+        Order { generation: Generation::ZERO.next(), term: Term::default(), epoch: Epoch::ZERO, content };
     world.put(&namespace(), Record::Order("web-1".parse().unwrap(), order), Revision::new(4));
     absorbed(&mut world, &report("first"), None);
     assert_eq!(states(&world), [(0, JobState::Running)], "it has not accepted its order");
