@@ -104,9 +104,19 @@ pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
                 None => context.client.runs(namespace).await,
                 Some(node) => context.client.runs_of_node(namespace, node).await,
             };
+            let empty = match (flags.filter(), &node) {
+                (Some(_), _) => {
+                    "no run matches the filter; list all of them with: bellwether run list".to_owned()
+                }
+                (None, Some(node)) => format!("no run on node {node}"),
+                (None, None) => {
+                    "no runs; start one with: bellwether workflow run WORKFLOW -l FILTER".to_owned()
+                }
+            };
             let path = fill(paths::RUNS, &[namespace]);
             let path = node.as_ref().map_or(path.clone(), |node| format!("{path}?node={node}"));
-            return lists::show(context, &flags, &path, read, async |page| run_list(context, &page)).await;
+            return lists::show(context, &flags, &path, read, async |page| run_list(context, &page, &empty))
+                .await;
         }
         RunVerb::Get { of } => {
             let run = context.client.run(namespace, &of.name).await?;
@@ -123,7 +133,7 @@ pub(super) async fn runs(context: &Context, verb: RunVerb) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-fn run_list(context: &Context, page: &Page<Run>) -> Result<(), Failure> {
+fn run_list(context: &Context, page: &Page<Run>, empty: &str) -> Result<(), Failure> {
     let names = || page.items.iter().map(|run| run.name.clone()).collect();
     context.show.data(&page.items, names, |is_wide| {
         let or_none = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
@@ -138,7 +148,7 @@ fn run_list(context: &Context, page: &Page<Run>) -> Result<(), Failure> {
             row
         });
         if page.items.is_empty() {
-            return "no runs; start one with: bellwether workflow run WORKFLOW -l FILTER".to_owned();
+            return empty.to_owned();
         }
         let undo: &[&str] = if is_wide { &["undoes", "undone by"] } else { &[] };
         table(&[&["name", "state", "done", "failed", "started", "by"], undo, &["reason"]].concat(), rows)

@@ -71,9 +71,11 @@ impl Fleet {
             Some(undone) => format!("{text}; {undone}"),
             None => text,
         };
-        match board.rollout().and_then(|rollout| rollout.state.freeze()) {
-            Some(freeze) => format!("{text}; end the freeze: {}", self.lift_command(freeze)),
-            None => text,
+        let Some(rollout) = board.rollout() else { return text };
+        match (rollout.state.freeze(), rollout.state.continued_by(&board.entity().name)) {
+            (Some(freeze), _) => format!("{text}; end the freeze: {}", self.lift_command(freeze)),
+            (None, Some(command)) => format!("{text}; continue it with: {command}"),
+            (None, None) => text,
         }
     }
 

@@ -92,5 +92,5 @@ pub(crate) async fn delete(
 /// The error for an entity that does not exist.
 pub(crate) fn missing(name: &bellwether_core::words::name::EntityName) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find entity {name}"))
-        .hint("list them: bellwether entity list")
+        .hint("list them: bellwether entity list   (or runs of workflows: bellwether run list)")
 }

@@ -22,8 +22,19 @@ pub(super) async fn lines(context: &Context, job: &Job) -> Vec<String> {
     }
     let target = target(context, &format!("{}/{}", job.run, job.node)).await.ok();
     let run = context.client.run(&context.namespace, &job.run).await.ok();
-    let retried = run.is_some_and(|run| may_be_retried(run.state)) && target.is_some();
-    told(job, target.and_then(|target| target.evidence).as_ref(), retried)
+    let may_be_retried = run.is_some_and(|run| may_be_retried(run.state)) && target.is_some();
+    let next = match job.state {
+        // Nobody knows how far it came.
+        JobState::Lost => format!("continue without it: bellwether rollout resume {}", job.run),
+        JobState::Created
+        | JobState::Running
+        | JobState::Finished
+        | JobState::Skipped
+        | JobState::Incomplete
+        | JobState::Failed
+        | JobState::Cancelled => format!("begin it again: bellwether job retry {}/{}", job.run, job.node),
+    };
+    told(job, target.and_then(|target| target.evidence).as_ref(), may_be_retried.then_some(next))
 }
 
 /// That a job is not there, with the reason if its node is to begin it or has failed before that.
@@ -69,7 +80,7 @@ pub(super) const fn may_be_retried(state: RolloutState) -> bool {
     }
 }
 
-fn told(job: &Job, evidence: Option<&Evidence>, retried: bool) -> Vec<String> {
+fn told(job: &Job, evidence: Option<&Evidence>, next: Option<String>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(evidence) = evidence {
         lines.push(format!("reason    {}", evidence.summary));
@@ -77,9 +88,7 @@ fn told(job: &Job, evidence: Option<&Evidence>, retried: bool) -> Vec<String> {
         lines.extend(last.map(|line| format!("          last output: {line}")));
     }
     lines.push(format!("next      see what it wrote: bellwether job logs {}", job.name));
-    if retried {
-        lines.push(format!("          begin it again: bellwether job retry {}/{}", job.run, job.node));
-    }
+    lines.extend(next.map(|next| format!("          {next}")));
     lines
 }
 
@@ -107,7 +116,7 @@ mod tests {
         let summary = "task t (1 of 1), step a: exit code 3".to_owned();
         let evidence = Evidence { summary, tail: "one\ntwo\n\n".to_owned(), ..Evidence::default() };
         assert_eq!(
-            told(&job, Some(&evidence), true),
+            told(&job, Some(&evidence), Some("begin it again: bellwether job retry shop-7/web-1".to_owned())),
             [
                 "reason    task t (1 of 1), step a: exit code 3",
                 "          last output: two",
@@ -116,7 +125,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            told(&job, None, false),
+            told(&job, None, None),
             ["next      see what it wrote: bellwether job logs shop-7/web-1/0"]
         );
     }

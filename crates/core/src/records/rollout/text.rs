@@ -1,5 +1,6 @@
 //! One-line texts of a rollout's states.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::{self, Display, Formatter};
 
@@ -7,7 +8,7 @@ use super::HeldTarget;
 use super::frozen_targets::FrozenTargets;
 use super::{Direction, RolloutPause, RolloutState, RolloutWait};
 use crate::records::annotation::{attribution, attribution_in_brackets};
-use crate::words::name::FreezeName;
+use crate::words::name::{EntityName, FreezeName};
 use crate::words::plural::Plural;
 use crate::words::time::Timestamp;
 
@@ -48,6 +49,31 @@ impl RolloutState {
 }
 
 impl RolloutState {
+    /// The command by which a person has it continue; `None` if it is not theirs to continue it.
+    #[must_use]
+    pub fn continued_by(&self, entity: &EntityName) -> Option<String> {
+        match self {
+            Self::Waiting(RolloutWait::Approval { stage }) => {
+                Some(format!("bellwether rollout approve {entity} --stage {stage}"))
+            }
+            // The pause ends with the freeze.
+            Self::Paused(RolloutPause::Stopped { .. }) => None,
+            Self::Paused(_) => {
+                Some(format!("bellwether rollout resume {entity}   (or: bellwether rollout abort {entity})"))
+            }
+            Self::Waiting(_)
+            | Self::InProgress
+            | Self::RollingBack
+            | Self::Succeeded
+            | Self::PartiallySucceeded { .. }
+            | Self::Failed { .. }
+            | Self::RolledBack
+            | Self::RollbackFailed { .. }
+            | Self::Aborted { .. }
+            | Self::Superseded { .. } => None,
+        }
+    }
+
     /// The details without the state: why a rollout waits or is paused.
     #[must_use]
     pub fn details(&self) -> Option<String> {

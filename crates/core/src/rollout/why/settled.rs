@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::records::entity::EntityKind;
 use crate::records::report::TargetHealth;
 use crate::records::rollout::{Direction, Rollout};
 use crate::records::target::{AssignmentOutcome, TargetState};
@@ -101,10 +102,16 @@ pub(super) fn desired(board: &Board) -> Option<&Version> {
 
 /// That every target is as desired; `None` without targets.
 pub(super) fn all_run(board: &Board, version: &Version) -> Option<String> {
-    match u64::from(board.tree().tally().members) {
-        0 => None,
-        1 => Some(format!("its only target runs {version}")),
-        members => Some(format!("all {} run {version}", Plural(members, "target"))),
+    let runs = match board.entity().kind {
+        // They carried it out, and something may have undone it since.
+        EntityKind::Workflow(_) => return None,
+        EntityKind::Action(_) => ["ran", "ran"],
+        EntityKind::Version | EntityKind::Profile(_) => ["runs", "run"],
+    };
+    match (u64::from(board.tree().tally().members), runs) {
+        (0, _) => None,
+        (1, [runs, _]) => Some(format!("its only target {runs} {version}")),
+        (members, [_, run]) => Some(format!("all {} {run} {version}", Plural(members, "target"))),
     }
 }
 
