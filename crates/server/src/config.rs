@@ -27,6 +27,9 @@ use crate::store_rules::StoreRules;
 /// Address of the TLS listener, unless the configuration names one.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
 
+/// What exists once the system clock is synchronised by systemd-timesyncd, unless the configuration names another file.
+const CLOCK_SYNCHRONIZED: &str = "/run/systemd/timesync/synchronized";
+
 /// Name of a server that has a store of its own, unless the configuration names it.
 const DEFAULT_NAME: &str = "server";
 
@@ -57,6 +60,9 @@ pub struct Config {
     pub etcd: Option<Etcd>,
     /// What this server does when its own store failed.
     pub on_store_failure: OnStoreFailure,
+    /// A file that exists once the system clock is synchronised, looked at when that is far later than the time at which this server ran
+    /// last; none if the system clock is believed in any case.
+    pub clock_synchronized_file: Option<PathBuf>,
     /// The programs that read secrets from elsewhere, by the names that secrets use.
     pub secret_providers: BTreeMap<ProviderName, ProviderSpec>,
     /// Most requests of each class at the same time.
@@ -94,6 +100,7 @@ struct File {
     reconnect_within: Option<String>,
     etcd: Option<etcd::Table>,
     on_store_failure: Option<OnStoreFailure>,
+    clock_synchronized_file: Option<PathBuf>,
     secret_providers: Option<BTreeMap<String, provider::Table>>,
 }
 
@@ -149,6 +156,9 @@ impl Config {
             rules: StoreRules::of(etcd.is_some()),
             etcd,
             on_store_failure: file.on_store_failure.unwrap_or_default(),
+            clock_synchronized_file: Some(
+                file.clock_synchronized_file.unwrap_or_else(|| PathBuf::from(CLOCK_SYNCHRONIZED)),
+            ),
             secret_providers: provider::all(file.secret_providers.unwrap_or_default())?,
             classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),

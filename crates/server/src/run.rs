@@ -44,6 +44,7 @@ use crate::sessions::Sessions;
 use crate::set_back::{SetBackMark, SetBackNotice};
 use crate::store_rules::StoreRules;
 use crate::timing::keeper::TimeKeeper;
+use crate::timing::last_time::LastTime;
 use crate::timing::peers::{HttpPeers, PeerTimes};
 use crate::timing::start;
 use crate::transactor::Transactor;
@@ -139,25 +140,25 @@ impl Server {
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
+        let peers: Arc<dyn PeerTimes> = Arc::new(HttpPeers::new(&ca_pem));
+        let last_time = LastTime::once_believed(config, &store, (&clock, &*peers)).await;
+        let last_time = last_time.map_err(WorldError::Store)?;
         let keyring = Keyring::open(&config.data_dir.join(KEYRING_FILE))?;
         let path = config.data_dir.join("audit");
         let audit = AuditLog::start(&path, &inner_tasks).map_err(|source| RunError::File { path, source })?;
-        let built = async {
-            build(BuildContext {
-                config,
-                store: &store,
-                listens: address,
-                tasks: &tasks,
-                inner_tasks: &inner_tasks,
-                clock,
-                peers: Arc::new(HttpPeers::new(&ca_pem)),
-                audit,
-                pki,
-                keyring,
-            })
-            .await
+        let context = BuildContext {
+            config,
+            store: &store,
+            listens: address,
+            tasks: &tasks,
+            inner_tasks: &inner_tasks,
+            clock,
+            peers,
+            audit,
+            pki,
+            keyring,
         };
-        let app = match built.await {
+        let app = match build(context).await {
             Ok(app) => app,
             Err(error) => {
                 store.close().await;
@@ -168,6 +169,7 @@ impl Server {
         };
         let sockets = Sockets { acceptor, listener, plain };
         sockets.serve(&app, &tasks);
+        tasks.spawn("last time", last_time.keep(app.clock.clone(), tasks.token()));
         Ok(Self {
             address,
             plain_address,

@@ -66,6 +66,7 @@ impl Bench {
             address: None,
             rules: bellwether_server::store_rules::StoreRules::of(false),
             etcd: None,
+            clock_synchronized_file: None,
             on_store_failure: bellwether_server::config::OnStoreFailure::default(),
             secret_providers: std::collections::BTreeMap::new(),
             classes: lanes,

@@ -88,6 +88,9 @@ pub(crate) enum ServerVerb {
         /// Check the configuration and exit
         #[arg(long)]
         check: bool,
+        /// Believe the system clock, also if this server ran last more than a day before
+        #[arg(long)]
+        accept_clock: bool,
         /// Stop when the process that started this one ends
         #[arg(long, hide = true)]
         die_with_parent: bool,

@@ -92,9 +92,11 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
             show.note(&format!("{} has an installation", config.data_dir.display()));
             Ok(Exit::Yes)
         }
-        ServerVerb::Run { config, check: false, die_with_parent } => {
+        ServerVerb::Run { config, check: false, accept_clock, die_with_parent } => {
             crate::parent::follow(die_with_parent)?;
-            serve(&load(&config)?).await
+            let mut config = load(&config)?;
+            config.clock_synchronized_file.take_if(|_| accept_clock);
+            serve(&config).await
         }
     }
 }
@@ -252,7 +254,14 @@ fn mixed(servers: &[v1::Server]) -> Option<String> {
 
 async fn serve(config: &Config) -> CommandResult {
     let mut stops = stops()?;
-    let server = Server::start(config, Clock::of_server()).await?;
+    // Both arms only wait: a start may wait for a clock that is right.
+    let server = tokio::select! {
+        started = Server::start(config, Clock::of_server()) => started?,
+        stop = stops.requested() => {
+            tracing::info!(?stop, "stopping before it serves");
+            return Ok(Exit::Yes);
+        }
+    };
     tracing::info!(address = %server.address, "serving");
     print(&format!("serving on https://{}", server.address))?;
     let fault = until_stopped(&server, &mut stops).await;

@@ -65,13 +65,18 @@ impl Setup {
 
     /// With these variables in its environment.
     pub(crate) async fn start_server_with(&mut self, variables: &[(&str, &str)]) {
+        self.begin_server(variables);
+        let client = self.client();
+        wait_for("the server answers", async || client.ready().await.is_ok()).await;
+    }
+
+    /// Starts it, and does not wait until it answers.
+    pub(crate) fn begin_server(&mut self, variables: &[(&str, &str)]) {
         let config = self.path("server.toml");
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log("server")).unwrap();
         let mut command = self.command(&["server", "run", "--config", &config]);
         command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(log);
         self.server = Some(command.spawn().unwrap());
-        let client = self.client();
-        wait_for("the server answers", async || client.ready().await.is_ok()).await;
     }
 
     /// Waits until the server has ended by itself, and answers its exit code.
@@ -79,6 +84,13 @@ impl Setup {
         let mut server = self.server.take().unwrap();
         wait_for("the server ends", async || server.try_wait().unwrap().is_some()).await;
         server.wait().unwrap().code()
+    }
+
+    /// Asks the server to stop, and answers its exit code.
+    pub(crate) async fn stop_server(&mut self) -> Option<i32> {
+        let pid = Pid::from_child(self.server.as_ref().unwrap());
+        kill_process(pid, Signal::TERM).unwrap();
+        self.server_ended().await
     }
 
     /// kill -9.

@@ -132,3 +132,33 @@ async fn machines_whose_clocks_are_an_hour_apart_join_roll_out_serve_and_have_sa
     }
     done(&place, &["rollout", "start", "web", "v2", "-w", "--timeout", "60s"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_five_years_ahead_waits_and_changes_nothing_until_the_clock_is_believed() {
+    let mut place = Setup::new().await;
+    let (config, synchronized) = (place.path("server.toml"), place.path("synchronized"));
+    let written = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("clock_synchronized_file = {synchronized:?}\n{written}")).unwrap();
+    done(&place, &["token", "create", "kim", "--role", "viewer", "--expires-in", "30d"]);
+    place.kill_server();
+    let ahead = by_clock("+1826d");
+    let variables: Vec<(&str, &str)> = ahead.iter().filter_map(|word| word.split_once('=')).collect();
+    place.begin_server(&variables);
+    let log = place.log("server");
+    wait_for("it says what it waits for", async || {
+        std::fs::read_to_string(&log).is_ok_and(|said| said.contains("--accept-clock"))
+    })
+    .await;
+    assert!(!place.run(&["token", "list"]).status.success(), "it does not serve");
+    // Asked to stop, it does: nothing is in its way.
+    assert_eq!(place.stop_server().await, Some(0));
+    place.start_server().await;
+    let listed = text(&place.run(&["token", "list"]).stdout);
+    assert!(listed.contains("kim") && !listed.contains("expired"), "{listed}");
+    place.kill_server();
+    std::fs::write(&synchronized, "").unwrap();
+    let served = || std::fs::read_to_string(&log).unwrap().matches(" serving ").count();
+    let before = served();
+    place.begin_server(&variables);
+    wait_for("what is said to be synchronised is believed", async || served() > before).await;
+}

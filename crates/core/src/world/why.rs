@@ -39,7 +39,12 @@ impl World {
             None => {
                 let step = fleet.running_step(board, target).map(|step| format!("; {}", step.line(now)));
                 let job = fleet.present_job(board, target).unwrap_or_default();
-                format!("{}{}{job}", why(board, target, time), step.unwrap_or_default())
+                let run = &board.entity().name;
+                let node = NodeName::parse(target.as_str()).ok().filter(|_| fleet.runs.contains_key(run));
+                match node.and_then(|node| fleet.left_without(run, &node)) {
+                    Some(how) => format!("{target}: run {run} {how}{job}"),
+                    None => format!("{}{}{job}", why(board, target, time), step.unwrap_or_default()),
+                }
             }
         }
     }

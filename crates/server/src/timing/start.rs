@@ -52,7 +52,7 @@ pub fn not_behind(world: &World, clock: &Clock) {
 }
 
 /// The other live servers.
-async fn others(store: &Store, me: &ServerName) -> Result<Vec<PeerAddress>, StoreError> {
+pub(super) async fn others(store: &Store, me: &ServerName) -> Result<Vec<PeerAddress>, StoreError> {
     let page = store.list(Range::prefix(key_text::SERVERS), None, 64).await?;
     let server = |key: &[u8], value: &[u8]| {
         let Some(KeyLocation::Global(key)) = key_text::read(key) else { return None };
