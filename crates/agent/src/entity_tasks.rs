@@ -52,8 +52,9 @@ impl EntityTasks {
             for name in named.cloned().collect::<Vec<_>>() {
                 self.start(name);
             }
-            // All arms only wait.
+            // All arms only wait. When the agent stops, every task ends: none of them is started again.
             tokio::select! {
+                biased;
                 () = token.cancelled() => break,
                 changed = orders.changed() => if changed.is_err() {
                     break;
