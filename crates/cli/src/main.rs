@@ -11,6 +11,7 @@ mod fields;
 mod names;
 mod near;
 mod parent;
+mod server_addresses;
 mod show;
 mod simulation;
 mod telemetry;

@@ -18,11 +18,11 @@ fn begin(place: &Setup, words: &[&str]) -> Child {
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-async fn end(child: Child) -> Output {
+pub(crate) async fn end(child: Child) -> Output {
     tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 

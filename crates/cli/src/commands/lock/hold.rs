@@ -139,8 +139,11 @@ impl Renewal {
         tokio::time::sleep_until(at).await;
         let asked = Instant::now();
         let renewing = self.client.renew_slot(&self.namespace, &self.name, &self.renew);
-        let late =
-            |_| CallError::Timeout { server: "the control plane".to_owned(), after: self.timing.renew };
+        let server = self.client.server().to_owned();
+        let late = |_| {
+            self.client.pass_over(&server);
+            CallError::Timeout { server, after: self.timing.renew, may_be_made: false }
+        };
         tokio::time::timeout(self.timing.renew, renewing).await.map_err(late)??;
         self.lease.send_modify(|lease| lease.asked = asked);
         Ok(asked)

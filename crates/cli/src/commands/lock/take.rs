@@ -103,6 +103,8 @@ async fn blocked(wanted: &LockRequest<'_>, error: CallError) -> Result<(String, 
         error @ CallError::Setup { .. } => Err(error.into()),
         error @ (CallError::Problem(_)
         | CallError::Unreachable { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::AnswerLost { .. }
         | CallError::Timeout { .. }
         | CallError::Garbled { .. }) => Ok(away(&error)),
     }
