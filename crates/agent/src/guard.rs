@@ -15,6 +15,9 @@ use std::process::ExitCode;
 
 use keeper::Keeper;
 
+pub use descendants::{Descendants, Spared, descendants, signal};
+pub use events::{Event, Events};
+
 /// The argument by which the program becomes a guard.
 pub const COMMAND: &str = "job-guard";
 

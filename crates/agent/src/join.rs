@@ -25,8 +25,8 @@ const OF_THE_CONTROL_PLANE: [&str; 3] = ["ledger/order.json", "servers.json", "c
 /// The parameters of a join.
 #[derive(Debug, Clone)]
 pub struct JoinRequest {
-    /// The server, `https://host:port`.
-    pub server: String,
+    /// The servers, `https://host:port`, in the order in which they are tried.
+    pub servers: Vec<String>,
     /// The join token: `bwj_`, a secret, `.`, the CA's fingerprint.
     pub token: Secret,
     /// The node name to join under; upper-case letters become lower-case.
@@ -127,7 +127,11 @@ fn reason(source: &CallError) -> String {
             detail.strip_prefix("cannot join: ").unwrap_or(detail).to_owned()
         }
         CallError::Unreachable { reason, .. } => reason.clone(),
-        CallError::Setup { .. } | CallError::Timeout { .. } | CallError::Garbled { .. } => source.to_string(),
+        CallError::Setup { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::AnswerLost { .. }
+        | CallError::Timeout { .. }
+        | CallError::Garbled { .. } => source.to_string(),
     }
 }
 
@@ -138,6 +142,8 @@ fn hint(source: &CallError) -> String {
         }
         CallError::Setup { .. }
         | CallError::Unreachable { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::AnswerLost { .. }
         | CallError::Timeout { .. }
         | CallError::Garbled { .. } => String::new(),
     }
@@ -155,7 +161,8 @@ pub fn join(request: JoinRequest) -> BoxFuture<'static, Result<JoinedNode, JoinE
 }
 
 async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
-    let server = validate::server(&request.server).map_err(JoinError::Server)?;
+    let servers = request.servers.iter().map(|server| validate::server(server));
+    let servers: Vec<String> = servers.collect::<Result<_, _>>().map_err(JoinError::Server)?;
     let node = NodeName::parse(&request.node.to_ascii_lowercase())?;
     let namespace = Namespace::parse(&request.namespace)?;
     let dir = request.data_dir;
@@ -189,14 +196,14 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
         labels: request.labels,
         certificate_request: certificate_request(&key)?,
     };
-    let call = |source| JoinError::Call { server: server.clone(), source };
-    let client = Client::by_fingerprint(&server, fingerprint).map_err(call)?;
+    let call = |source| JoinError::Call { server: servers.join(" or "), source };
+    let client = Client::by_fingerprint(&servers, fingerprint).map_err(call)?;
     let answer = client.join(&join).await.map_err(call)?;
     let expires_at = Timestamp::from_millis(answer.expires_at_ms);
     let identity = Identity {
         node: node.clone(),
         namespace: namespace.clone(),
-        server: server.clone(),
+        server: client.server().to_owned(),
         issued_at: Clock::system().now(),
         expires_at,
         certificate: answer.certificate,
@@ -246,7 +253,7 @@ mod tests {
 
     fn request(token: &str, server: &str) -> JoinRequest {
         JoinRequest {
-            server: server.into(),
+            servers: vec![server.into()],
             token: Secret::new(token),
             node: "a".into(),
             namespace: "default".into(),

@@ -22,6 +22,9 @@ pub struct Problem {
     /// Time after which a retry can succeed, in milliseconds; absent if a retry does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Whether the change may have been made although this is an error; absent if nothing was changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_made: bool,
     /// With `conflict`: the value that differs from the expected one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Box<ConflictingValue>>,
@@ -88,7 +91,7 @@ pub enum Code {
     Timeout,
     /// The server already processes as many requests of this kind as it permits; nothing was changed.
     Busy,
-    /// The store cannot be read or written now; nothing was changed.
+    /// The store cannot be read or written now; nothing was changed, unless `may_be_made` says otherwise.
     Store,
     /// A fault of the server.
     Internal,

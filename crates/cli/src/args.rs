@@ -38,6 +38,8 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::server_addresses::ServerAddresses;
+
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, DocumentKind, Export, FileFlags};
 pub(crate) use cluster::{ClusterFlags, ClusterVerb};
@@ -66,6 +68,7 @@ pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout,
 pub(crate) use schedule::{ScheduleFlags, ScheduleVerb};
 pub(crate) use secret::{SecretVerb, SetSecret};
 pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
+
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
@@ -108,9 +111,16 @@ pub(crate) struct Global {
     /// Context to use instead of the current one
     #[arg(long, global = true, env = "BELLWETHER_CONTEXT", hide_env = true)]
     pub(crate) context: Option<String>,
-    /// Server address, like https://control.example:7420
-    #[arg(long, global = true, env = "BELLWETHER_SERVER", hide_env = true, value_name = "URL")]
-    pub(crate) server: Option<String>,
+    /// Server address, like https://control.example:7420; several, in the order to try them, with commas between
+    #[arg(
+        long,
+        global = true,
+        env = "BELLWETHER_SERVER",
+        hide_env = true,
+        value_name = "URL",
+        value_parser = server::addresses
+    )]
+    pub(crate) server: Option<ServerAddresses>,
     /// File with the API token
     #[arg(long, global = true, env = "BELLWETHER_TOKEN_FILE", hide_env = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,

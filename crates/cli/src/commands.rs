@@ -51,6 +51,8 @@ mod values;
 mod wait;
 mod workflow;
 
+pub(crate) use lock::guard as lock_guard;
+
 use crate::args::{Args, Command};
 use crate::context::Context;
 use crate::exit::CommandResult;

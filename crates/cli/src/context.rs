@@ -1,4 +1,4 @@
-//! Connection contexts: server, CA and credentials. Flags and environment win over the contexts file.
+//! Connection contexts: servers, CA and credentials. Flags and environment win over the contexts file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Global, token_in_environment};
 use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
+use crate::server_addresses::ServerAddresses;
 use crate::show::Show;
 
 /// The connection of a command, and how it prints.
@@ -38,7 +39,7 @@ pub(crate) struct File {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    pub(crate) server: String,
+    pub(crate) server: ServerAddresses,
     pub(crate) token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca: Option<String>,
@@ -83,7 +84,8 @@ impl Context {
         };
         let identity = token.map_or(Identity::Nobody, |token| Identity::Token(Secret::new(token.trim())));
         let namespace = global.namespace.clone().or_else(|| entry.and_then(|entry| entry.namespace));
-        let client = Client::new(&Access { server, ca, identity })?;
+        let ServerAddresses { first, others } = server;
+        let client = Client::of_several(&Access { server: first, ca, identity }, &others)?;
         Ok(Self {
             client: if global.consistent { client.consistent() } else { client },
             namespace: namespace.unwrap_or_else(|| "default".to_owned()),

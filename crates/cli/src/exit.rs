@@ -191,6 +191,8 @@ impl Failure {
             }
             CallError::Setup { .. }
             | CallError::Unreachable { .. }
+            | CallError::NoneReachable { .. }
+            | CallError::AnswerLost { .. }
             | CallError::Timeout { .. }
             | CallError::Garbled { .. } => None,
         };
@@ -243,12 +245,15 @@ pub(crate) fn bare(message: &str) -> &str {
 /// What a command answers.
 pub(crate) type CommandResult = Result<Exit, Failure>;
 
+/// The hint for a change whose answer was lost.
+const LOST: &str = "look whether it was made before repeating it";
+
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let what = error.to_string();
         match error {
             CallError::Setup { .. } => Self::usage(what),
-            CallError::Unreachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
+            CallError::Unreachable { cause, .. } | CallError::NoneReachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
                 UnreachableCause::Clock => "check the clock of this machine: date -u",
                 UnreachableCause::Certificate => {
                     "check --ca, BELLWETHER_CA or the context: it must be pki/ca.pem of this control plane, and the server's certificate must name the address"
@@ -257,9 +262,11 @@ impl From<CallError> for Failure {
                     "check the scheme: a server speaks https, and http only on the plain listener of `bellwether dev`"
                 }
                 UnreachableCause::Connection => {
-                    "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context"
+                    "check that the server runs, and its address in --server, BELLWETHER_SERVER or the context"
                 }
             }),
+            CallError::AnswerLost { .. } => Self::new(Exit::Unavailable, what).hint(LOST),
+            CallError::Timeout { may_be_made: true, .. } => Self::new(Exit::Timeout, what).hint(LOST),
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
             CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {

@@ -11,6 +11,7 @@ mod fields;
 mod names;
 mod near;
 mod parent;
+mod server_addresses;
 mod show;
 mod simulation;
 mod telemetry;
@@ -22,12 +23,16 @@ use clap::error::ErrorKind;
 
 use args::Args;
 use bellwether_agent::guard;
+use commands::lock_guard;
 use exit::{CommandResult, Exit, Failure};
 
 fn main() -> ExitCode {
-    // Before anything is set up: one runs beside each job, and should be small.
-    if std::env::args_os().nth(1).is_some_and(|first| first == guard::COMMAND) {
-        return guard::run();
+    // Before anything is set up: one runs beside each job and each command with a lock, and should be small.
+    let mut words = std::env::args_os().skip(1);
+    match words.next() {
+        Some(first) if first == guard::COMMAND => return guard::run(),
+        Some(first) if first == lock_guard::COMMAND => return lock_guard::run(words),
+        Some(_) | None => {}
     }
     if let Err(error) = rustls::crypto::ring::default_provider().install_default() {
         tracing::debug!(?error, "a TLS provider was installed already");

@@ -125,3 +125,46 @@ impl ForwardedSignals {
         .await
     }
 }
+
+/// SIGTSTP, which a terminal sends to its foreground job at Ctrl-Z, for a program that has something to do before it stops.
+#[derive(Debug)]
+pub struct JobControl {
+    stop: Signal,
+    resumed: Signal,
+}
+
+impl JobControl {
+    /// Starts listening for SIGTSTP and SIGCONT. From now on SIGTSTP does not stop the process by itself.
+    ///
+    /// # Errors
+    /// When the process may not install signal handlers.
+    pub fn listen() -> std::io::Result<Self> {
+        let resumed = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
+        let stop = SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw());
+        Ok(Self { stop: signal(stop)?, resumed: signal(resumed)? })
+    }
+
+    /// Waits for the next SIGTSTP. Cancel safe.
+    pub async fn stop_requested(&mut self) {
+        if self.stop.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Stops this process, as SIGTSTP would have, and returns once it goes on.
+    ///
+    /// # Errors
+    /// When the process cannot be stopped.
+    pub async fn suspend(&mut self) -> std::io::Result<()> {
+        // Of an earlier stop.
+        poll_fn(|context| {
+            while let Poll::Ready(Some(())) = self.resumed.poll_recv(context) {}
+            Poll::Ready(())
+        })
+        .await;
+        // Another thread may run for a moment yet: what comes after it waits for SIGCONT.
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+        self.resumed.recv().await;
+        Ok(())
+    }
+}

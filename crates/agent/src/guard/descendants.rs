@@ -10,11 +10,11 @@ use crate::apply::detached;
 use crate::apply::process_stat::{ProcessStat, seen, stat};
 
 /// Descendants that have not ended, with their start times.
-pub(super) type Descendants = BTreeMap<i32, u64>;
+pub type Descendants = BTreeMap<i32, u64>;
 
 /// Which descendants are left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spared {
+pub enum Spared {
     /// None.
     None,
     /// What a job detached, in a session of its own, with all that it started.
@@ -22,7 +22,10 @@ pub(super) enum Spared {
 }
 
 /// The descendants that are there now. One that begins meanwhile is found by the next call.
-pub(super) fn descendants(spared: Spared) -> io::Result<Descendants> {
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn descendants(spared: Spared) -> io::Result<Descendants> {
     let own = getpid().as_raw_nonzero().get();
     let processes = processes()?;
     let session = |pid: i32| processes.get(&pid).map(|stat| stat.session);
@@ -31,7 +34,7 @@ pub(super) fn descendants(spared: Spared) -> io::Result<Descendants> {
 }
 
 /// Sends a signal to these descendants.
-pub(super) fn signal(descendants: &Descendants, signal: Signal) {
+pub fn signal(descendants: &Descendants, signal: Signal) {
     for (&pid, &seen) in descendants {
         let Some(id) = Pid::from_raw(pid) else { continue };
         // Its number may be another process's by now: what is signalled is what has been looked at again.

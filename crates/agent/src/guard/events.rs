@@ -1,25 +1,23 @@
-//! What a guard waits for: requests of its agent, and ends of its children. Two threads wait, and one acts.
+//! What a guard waits for: requests of whoever started it, and ends of its children. Two threads wait, and one acts.
 
-use std::io::{self, BufRead, BufReader};
-use std::os::unix::net::UnixStream;
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
-
-use super::message::GuardRequest;
+use serde::de::DeserializeOwned;
 
 /// Events that wait; whoever has another one waits too.
 const WAITING: usize = 16;
 
 /// What a guard waits for.
 #[derive(Debug)]
-pub(super) enum Event {
-    /// The agent asks for something.
-    Requested(GuardRequest),
-    /// The agent has ended, or wants everything to end.
+pub enum Event<R> {
+    /// Whoever started the guard asks for something.
+    Requested(R),
+    /// Whoever started the guard has ended, or wants everything to end.
     Closed,
     /// A child may have ended.
     ChildEnded,
@@ -29,25 +27,28 @@ pub(super) enum Event {
 
 /// The source of events.
 #[derive(Debug)]
-pub(super) struct Events {
-    events: Receiver<Event>,
+pub struct Events<R> {
+    events: Receiver<Event<R>>,
     watch: SyncSender<()>,
 }
 
-impl Events {
-    /// Begins to wait.
-    pub(super) fn start(socket: UnixStream) -> io::Result<Self> {
+impl<R: DeserializeOwned + Send + 'static> Events<R> {
+    /// Begins to wait for requests from here, which are lines of JSON.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(requests: impl Read + Send + 'static) -> io::Result<Self> {
         let (sender, events) = sync_channel(WAITING);
         // One request to look again is as good as many.
         let (watch, watched) = sync_channel(1);
         let ends = sender.clone();
-        thread::Builder::new().name("requests".to_owned()).spawn(move || read(socket, &sender))?;
+        thread::Builder::new().name("requests".to_owned()).spawn(move || read(requests, &sender))?;
         thread::Builder::new().name("ends".to_owned()).spawn(move || watch_children(&watched, &ends))?;
         Ok(Self { events, watch })
     }
 
     /// The next event; [`Event::TimeOver`] after `wait`, if there is none until then.
-    pub(super) fn next(&self, wait: Option<Duration>) -> Event {
+    pub fn next(&self, wait: Option<Duration>) -> Event<R> {
         match wait {
             None => self.events.recv().unwrap_or(Event::Closed),
             Some(wait) => self.events.recv_timeout(wait).unwrap_or_else(|error| match error {
@@ -58,15 +59,15 @@ impl Events {
     }
 
     /// Has the end of a child be told, once: those that had ended have been reaped, or another one was started.
-    pub(super) fn watch_children(&self) {
+    pub fn watch_children(&self) {
         // If it is full, a look is to follow already.
         self.watch.try_send(()).unwrap_or_default();
     }
 }
 
-/// Tells of each request, and of the end of them: also if one cannot be understood, which is of no agent.
-fn read(socket: UnixStream, events: &SyncSender<Event>) {
-    for line in BufReader::new(socket).lines() {
+/// Tells of each request, and of the end of them: also if one cannot be understood, which is of nobody known.
+fn read<R: DeserializeOwned>(requests: impl Read, events: &SyncSender<Event<R>>) {
+    for line in BufReader::new(requests).lines() {
         let request = line.ok().and_then(|line| serde_json::from_str(&line).ok());
         let Some(request) = request else { break };
         if events.send(Event::Requested(request)).is_err() {
@@ -78,7 +79,7 @@ fn read(socket: UnixStream, events: &SyncSender<Event>) {
 }
 
 /// Tells that a child has ended, and leaves it to be reaped by whoever starts children: its number is its own until then.
-fn watch_children(watched: &Receiver<()>, events: &SyncSender<Event>) {
+fn watch_children<R>(watched: &Receiver<()>, events: &SyncSender<Event<R>>) {
     while watched.recv().is_ok() {
         let ended = loop {
             match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {

@@ -24,7 +24,7 @@ const BETWEEN_KILLS: Duration = Duration::from_millis(20);
 /// A guard.
 pub(super) struct Keeper {
     socket: UnixStream,
-    events: Events,
+    events: Events<GuardRequest>,
     clock: Clock,
     /// The script that runs.
     script: Option<Pid>,

@@ -140,6 +140,7 @@ mod tests {
                 detail: "cannot take it".to_owned(),
                 hint: None,
                 retry_after_ms: None,
+                may_be_made: false,
                 conflict: None,
                 invalid: None,
             };

@@ -15,7 +15,11 @@ pub(super) fn retry_after(error: &CallError, failed: u32, seed: u64) -> Span {
     let asked = match error {
         CallError::Problem(problem) => problem.retry_after_ms.map(Span::from_millis),
         CallError::Timeout { .. } => return delay::before_call(1, seed),
-        CallError::Setup { .. } | CallError::Unreachable { .. } | CallError::Garbled { .. } => None,
+        CallError::Setup { .. }
+        | CallError::Unreachable { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::AnswerLost { .. }
+        | CallError::Garbled { .. } => None,
     };
     let Some(asked) = asked.map(|asked| asked.min(LONGEST_ASKED)) else { return usual };
     let least = Span::from_millis(asked.as_millis() / 4);
@@ -28,6 +32,8 @@ pub(crate) fn cannot(error: &CallError) -> String {
         CallError::Problem(problem) => problem.detail.clone(),
         CallError::Setup { .. }
         | CallError::Unreachable { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::AnswerLost { .. }
         | CallError::Timeout { .. }
         | CallError::Garbled { .. } => format!("cannot {error}"),
     }
@@ -46,6 +52,7 @@ mod tests {
             code: Code::Store,
             detail,
             hint: None,
+            may_be_made: false,
             retry_after_ms,
             conflict: None,
             invalid: None,
@@ -68,7 +75,8 @@ mod tests {
     #[test]
     fn a_call_that_timed_out_is_repeated_soon() {
         let after = std::time::Duration::from_secs(10);
-        let waited = CallError::Timeout { server: "https://server-1:7420".to_owned(), after };
+        let waited =
+            CallError::Timeout { server: "https://server-1:7420".to_owned(), after, may_be_made: false };
         for failed in 1..20 {
             assert!(retry_after(&waited, failed, 7).as_millis() <= delay::FIRST_CALL.as_millis() * 5 / 4);
         }

@@ -19,6 +19,7 @@ impl LocalFailure {
             detail: detail.into(),
             hint: None,
             retry_after_ms: None,
+            may_be_made: false,
             conflict: None,
             invalid: None,
         })

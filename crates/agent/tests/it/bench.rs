@@ -112,7 +112,7 @@ impl Bench {
 
     pub(crate) fn request(&self, token: Secret) -> JoinRequest {
         JoinRequest {
-            server: format!("https://{}", self.address),
+            servers: vec![format!("https://{}", self.address)],
             token,
             node: NODE.to_owned(),
             namespace: NS.to_owned(),

@@ -9,20 +9,19 @@ use std::time::Duration;
 use http::{HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::access::{Access, Identity};
+use super::attempt::{Attempted, Request as Call};
+use super::connector::{self, Http};
 use super::error::CallError;
 use super::list_options::ListOptions;
+use super::servers::Servers;
 use super::tls;
 use crate::media;
 use crate::paths::{ACTING_JOB, CONSISTENCY, LOGICAL_NODE};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
@@ -36,23 +35,21 @@ pub(super) const BEYOND_WAIT: Duration = Duration::from_secs(10);
 /// An empty answer.
 pub(super) type Nothing = serde_json::Value;
 
-/// Interval of pings on a connection, and time for the answer to one: a broken connection is noticed within
-/// their sum. A server declares a node unreachable if it has not received anything from it for 14 s.
-const PING_EVERY: Duration = Duration::from_secs(6);
-const PING_DEADLINE: Duration = Duration::from_secs(5);
-
-/// A client of one server. Clones are cheap and share connections.
+/// A client of one server, or of several that have one store: a request that a server cannot take goes to the next one, which is
+/// then the one in use. Clones are cheap and share connections and the server in use.
 #[derive(Debug, Clone)]
 pub struct Client {
-    base: String,
-    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    bearer: Option<Arc<HeaderValue>>,
+    pub(super) servers: Servers,
+    http: Http,
+    pub(super) bearer: Option<Arc<HeaderValue>>,
     tls: rustls::ClientConfig,
     is_consistent: bool,
     /// The revision that the object of a change must have, 0 if it must not exist.
     only_at: Option<u64>,
     /// The logical node for which the node of the certificate acts.
     acting_as: Option<Arc<HeaderValue>>,
+    /// Whether a change may be sent again when its answer was lost.
+    pub(super) is_repeatable: bool,
     /// Media type of request bodies.
     media: &'static str,
     /// What to return of lists.
@@ -65,34 +62,31 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError::Setup`] when the address cannot be used.
-    pub fn by_fingerprint(server: &str, fingerprint: &str) -> Result<Self, CallError> {
-        let base = server.trim_end_matches('/').to_owned();
-        let tls = tls::by_fingerprint(&base, fingerprint)?;
-        Ok(Self::with_tls(base, tls, None))
+    pub fn by_fingerprint(servers: &[String], fingerprint: &str) -> Result<Self, CallError> {
+        let mut bases = servers.iter().map(|server| server.trim_end_matches('/').to_owned());
+        let first = bases.next().unwrap_or_default();
+        let others: Vec<String> = bases.collect();
+        let tls = tls::by_fingerprint([&first].into_iter().chain(&others), fingerprint)?;
+        Ok(Self::with_tls(Servers::new(first, others), tls, None))
     }
 
-    /// Creates a client.
+    /// Creates a client of one server.
     ///
     /// # Errors
     /// [`CallError::Setup`] naming the value that cannot be used.
     pub fn new(access: &Access) -> Result<Self, CallError> {
-        let base = access.server.trim_end_matches('/').to_owned();
+        Self::of_several(access, &[])
+    }
+
+    /// Creates a client of a server and of others that have the same store and CA, in the order in which they are tried.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] naming the value that cannot be used.
+    pub fn of_several(access: &Access, others: &[String]) -> Result<Self, CallError> {
         let setup = |what: &str, reason: String| CallError::Setup { what: what.to_owned(), reason };
-        let uri: Uri = base.parse().map_err(|error| setup("the server address", format!("{error}")))?;
-        match uri.scheme_str() {
-            Some("https") if access.ca.is_none() => {
-                return Err(setup("the server address", "https:// needs a CA certificate".to_owned()));
-            }
-            Some("http") if !is_loopback(&uri) && !matches!(access.identity, Identity::Nobody) => {
-                let reason =
-                    "http:// would send the token unencrypted and is allowed for loopback only; use https://";
-                return Err(setup("the server address", reason.to_owned()));
-            }
-            Some("http" | "https") => {}
-            Some(_) | None => {
-                return Err(setup("the server address", format!("{base:?} does not start with https://")));
-            }
-        }
+        let first = access.usable(&access.server)?;
+        let others = others.iter().map(|other| access.usable(other)).collect::<Result<_, _>>()?;
+        let servers = Servers::new(first, others);
         let bearer = match &access.identity {
             Identity::Token(token) => {
                 let mut value =
@@ -107,34 +101,22 @@ impl Client {
             }
             Identity::Nobody | Identity::Node { .. } => None,
         };
-        Ok(Self::with_tls(base, tls::config(access)?, bearer))
+        // A node repeats what was not answered.
+        let is_repeatable = matches!(access.identity, Identity::Node { .. });
+        Ok(Self { is_repeatable, ..Self::with_tls(servers, tls::config(access)?, bearer) })
     }
 
-    fn with_tls(base: String, tls: rustls::ClientConfig, bearer: Option<Arc<HeaderValue>>) -> Self {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(Duration::from_secs(15)));
-        tcp.set_connect_timeout(Some(Duration::from_secs(5)));
-        let is_machine = tls.alpn_protocols.iter().any(|protocol| protocol == tls::MACHINE);
-        let connector = HttpsConnector::from((tcp, tls.clone()));
-        let http = legacy::Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(90))
-            .http2_keep_alive_interval(PING_EVERY)
-            .http2_keep_alive_timeout(PING_DEADLINE)
-            // The server does not ping agents; their requests show that they are alive.
-            .http2_keep_alive_while_idle(is_machine)
-            .build(connector);
+    fn with_tls(servers: Servers, tls: rustls::ClientConfig, bearer: Option<Arc<HeaderValue>>) -> Self {
+        let http = connector::http(tls.clone(), servers.len());
         Self {
-            base,
+            servers,
             http,
             bearer,
             tls,
             is_consistent: false,
             only_at: None,
             acting_as: None,
+            is_repeatable: false,
             media: media::JSON,
             list: Arc::default(),
         }
@@ -152,15 +134,26 @@ impl Client {
         if uri.scheme_str() != Some("https") {
             return Err(unfit(format!("{base:?} does not start with https://")));
         }
-        let client = Self::with_tls(base, self.tls.clone(), self.bearer.clone());
-        Ok(Self { is_consistent: self.is_consistent, acting_as: self.acting_as.clone(), ..client })
+        Ok(self.with_servers(Servers::new(base, vec![])))
     }
 
-    /// A client of the same server, with the same identity and connections of its own.
+    /// A client of the server in use alone, for what it has of its own.
+    #[must_use]
+    pub fn of_server_in_use(&self) -> Self {
+        let servers = Servers::new(self.servers.current().to_owned(), vec![]);
+        Self { servers, ..self.clone() }
+    }
+
+    /// A client of the same servers, with the same identity and connections of its own.
     #[must_use]
     pub fn fresh(&self) -> Self {
-        let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
-        Self { is_consistent: self.is_consistent, acting_as: self.acting_as.clone(), ..fresh }
+        self.with_servers(self.servers.clone())
+    }
+
+    fn with_servers(&self, servers: Servers) -> Self {
+        let client = Self::with_tls(servers, self.tls.clone(), self.bearer.clone());
+        let (is_consistent, is_repeatable) = (self.is_consistent, self.is_repeatable);
+        Self { is_consistent, is_repeatable, acting_as: self.acting_as.clone(), ..client }
     }
 
     /// The same client for a logical node that the node of the certificate hosts: requests are this one's, as long as it does.
@@ -194,16 +187,27 @@ impl Client {
         Self { list: options.into(), ..self.clone() }
     }
 
+    /// The same client for changes that have the same effect once and twice: one whose answer was lost is sent again.
+    #[must_use]
+    pub(super) fn repeatable(&self) -> Self {
+        Self { is_repeatable: true, ..self.clone() }
+    }
+
     /// The same client for bodies of this media type.
     #[must_use]
     pub(super) fn of_media(&self, media: &'static str) -> Self {
         Self { media, ..self.clone() }
     }
 
-    /// Address of the server.
+    /// Address of the server in use.
     #[must_use]
     pub fn server(&self) -> &str {
-        &self.base
+        self.servers.current()
+    }
+
+    /// Has the next request go to the next server: this one did not answer in the time that the caller has.
+    pub fn pass_over(&self, server: &str) {
+        self.servers.failed(server);
     }
 
     /// Sends GET to `path`.
@@ -261,53 +265,17 @@ impl Client {
         body: Bytes,
         deadline: Duration,
     ) -> Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>> {
-        Box::pin(self.try_raw(method, path, body, deadline))
+        Box::pin(self.attempt(Call { method, path, body }, deadline))
     }
 
-    async fn try_raw(
-        &self,
-        method: Method,
-        path: &str,
-        body: Bytes,
-        deadline: Duration,
-    ) -> Result<Bytes, CallError> {
-        let started = tokio::time::Instant::now();
-        let asked = async {
-            loop {
-                let request = self.request(method.clone(), path, body.clone())?;
-                let answer = self.answer(request).await;
-                match self.ask_again_in(&method, &answer) {
-                    Some(pause) if started.elapsed() + pause < deadline => tokio::time::sleep(pause).await,
-                    Some(_) | None => return answer,
-                }
-            }
-        };
-        match tokio::time::timeout(deadline, asked).await {
-            Ok(answer) => answer,
-            Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
-        }
-    }
-
-    /// After how long to retry a read that the server was too busy to answer, if the client has a token.
-    /// Agents retry with another server; the caller retries changes.
-    fn ask_again_in(&self, method: &Method, answer: &Result<Bytes, CallError>) -> Option<Duration> {
-        match answer {
-            Err(CallError::Problem(problem))
-                if problem.code == Code::Busy && *method == Method::GET && self.bearer.is_some() =>
-            {
-                problem.retry_after_ms.map(Duration::from_millis)
-            }
-            Ok(_) | Err(_) => None,
-        }
-    }
-
-    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, CallError> {
-        let consistency = match (self.is_consistent && method == Method::GET, path.contains('?')) {
+    pub(super) fn request(&self, server: &str, call: Call<'_>) -> Result<Request<Full<Bytes>>, CallError> {
+        let Call { method, path, body } = call;
+        let consistency = match (self.reads_newest(&method), path.contains('?')) {
             (false, _) => String::new(),
             (true, false) => format!("?{CONSISTENCY}=linearizable"),
             (true, true) => format!("&{CONSISTENCY}=linearizable"),
         };
-        let uri = format!("{}{path}{consistency}", self.base);
+        let uri = format!("{server}{path}{consistency}");
         let mut builder = Request::builder().method(method).uri(uri);
         if !body.is_empty() {
             builder = builder.header(header::CONTENT_TYPE, self.media);
@@ -328,6 +296,11 @@ impl Client {
             .map_err(|error| CallError::Setup { what: path.to_owned(), reason: error.to_string() })
     }
 
+    /// Whether a request reads the newest state: one that goes to another server than the one before is to be no older than that.
+    pub(super) fn reads_newest(&self, method: &Method) -> bool {
+        *method == Method::GET && (self.is_consistent || self.servers.may_be_behind())
+    }
+
     /// Sends a request of a job that this node runs, as it came from there, and returns the answer as it is.
     ///
     /// # Errors
@@ -340,7 +313,8 @@ impl Client {
     ) -> Result<http::Response<Bytes>, CallError> {
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        let mut sent = self.request(head.method, path, body)?;
+        let server = self.server();
+        let mut sent = self.request(server, Call { method: head.method, path, body })?;
         let setup = |error: &dyn std::fmt::Display| CallError::Setup {
             what: "the request of a job".to_owned(),
             reason: error.to_string(),
@@ -351,48 +325,60 @@ impl Client {
                 sent.headers_mut().insert(name, value.clone());
             }
         }
-        match tokio::time::timeout(deadline, self.whole(sent)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
+        match tokio::time::timeout(deadline, self.whole(server, sent)).await {
+            Ok(answer) => answer.map_err(|attempted| attempted.error),
+            Err(_) => {
+                Err(CallError::Timeout { server: server.to_owned(), after: deadline, may_be_made: false })
+            }
         }
     }
 
-    async fn whole(&self, request: Request<Full<Bytes>>) -> Result<http::Response<Bytes>, CallError> {
+    async fn whole(
+        &self,
+        server: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Result<http::Response<Bytes>, Attempted> {
         let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
-            server: self.base.clone(),
+            server: server.to_owned(),
             cause: failure::cause(error),
             reason: failure::chain(error),
         };
-        let answer = self.http.request(request).await.map_err(|error| unreachable(&error))?;
+        let answer = self.http.request(request).await;
+        let answer = answer
+            .map_err(|error| Attempted { is_unsent: error.is_connect(), error: unreachable(&error) })?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
         let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
         Ok(http::Response::from_parts(head, bytes))
     }
 
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
-        let answer = self.whole(request).await?;
+    pub(super) async fn answer(
+        &self,
+        server: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Bytes, Attempted> {
+        let answer = self.whole(server, request).await?;
         let status = answer.status();
         let bytes = answer.into_body();
         if status.is_success() {
             return Ok(bytes);
         }
-        match serde_json::from_slice::<Problem>(&bytes) {
-            Ok(problem) => Err(CallError::Problem(problem)),
-            Err(_) => Err(self.garbled(format!("status {status} without a problem document"))),
-        }
+        Err(Attempted::from(match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) => CallError::Problem(problem),
+            Err(_) => CallError::Garbled {
+                server: server.to_owned(),
+                reason: format!("status {status} without a problem document"),
+            },
+        }))
     }
 
     fn garbled(&self, reason: impl std::fmt::Display) -> CallError {
-        CallError::Garbled { server: self.base.clone(), reason: reason.to_string() }
+        CallError::Garbled { server: self.server().to_owned(), reason: reason.to_string() }
     }
 }
 
 /// The headers of a request that are sent on as they are.
 const FORWARDED: [header::HeaderName; 3] = [header::CONTENT_TYPE, header::IF_MATCH, header::IF_NONE_MATCH];
 
-/// Whether an address is a loopback address.
-fn is_loopback(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
+#[cfg(test)]
+mod tests;

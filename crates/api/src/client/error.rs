@@ -19,6 +19,30 @@ pub enum UnreachableCause {
     Connection,
 }
 
+/// A server that could not take a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// Address of the server.
+    pub server: String,
+    /// The reason.
+    pub reason: String,
+}
+
+fn brief(duration: Duration) -> String {
+    Span::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)).brief().to_string()
+}
+
+/// What is not known of a change whose answer is missing.
+const fn unknown(may_be_made: bool) -> &'static str {
+    if may_be_made { "; it is unknown whether the change was made" } else { "" }
+}
+
+/// Each server with its reason, on a line.
+fn each(attempts: &[FailedAttempt]) -> String {
+    let each = attempts.iter().map(|attempt| format!("{}: {}", attempt.server, attempt.reason));
+    each.collect::<Vec<String>>().join("; ")
+}
+
 /// Why a call has no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -40,13 +64,31 @@ pub enum CallError {
         /// The reason.
         reason: String,
     },
+    /// None of several servers could take the request.
+    #[error("reach any of the servers: {}", each(.attempts))]
+    NoneReachable {
+        /// The servers that were tried, in this order.
+        attempts: Vec<FailedAttempt>,
+        /// What to check first, if it is the same for all.
+        cause: UnreachableCause,
+    },
+    /// The connection ended before the answer to a change arrived.
+    #[error("get the answer of the server at {server}: {reason}{}", unknown(true))]
+    AnswerLost {
+        /// Address of the server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
     /// The deadline passed.
-    #[error("get an answer from the server at {server} within {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)).brief())]
+    #[error("get an answer from the server at {server} within {}{}", brief(*after), unknown(*.may_be_made))]
     Timeout {
         /// Address of the server.
         server: String,
         /// The deadline.
         after: Duration,
+        /// Whether it was a change, which may have been made.
+        may_be_made: bool,
     },
     /// The server answered with a problem.
     #[error("{0}")]

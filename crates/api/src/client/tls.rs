@@ -76,10 +76,15 @@ fn spoken(mut tls: ClientConfig, caller: CallerKind) -> ClientConfig {
 ///
 /// # Errors
 /// [`CallError::Setup`] when the address cannot be used.
-pub(super) fn by_fingerprint(server: &str, fingerprint: &str) -> Result<ClientConfig, CallError> {
-    let uri: Uri = server.parse().map_err(|error| setup("the server address", error))?;
-    if uri.scheme_str() != Some("https") {
-        return Err(setup("the server address", "joining needs https://"));
+pub(super) fn by_fingerprint<'a>(
+    servers: impl Iterator<Item = &'a String>,
+    fingerprint: &str,
+) -> Result<ClientConfig, CallError> {
+    for server in servers {
+        let uri: Uri = server.parse().map_err(|error| setup("the server address", error))?;
+        if uri.scheme_str() != Some("https") {
+            return Err(setup("the server address", "joining needs https://"));
+        }
     }
     let verifier = Arc::new(FingerprintVerifier { fingerprint: fingerprint.to_owned() });
     let tls = base()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();

@@ -71,7 +71,7 @@ Environment:
 
 /// The variables that the program reads, each with its meaning, for the manual pages.
 pub(crate) const ENVIRONMENT: [(&str, &str); 10] = [
-    ("BELLWETHER_SERVER", "Address of the server, as --server"),
+    ("BELLWETHER_SERVER", "Addresses of the servers, as --server"),
     ("BELLWETHER_CA", "File with the CA certificate, as --ca"),
     ("BELLWETHER_NAMESPACE", "Namespace, as --namespace"),
     ("BELLWETHER_CONTEXT", "Context to use instead of the current one, as --context"),

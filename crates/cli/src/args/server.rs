@@ -5,6 +5,13 @@ use std::path::PathBuf;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
+use crate::server_addresses::ServerAddresses;
+
+/// Reads the addresses of servers, with commas between.
+pub(super) fn addresses(text: &str) -> Result<ServerAddresses, std::convert::Infallible> {
+    Ok(ServerAddresses::parse(text))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServerVerb {
     /// Initialise a control plane: certificate authority, store, first admin token

@@ -48,12 +48,13 @@ fn joined_before(show: &Show, node: &str, dir: &Path, has_labels: bool) {
 pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
     match verb {
         AgentVerb::Join { token_file, name, label, data_dir, force } => {
-            let server = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
+            let servers = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
+            let servers = servers.each().map(str::to_owned).collect();
             let token = Secret::new(read(&token_file, "the join token")?.trim());
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
             let (labels, dir) = (labels(&label)?, data_dir.clone());
             let request =
-                JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir, force };
+                JoinRequest { servers, token, node: name.clone(), namespace, labels, data_dir, force };
             let joined = join(request).await.map_err(not_joined)?;
             let show = Show::new(global);
             let node = joined.node.as_str();

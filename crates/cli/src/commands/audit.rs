@@ -27,8 +27,10 @@ pub(super) async fn run(context: &Context, verb: AuditVerb) -> CommandResult {
     if !watch {
         return Ok(Exit::Yes);
     }
+    // Each server numbers the entries of its own log.
+    let client = context.client.of_server_in_use();
     loop {
-        let page = context.client.audit(filter, Some(last), MOST, WAIT).await.map_err(pointing)?;
+        let page = client.audit(filter, Some(last), MOST, WAIT).await.map_err(pointing)?;
         last = page.items.last().map_or(last, |entry| entry.id);
         show(context, &page.items)?;
     }

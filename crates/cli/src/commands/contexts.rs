@@ -13,7 +13,8 @@ use crate::show::{Show, table};
 struct Listed<'a> {
     name: &'a str,
     current: bool,
-    server: &'a str,
+    /// Addresses of the servers, as `--server` takes them.
+    server: String,
     namespace: &'a str,
 }
 
@@ -35,14 +36,17 @@ pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
             let server = global.server.clone();
             let server =
                 server.ok_or_else(|| Failure::usage(format!("set context {name} without --server")))?;
-            if global.ca.is_none() && server.starts_with("https://") {
+            if global.ca.is_none() && server.each().any(|address| address.starts_with("https://")) {
                 let what =
                     format!("set context {name} without --ca: an https server needs its CA certificate");
                 return Err(Failure::usage(what).hint("copy pki/ca.pem from the server's data directory"));
             }
             let token = read(&token_file, "the token")?.trim().to_owned();
             let ca = global.ca.as_ref().map(|path| read(path, "the CA certificate")).transpose()?;
-            let changed = format!("context {name}: server {server}");
+            let changed = format!(
+                "context {name}: {} {server}",
+                if server.others.is_empty() { "server" } else { "servers" }
+            );
             let entry = Entry { server, token, ca, namespace: global.namespace.clone() };
             file.context.insert(name.clone(), entry);
             file.current.get_or_insert(name);
@@ -65,7 +69,7 @@ fn list(show: &Show, file: &File) -> Result<(), Failure> {
     let listed = file.context.iter().map(|(name, entry)| Listed {
         name,
         current: file.current.as_ref() == Some(name),
-        server: &entry.server,
+        server: entry.server.to_string(),
         namespace: entry.namespace.as_deref().unwrap_or("default"),
     });
     let listed: Vec<Listed<'_>> = listed.collect();
@@ -73,7 +77,7 @@ fn list(show: &Show, file: &File) -> Result<(), Failure> {
     show.data(&listed, names, |_| {
         let rows = listed.iter().map(|each| {
             let mark = if each.current { "*" } else { "" };
-            [mark, each.name, each.server, each.namespace].map(str::to_owned).to_vec()
+            [mark, each.name, &each.server, each.namespace].map(str::to_owned).to_vec()
         });
         table(&["", "name", "server", "namespace"], rows)
     })

@@ -121,7 +121,7 @@ async fn start_agent(
         };
         let token = Client::new(&access)?.create_join_token(&request).await?;
         let request = JoinRequest {
-            server: address.clone(),
+            servers: vec![address.clone()],
             token: Secret::new(token.secret),
             node: NODE.to_owned(),
             namespace: NAMESPACE.to_owned(),

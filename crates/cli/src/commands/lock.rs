@@ -1,7 +1,10 @@
 //! `lock`: runs a command while a slot is held, and stops it before the slot is lost.
 
 pub(super) mod child;
+pub(crate) mod guard;
+mod guarded;
 mod hold;
+mod message;
 mod request;
 mod take;
 mod timing;

@@ -228,7 +228,7 @@ async fn step_down(context: &Context, reason: &str) -> CommandResult {
             leader.and_then(|leader| plane.servers.into_iter().find(|server| server.name == leader.server));
         let client = match &elsewhere {
             Some(leader) => context.client.towards(&leader.address)?,
-            None => context.client.clone(),
+            None => context.client.of_server_in_use(),
         };
         match client.step_down(reason).await {
             Err(CallError::Problem(problem)) if tries > 0 && problem.code == Code::Refused => {}

@@ -41,6 +41,8 @@ mod story_hosts;
 mod story_job_logs;
 mod story_jobs;
 mod story_live_params;
+mod story_lock_guard;
+mod story_lock_servers;
 mod story_locks;
 mod story_nginx;
 mod story_outage;

@@ -13,21 +13,21 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::place::{Setup, text, wait_for};
 
 /// Begins `lock run` with these words.
-fn begin(place: &Setup, words: &[&str]) -> Child {
+pub(crate) fn begin(place: &Setup, words: &[&str]) -> Child {
     let mut command = place.command(&["lock", "run"]);
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-async fn end(child: Child) -> Output {
+pub(crate) async fn end(child: Child) -> Output {
     tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
 /// The process number that a command wrote here, once it has.
-async fn pid_in(path: &str) -> Pid {
+pub(crate) async fn pid_in(path: &str) -> Pid {
     let mut found = None;
     wait_for("the command runs", async || {
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -45,13 +45,13 @@ pub(crate) fn lives(pid: Pid) -> bool {
 }
 
 /// A command that fails while one of these still does something.
-fn alone(others: &[Pid]) -> String {
+pub(crate) fn alone(others: &[Pid]) -> String {
     let each = others.iter().map(|pid| format!("/proc/{}/status", pid.as_raw_nonzero()));
     let each: Vec<String> = each.collect();
     format!("! grep -qs '^State:.[^Z]' {} && echo $BELLWETHER_FENCE", each.join(" "))
 }
 
-fn pid_of(child: &Child) -> Pid {
+pub(crate) fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(child.id().try_into().unwrap()).unwrap()
 }
 

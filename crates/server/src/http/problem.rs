@@ -29,6 +29,7 @@ impl Failure {
             detail: detail.to_string(),
             hint: None,
             retry_after_ms: None,
+            may_be_made: false,
             conflict: None,
             invalid: None,
         })
@@ -129,7 +130,10 @@ impl From<CommitError> for Failure {
         if code == Code::Conflict {
             failure.hint("read it again, then repeat the change if it still applies")
         } else if error.may_be_made() {
-            failure.hint("it may have been made: check before repeating it").retry_after_ms(1_000)
+            let mut failure =
+                failure.hint("it may have been made: check before repeating it").retry_after_ms(1_000);
+            failure.0.may_be_made = true;
+            failure
         } else if code == Code::Store {
             failure.hint("nothing was changed; retry").retry_after_ms(1_000)
         } else {
@@ -169,7 +173,7 @@ impl From<OpError> for Failure {
             }
             OpError::Interrupted { error, .. } => {
                 let mut failure = Self::from(*error);
-                failure.0.detail = detail;
+                (failure.0.detail, failure.0.may_be_made) = (detail, true);
                 failure.hint("apply the same files again: what was changed stays, and the rest is done")
             }
             OpError::Commit(error) => error.into(),

@@ -98,9 +98,9 @@ async fn a_machine_trusts_only_the_authority_its_token_names() {
     let installation = Installation::new().await;
     let token = installation.join_token(None).await;
     let fingerprint = token.rsplit_once('.').unwrap().1;
-    let good = Client::by_fingerprint(&installation.url(), fingerprint).unwrap();
+    let good = Client::by_fingerprint(&[installation.url()], fingerprint).unwrap();
     good.join(&join_request(&token, "web-1").1).await.unwrap();
-    let bad = Client::by_fingerprint(&installation.url(), &"0".repeat(64)).unwrap();
+    let bad = Client::by_fingerprint(&[installation.url()], &"0".repeat(64)).unwrap();
     let error = bad.join(&join_request(&token, "web-2").1).await.unwrap_err().to_string();
     assert!(error.contains("not the one in the join token"), "{error}");
 }

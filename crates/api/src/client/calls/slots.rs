@@ -43,7 +43,7 @@ impl Client {
         }
     }
 
-    /// Acquires a slot, or renews the lease of its present holder.
+    /// Acquires a slot, or renews the lease of its present holder, which makes it repeatable.
     ///
     /// # Errors
     /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when no place is free.
@@ -54,7 +54,7 @@ impl Client {
         acquire: &AcquireSlot,
     ) -> Result<SlotGrant, CallError> {
         let path = fill(paths::SLOT_ACQUIRE, &[namespace, name]);
-        self.send(Method::POST, &path, acquire, DEFAULT_DEADLINE).await
+        self.repeatable().send(Method::POST, &path, acquire, DEFAULT_DEADLINE).await
     }
 
     /// Renews the lease of one acquisition.
@@ -68,7 +68,7 @@ impl Client {
         renew: &RenewSlot,
     ) -> Result<SlotGrant, CallError> {
         let path = fill(paths::SLOT_RENEW, &[namespace, name]);
-        self.send(Method::POST, &path, renew, DEFAULT_DEADLINE).await
+        self.repeatable().send(Method::POST, &path, renew, DEFAULT_DEADLINE).await
     }
 
     /// Releases one acquisition. It succeeds also if the acquisition has already ended.
@@ -82,7 +82,7 @@ impl Client {
         back: &ReleaseSlot,
     ) -> Result<(), CallError> {
         let path = fill(paths::SLOT_RELEASE, &[namespace, name]);
-        self.send::<_, Nothing>(Method::POST, &path, back, DEFAULT_DEADLINE).await.map(|_| ())
+        self.repeatable().send::<_, Nothing>(Method::POST, &path, back, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Deletes a slot that no one holds; its fencing numbers start again.

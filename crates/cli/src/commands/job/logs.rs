@@ -126,8 +126,10 @@ impl LogReader {
         match error {
             _ if !self.follow => None,
             CallError::Problem(problem) => problem.retry_after_ms.map(Duration::from_millis),
-            CallError::Unreachable { .. } | CallError::Timeout { .. } => has_read.then_some(AGAIN),
-            CallError::Setup { .. } | CallError::Garbled { .. } => None,
+            CallError::Unreachable { .. } | CallError::NoneReachable { .. } | CallError::Timeout { .. } => {
+                has_read.then_some(AGAIN)
+            }
+            CallError::Setup { .. } | CallError::AnswerLost { .. } | CallError::Garbled { .. } => None,
         }
     }
 

@@ -1,24 +1,21 @@
-//! Holds a lock: runs the command, renews the lease, forwards signals, and stops the command before anyone else can hold
-//! the lock.
+//! Holds a lock: runs the command under a guard, renews the lease, forwards signals, and has the command ended before anyone else
+//! can hold the lock.
 
-use std::io::IsTerminal;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::slot::RenewSlot;
-use bellwether_rt::signal::ForwardedSignals;
+use bellwether_rt::signal::{ForwardedSignals, JobControl};
 use bellwether_rt::tasks::Tasks;
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::guarded::{CommandEvent, Guarded};
+use super::message::GuardOrder;
 use super::request::{LockRequest, exit_by};
 use super::take::{Taken, release};
-use super::timing::{LAST_GRACE, Timing};
+use super::timing::{Moment, Timing};
 use crate::exit::{CommandResult, Exit, Failure, bare};
 use crate::show::tell;
 
@@ -32,14 +29,23 @@ const EVENTS: u32 = 200;
 #[derive(Debug, Clone)]
 struct Lease {
     /// When the newest granted lease was requested.
-    asked: Instant,
+    asked: Moment,
     /// Why the lease has ended, if the server reported it.
     over: Option<String>,
 }
 
 /// Runs the command while the lock is held, and returns the lock.
 pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: ForwardedSignals) -> CommandResult {
-    let child = start(wanted, taken.fence).await?;
+    let timing = Timing::of(wanted.run.lease.to_duration());
+    let job_control =
+        JobControl::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
+    let guarded = match Guarded::start(wanted, taken.fence, timing.guarded(taken.asked)).await {
+        Ok(guarded) => guarded,
+        Err(error) => {
+            drop(release(wanted, taken.fence).await);
+            return Err(Failure::ours(format!("run the command: {error}")));
+        }
+    };
     let tasks = Tasks::new();
     let lease = watch::Sender::new(Lease { asked: taken.asked, over: None });
     let renewal = Renewal {
@@ -51,56 +57,37 @@ pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: Forwar
             fence: taken.fence,
             lease: Some(wanted.run.lease.to_string()),
         },
-        timing: Timing::of(wanted.run.lease.to_duration()),
+        timing,
         lease: lease.clone(),
     };
-    let timing = renewal.timing;
-    tasks.spawn("renewal", renewal.run(tasks.clone()));
-    let group = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    tasks.spawn("renewal", renewal.clone().run(tasks.clone()));
     let lease = lease.subscribe();
-    let mut watched = Watched { child, group, lease, timing, stopped: None, signals };
-    let status = watched.until_it_ends().await;
+    let mut watched = Watched { guarded, lease, renewal, ending: None, signals, job_control };
+    let ended = watched.until_it_ends().await;
     if tasks.stop(RELEASE_TIMEOUT).await.is_err() {
         tracing::debug!("a renewal was under way when the command ended");
     }
-    let status = status.map_err(|error| Failure::ours(format!("wait for the command: {error}")))?;
-    if let Some(stopped) = &watched.stopped {
-        // Processes that the command left behind would go on without the lock.
-        watched.kill(Signal::KILL);
-        return Err(stopped.failure(wanted).await);
+    watched.guarded.ended().await;
+    if let Some(reason) = watched.ending {
+        return Err(stopped(wanted, reason).await);
     }
+    let exit = match ended {
+        CommandEvent::Exited(code) => Ok(Exit::Child(u8::try_from(code).unwrap_or(u8::MAX))),
+        CommandEvent::Killed(signal) => Ok(exit_by(signal)),
+        CommandEvent::LeaseOver | CommandEvent::Ending | CommandEvent::Unguarded => {
+            Err(Failure::ours("guard the command: its guard has ended, and the command was killed"))
+        }
+    };
     let releasing = tokio::time::timeout(RELEASE_TIMEOUT, release(wanted, taken.fence)).await;
     if !matches!(releasing, Ok(Ok(()))) {
         let (name, lease) = (&wanted.run.name, wanted.run.lease);
         tell(&format!("cannot release lock {name}; it expires within {}", lease.brief()));
     }
-    Ok(match (status.code(), status.signal()) {
-        (Some(code), _) => Exit::Child(u8::try_from(code).unwrap_or(u8::MAX)),
-        (None, signal) => exit_by(signal.unwrap_or_default()),
-    })
-}
-
-/// Starts the command in a group of its own, so that all of it can be stopped.
-async fn start(wanted: &LockRequest<'_>, fence: u64) -> Result<Child, Failure> {
-    // This same program, even if its file was replaced meanwhile.
-    let mut command = Command::new("/proc/self/exe");
-    command.args(["lock-child", "--parent", &std::process::id().to_string(), "--"]);
-    command.args(&wanted.run.command).process_group(0);
-    command.env("BELLWETHER_LOCK", &wanted.run.name).env("BELLWETHER_FENCE", fence.to_string());
-    // A background process group that reads from the terminal is stopped by the kernel, while the lock is held.
-    if std::io::stdin().is_terminal() {
-        command.stdin(Stdio::null());
-    }
-    match command.spawn() {
-        Ok(child) => Ok(child),
-        Err(error) => {
-            drop(release(wanted, fence).await);
-            Err(Failure::ours(format!("run the command: {error}")))
-        }
-    }
+    exit
 }
 
 /// The renewal of a lease.
+#[derive(Clone)]
 struct Renewal {
     client: Client,
     namespace: String,
@@ -114,7 +101,7 @@ impl Renewal {
     /// Renews until the tasks are stopped, or the lease has ended.
     async fn run(self, level: Tasks) {
         let token = level.token();
-        let mut at = self.lease.borrow().asked + self.timing.renew;
+        let mut at = self.lease.borrow().asked.instant + self.timing.renew;
         loop {
             let asked = tokio::select! {
                 () = token.cancelled() => return,
@@ -122,10 +109,7 @@ impl Renewal {
             };
             at = match asked {
                 Ok(asked) => asked + self.timing.renew,
-                Err(CallError::Problem(problem)) if problem.code == Code::Refused => {
-                    self.lease.send_modify(|lease| lease.over = Some(problem.detail));
-                    return;
-                }
+                Err(CallError::Problem(problem)) if problem.code == Code::Refused => return,
                 Err(error) => {
                     tracing::debug!(%error, "cannot renew the lock");
                     Instant::now() + self.timing.again
@@ -134,44 +118,56 @@ impl Renewal {
         }
     }
 
-    /// Renews once at `at`; returns when that was requested. A late answer is not waited for beyond the next renewal.
+    /// Renews once at `at`; returns when that was requested, or notes that the lease has ended. A late answer is not waited for beyond
+    /// the next renewal.
     async fn once(&self, at: Instant) -> Result<Instant, CallError> {
         tokio::time::sleep_until(at).await;
-        let asked = Instant::now();
+        let asked = Moment::now();
         let renewing = self.client.renew_slot(&self.namespace, &self.name, &self.renew);
-        let late =
-            |_| CallError::Timeout { server: "the control plane".to_owned(), after: self.timing.renew };
-        tokio::time::timeout(self.timing.renew, renewing).await.map_err(late)??;
-        self.lease.send_modify(|lease| lease.asked = asked);
-        Ok(asked)
+        let server = self.client.server().to_owned();
+        let late = |_| {
+            self.client.pass_over(&server);
+            CallError::Timeout { server, after: self.timing.renew, may_be_made: false }
+        };
+        let renewed = tokio::time::timeout(self.timing.renew, renewing).await.map_err(late)?;
+        match &renewed {
+            Ok(_) => self.lease.send_modify(|lease| {
+                if lease.asked.instant < asked.instant {
+                    lease.asked = asked;
+                }
+            }),
+            Err(CallError::Problem(problem)) if problem.code == Code::Refused => {
+                self.lease.send_modify(|lease| lease.over = Some(problem.detail.clone()));
+            }
+            Err(_) => {}
+        }
+        renewed?;
+        Ok(asked.instant)
     }
 }
 
-/// Why the command was stopped.
-struct Stopped {
-    /// Why the lease has ended; `None` if the server cannot be reached.
-    over: Option<String>,
-    /// When the command is killed, if it has not ended by itself.
-    kill_at: Instant,
-    killed: bool,
+/// Why a command is stopped.
+enum EndReason {
+    /// The lease was not renewed in time.
+    NotRenewed,
+    /// The server reported that the lease has ended, for this reason.
+    Over(String),
 }
 
-impl Stopped {
-    async fn failure(&self, wanted: &LockRequest<'_>) -> Failure {
-        let name = &wanted.run.name;
-        let hint = format!("bellwether lock describe {name}");
-        match &self.over {
-            Some(reason) => {
-                let end = end_of_hold(wanted).await.unwrap_or_else(|| format!("cannot {}", bare(reason)));
-                let message = format!("the command was stopped: {end}");
-                Failure::stated(Exit::Conflict, message).hint(hint)
-            }
-            None => {
-                let what = format!(
-                    "renew lock {name} in time: the command was stopped before anyone else could hold it"
-                );
-                Failure::new(Exit::Unavailable, what).hint(hint)
-            }
+/// The failure of a command that was stopped.
+async fn stopped(wanted: &LockRequest<'_>, reason: EndReason) -> Failure {
+    let name = &wanted.run.name;
+    let hint = format!("bellwether lock describe {name}");
+    match reason {
+        EndReason::Over(reason) => {
+            let end = end_of_hold(wanted).await.unwrap_or_else(|| format!("cannot {}", bare(&reason)));
+            Failure::stated(Exit::Conflict, format!("the command was stopped: {end}")).hint(hint)
+        }
+        EndReason::NotRenewed => {
+            let what = format!(
+                "renew lock {name} in time: the command was stopped before anyone else could hold it"
+            );
+            Failure::new(Exit::Unavailable, what).hint(hint)
         }
     }
 }
@@ -198,72 +194,55 @@ async fn end_of_hold(wanted: &LockRequest<'_>) -> Option<String> {
 
 /// The running command.
 struct Watched {
-    child: Child,
-    /// Its process group.
-    group: Option<Pid>,
+    guarded: Guarded,
     lease: watch::Receiver<Lease>,
-    timing: Timing,
-    stopped: Option<Stopped>,
+    renewal: Renewal,
+    /// Why the command is ended, if it is.
+    ending: Option<EndReason>,
     signals: ForwardedSignals,
+    job_control: JobControl,
 }
 
 impl Watched {
-    /// Waits until the command has ended, and stops it in time.
-    async fn until_it_ends(&mut self) -> std::io::Result<ExitStatus> {
+    /// Waits until the command has ended. The guard ends it in time; here it is told of each lease, signal and stop.
+    async fn until_it_ends(&mut self) -> CommandEvent {
         loop {
-            let lease = self.lease.borrow_and_update().clone();
-            let now = Instant::now();
-            let due = match &self.stopped {
-                None if lease.over.is_some() => now,
-                None => lease.asked + self.timing.stop,
-                Some(stopped) => stopped.kill_at,
-            };
-            let finished = self.stopped.as_ref().is_some_and(|stopped| stopped.killed);
-            if due <= now && !finished {
-                self.proceed_to_stop(&lease, now);
-                continue;
-            }
-            // All arms only wait; everything is evaluated again above. `wait` reaps the process that it reports.
+            // All arms only wait; what changed is looked at here.
             tokio::select! {
-                status = self.child.wait() => return status,
-                signal = self.signals.next() => self.pass_on(signal),
-                _ = self.lease.changed(), if self.stopped.is_none() => {}
-                () = tokio::time::sleep_until(due), if !finished => {}
+                event = self.guarded.next() => match event {
+                    CommandEvent::LeaseOver => self.ending = Some(EndReason::NotRenewed),
+                    CommandEvent::Ending => {
+                        let reason = self.lease.borrow().over.clone();
+                        self.ending = Some(reason.map_or(EndReason::NotRenewed, EndReason::Over));
+                    }
+                    CommandEvent::Exited(_) | CommandEvent::Killed(_) | CommandEvent::Unguarded => return event,
+                },
+                signal = self.signals.next() => self.guarded.order(GuardOrder::Signal(signal)),
+                () = self.job_control.stop_requested() => self.suspend().await,
+                Ok(()) = self.lease.changed(), if self.ending.is_none() => self.pass_on_lease(),
             }
         }
     }
 
-    /// Asks the command to end, or kills it.
-    fn proceed_to_stop(&mut self, lease: &Lease, now: Instant) {
-        match &mut self.stopped {
-            None => {
-                let kill_at = match &lease.over {
-                    Some(_) => now + LAST_GRACE,
-                    None => lease.asked + self.timing.kill,
-                };
-                self.stopped = Some(Stopped { over: lease.over.clone(), kill_at, killed: false });
-                self.kill(Signal::TERM);
-            }
-            Some(stopped) => {
-                stopped.killed = true;
-                self.kill(Signal::KILL);
-            }
-        }
+    fn pass_on_lease(&mut self) {
+        let lease = self.lease.borrow_and_update().clone();
+        self.guarded.order(match lease.over {
+            Some(_) => GuardOrder::End,
+            None => GuardOrder::Lease(self.renewal.timing.guarded(lease.asked)),
+        });
     }
 
-    fn pass_on(&self, number: i32) {
-        match Signal::from_named_raw(number) {
-            Some(signal) => self.kill(signal),
-            None => tracing::debug!(number, "no such signal to pass on"),
+    /// Stops the command and this process, until a shell or a person has both continue. The command continues only with a lease that
+    /// is not over: a server is asked first, and the guard, which kills a stopped command at the end of its lease, has the last word.
+    async fn suspend(&mut self) {
+        self.guarded.order(GuardOrder::Stop);
+        if let Err(error) = self.job_control.suspend().await {
+            tell(&format!("cannot stop: {error}"));
         }
-    }
-
-    /// Sends a signal to the whole process group.
-    fn kill(&self, signal: Signal) {
-        let Some(pid) = self.group else { return };
-        match kill_process_group(pid, signal) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-            Err(error) => tell(&format!("cannot send {signal:?} to the command: {error}")),
+        if let Err(error) = self.renewal.once(Instant::now()).await {
+            tracing::debug!(%error, "cannot renew the lock before the command continues");
         }
+        self.pass_on_lease();
+        self.guarded.order(GuardOrder::Continue);
     }
 }

@@ -8,7 +8,7 @@ use bellwether_api::v1::slot::{AcquireSlot, ReleaseSlot, Slot, SlotGrant};
 use tokio::time::Instant;
 
 use super::request::LockRequest;
-use super::timing::Timing;
+use super::timing::{Moment, Timing};
 use crate::exit::{Exit, Failure, bare};
 use crate::show::tell;
 use crate::show::time::date;
@@ -27,7 +27,7 @@ pub(super) struct Taken {
     /// Its fencing number.
     pub(super) fence: u64,
     /// When it was requested: its lease counts from then.
-    pub(super) asked: Instant,
+    pub(super) asked: Moment,
 }
 
 /// Waits for the lock and takes it.
@@ -37,7 +37,7 @@ pub(super) async fn take(wanted: &LockRequest<'_>) -> Result<Taken, Failure> {
     let timing = Timing::of(wanted.run.lease.to_duration());
     let mut said = String::new();
     loop {
-        let asked = Instant::now();
+        let asked = Moment::now();
         let (now, seen) = match ask(wanted).await {
             // A grant that took so long has used up its lease; another request extends it.
             Ok(_) if asked.elapsed() >= timing.renew => continue,
@@ -103,6 +103,8 @@ async fn blocked(wanted: &LockRequest<'_>, error: CallError) -> Result<(String, 
         error @ CallError::Setup { .. } => Err(error.into()),
         error @ (CallError::Problem(_)
         | CallError::Unreachable { .. }
+        | CallError::NoneReachable { .. }
+        | CallError::AnswerLost { .. }
         | CallError::Timeout { .. }
         | CallError::Garbled { .. }) => Ok(away(&error)),
     }

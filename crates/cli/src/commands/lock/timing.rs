@@ -4,6 +4,11 @@
 
 use std::time::Duration;
 
+use bellwether_rt::clock::Clock;
+use tokio::time::Instant;
+
+use super::message::GuardedLease;
+
 /// Longest time that a command has to end by itself.
 const LONGEST_GRACE: Duration = Duration::from_secs(10);
 
@@ -15,6 +20,27 @@ const LEAST_MARGIN: Duration = Duration::from_millis(200);
 
 /// Time that a command has to end by itself when the lock is lost already.
 pub(super) const LAST_GRACE: Duration = Duration::from_secs(1);
+
+/// A moment by two clocks: renewals are timed by the one that timers follow, the end of a lease by the one that goes on while the
+/// machine is suspended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) instant: Instant,
+    /// Time since boot. On a machine that does not say it, no command may run.
+    since_boot_ms: u64,
+}
+
+impl Moment {
+    pub(super) fn now() -> Self {
+        let since_boot_ms = Clock::system().since_boot().map_or(0, |boot| boot.as_millis());
+        Self { instant: Instant::now(), since_boot_ms }
+    }
+
+    /// Time since this moment, in suspend too.
+    pub(super) fn elapsed(self) -> Duration {
+        Duration::from_millis(Self::now().since_boot_ms.saturating_sub(self.since_boot_ms))
+    }
+}
 
 /// The times of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +66,14 @@ impl Timing {
             stop: lease - grace,
             kill: lease - (grace / 5).max(LEAST_MARGIN),
         }
+    }
+
+    /// The times by which a guard ends the command of a lease that was requested at this moment.
+    pub(super) fn guarded(&self, asked: Moment) -> GuardedLease {
+        let after = |time: Duration| {
+            asked.since_boot_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        };
+        GuardedLease { end_ms: after(self.stop), kill_ms: after(self.kill) }
     }
 }
 
