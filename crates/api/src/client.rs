@@ -5,6 +5,7 @@ pub mod calls;
 mod connection;
 mod error;
 mod list_options;
+mod notice;
 pub mod secret;
 pub mod tls;
 
@@ -13,3 +14,4 @@ pub use calls::nodes::{NodeKnowledge, NodeLogKey};
 pub use connection::{Client, DEFAULT_DEADLINE};
 pub use error::{CallError, UnreachableCause};
 pub use list_options::ListOptions;
+pub use notice::Notice;

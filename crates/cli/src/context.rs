@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Global, token_in_environment};
 use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
-use crate::show::Show;
+use crate::show::{Show, currency};
 
 /// The connection of a command, and how it prints.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ impl Context {
         };
         let identity = token.map_or(Identity::Nobody, |token| Identity::Token(Secret::new(token.trim())));
         let namespace = global.namespace.clone().or_else(|| entry.and_then(|entry| entry.namespace));
-        let client = Client::new(&Access { server, ca, identity })?;
+        let client = Client::new(&Access { server, ca, identity })?.on_notice(currency::answered);
         Ok(Self {
             client: if global.consistent { client.consistent() } else { client },
             namespace: namespace.unwrap_or_else(|| "default".to_owned()),

@@ -10,6 +10,7 @@ mod body;
 mod cluster_wait;
 mod clusters;
 mod consistency;
+mod currency;
 mod definitions;
 mod entities;
 mod events;

@@ -25,11 +25,13 @@ use self::store::open_store;
 use crate::audit::AuditLog;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
+use crate::freshness::{Freshness, FreshnessSources};
 use crate::http::{
     self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
 };
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::{Installation, InstallationError};
+use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
 use crate::log_requests::LogRequests;
 use crate::membership;
@@ -166,6 +168,7 @@ impl Server {
                 return Err(error);
             }
         };
+        keep_informed(&app, &inner_tasks);
         let sockets = Sockets { acceptor, listener, plain };
         sockets.serve(&app, &tasks);
         Ok(Self {
@@ -293,22 +296,20 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     };
     let clocks = keeper.start(config.rules, tasks);
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
+    let own = membership::record((config, &keyring), listens, &clock);
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone(), set_back },
         cluster: ClusterContext {
-            membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
+            membership: membership::start(config, own.clone(), store, &clock, inner_tasks),
+            freshness: Freshness::new(&clock, config.etcd.is_some()),
+            known: KnownServers::new(own),
             leadership,
             watches: watched,
             failures: DeciderFailures::default(),
             clocks,
         },
         identity: ServerIdentity { name: config.name.clone(), installation, pki },
-        traffic: TrafficContext {
-            admission: Admission::new(config.classes, metrics.refused.clone()),
-            metrics,
-            sessions,
-            log_requests: LogRequests::default(),
-        },
+        traffic: traffic(config, metrics, sessions),
         audit,
         hooks: Arc::new(config.hooks.clone()),
         providers: Providers::new(config.secret_providers.clone()),
@@ -317,6 +318,27 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     });
     deciding::start(config, &app, watches, tasks);
     Ok(app)
+}
+
+fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> TrafficContext {
+    TrafficContext {
+        admission: Admission::new(config.classes, metrics.refused.clone()),
+        metrics,
+        sessions,
+        log_requests: LogRequests::default(),
+    }
+}
+
+/// Starts the tasks by which a server knows how current what it tells is.
+fn keep_informed(app: &AppState, tasks: &Tasks) {
+    let sources = FreshnessSources {
+        store: app.records.store.clone(),
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+    };
+    tasks.spawn("freshness", app.cluster.freshness.clone().follow(sources, tasks.token()));
+    let (worlds, health) = (app.records.transactor.follow(), app.records.store.health());
+    tasks.spawn("known servers", app.cluster.known.clone().follow(worlds, health, tasks.token()));
 }
 
 /// Starts to follow the store from this world on.

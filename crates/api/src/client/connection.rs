@@ -1,6 +1,7 @@
 //! The client: its connections, deadlines and parsing of answers. It makes no decisions.
 
 mod failure;
+mod forward;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,9 +20,10 @@ use serde::de::DeserializeOwned;
 use super::access::{Access, Identity};
 use super::error::CallError;
 use super::list_options::ListOptions;
+use super::notice::{Notice, NoticeHook};
 use super::tls;
 use crate::media;
-use crate::paths::{ACTING_JOB, CONSISTENCY, LOGICAL_NODE};
+use crate::paths::{CONSISTENCY, LOGICAL_NODE};
 use crate::problem::{Code, Problem};
 
 /// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
@@ -53,6 +55,8 @@ pub struct Client {
     only_at: Option<u64>,
     /// The logical node for which the node of the certificate acts.
     acting_as: Option<Arc<HeaderValue>>,
+    /// Is told how current each answer is.
+    notices: NoticeHook,
     /// Media type of request bodies.
     media: &'static str,
     /// What to return of lists.
@@ -135,6 +139,7 @@ impl Client {
             is_consistent: false,
             only_at: None,
             acting_as: None,
+            notices: NoticeHook::default(),
             media: media::JSON,
             list: Arc::default(),
         }
@@ -153,14 +158,29 @@ impl Client {
             return Err(unfit(format!("{base:?} does not start with https://")));
         }
         let client = Self::with_tls(base, self.tls.clone(), self.bearer.clone());
-        Ok(Self { is_consistent: self.is_consistent, acting_as: self.acting_as.clone(), ..client })
+        Ok(self.as_this(client))
     }
 
     /// A client of the same server, with the same identity and connections of its own.
     #[must_use]
     pub fn fresh(&self) -> Self {
-        let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
-        Self { is_consistent: self.is_consistent, acting_as: self.acting_as.clone(), ..fresh }
+        self.as_this(Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone()))
+    }
+
+    /// Another client that asks as this one does.
+    fn as_this(&self, client: Self) -> Self {
+        Self {
+            is_consistent: self.is_consistent,
+            acting_as: self.acting_as.clone(),
+            notices: self.notices.clone(),
+            ..client
+        }
+    }
+
+    /// The same client, and `hook` is told of each answer: with its notice if it may be out of date or the store takes no changes.
+    #[must_use]
+    pub fn on_notice(self, hook: impl Fn(Option<Notice>) + Send + Sync + 'static) -> Self {
+        Self { notices: NoticeHook::new(hook), ..self }
     }
 
     /// The same client for a logical node that the node of the certificate hosts: requests are this one's, as long as it does.
@@ -328,35 +348,6 @@ impl Client {
             .map_err(|error| CallError::Setup { what: path.to_owned(), reason: error.to_string() })
     }
 
-    /// Sends a request of a job that this node runs, as it came from there, and returns the answer as it is.
-    ///
-    /// # Errors
-    /// [`CallError`] when no server answers in time.
-    pub async fn forward(
-        &self,
-        job: &str,
-        request: Request<Bytes>,
-        deadline: Duration,
-    ) -> Result<http::Response<Bytes>, CallError> {
-        let (head, body) = request.into_parts();
-        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        let mut sent = self.request(head.method, path, body)?;
-        let setup = |error: &dyn std::fmt::Display| CallError::Setup {
-            what: "the request of a job".to_owned(),
-            reason: error.to_string(),
-        };
-        sent.headers_mut().insert(ACTING_JOB, HeaderValue::try_from(job).map_err(|error| setup(&error))?);
-        for name in FORWARDED {
-            if let Some(value) = head.headers.get(&name) {
-                sent.headers_mut().insert(name, value.clone());
-            }
-        }
-        match tokio::time::timeout(deadline, self.whole(sent)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
-        }
-    }
-
     async fn whole(&self, request: Request<Full<Bytes>>) -> Result<http::Response<Bytes>, CallError> {
         let unreachable = |error: &(dyn std::error::Error + 'static)| CallError::Unreachable {
             server: self.base.clone(),
@@ -365,6 +356,7 @@ impl Client {
         };
         let answer = self.http.request(request).await.map_err(|error| unreachable(&error))?;
         let (head, body) = answer.into_parts();
+        self.notices.answered(&head.headers);
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
         let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
         Ok(http::Response::from_parts(head, bytes))
@@ -387,9 +379,6 @@ impl Client {
         CallError::Garbled { server: self.base.clone(), reason: reason.to_string() }
     }
 }
-
-/// The headers of a request that are sent on as they are.
-const FORWARDED: [header::HeaderName; 3] = [header::CONTENT_TYPE, header::IF_MATCH, header::IF_NONE_MATCH];
 
 /// Whether an address is a loopback address.
 fn is_loopback(uri: &Uri) -> bool {
