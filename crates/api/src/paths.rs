@@ -52,6 +52,10 @@ pub const TIME: &str = "/v1/time";
 pub const SERVERS: &str = "/v1/servers";
 /// The leader hands the leadership over and stays a server.
 pub const STEP_DOWN: &str = "/v1/servers/step-down";
+/// Join tokens for servers.
+pub const SERVER_TOKENS: &str = "/v1/servers/join-tokens";
+/// Joins a machine as a server: exchanges a join token for the keys of the installation.
+pub const SERVER_JOIN: &str = "/v1/servers/join";
 /// Summary of a namespace.
 pub const STATUS: &str = "/v1/namespaces/{ns}/status";
 /// All nodes.

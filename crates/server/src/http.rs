@@ -48,6 +48,7 @@ mod routes;
 mod runs;
 mod schedules;
 mod secrets;
+mod server_join;
 mod servers;
 mod services;
 mod slots;

@@ -12,6 +12,8 @@ pub mod http;
 pub mod init;
 pub mod installation;
 pub mod job_rights;
+pub mod join;
+mod key_files;
 pub mod known_servers;
 mod leadership;
 mod lease_key;

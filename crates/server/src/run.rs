@@ -1,5 +1,6 @@
 //! Builds and starts a server, and stops it in order.
 
+mod currency;
 mod deciding;
 pub(crate) mod error;
 mod fault;
@@ -25,12 +26,13 @@ use self::store::open_store;
 use crate::audit::AuditLog;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
-use crate::freshness::{Freshness, FreshnessSources};
+use crate::freshness::Freshness;
 use crate::http::{
     self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
 };
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::{Installation, InstallationError};
+use crate::key_files::KeyDir;
 use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
 use crate::log_requests::LogRequests;
@@ -168,7 +170,7 @@ impl Server {
                 return Err(error);
             }
         };
-        keep_informed(&app, &inner_tasks);
+        currency::start(&app, &inner_tasks);
         let sockets = Sockets { acceptor, listener, plain };
         sockets.serve(&app, &tasks);
         Ok(Self {
@@ -308,7 +310,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
             failures: DeciderFailures::default(),
             clocks,
         },
-        identity: ServerIdentity { name: config.name.clone(), installation, pki },
+        identity: identity(config, installation, pki),
         traffic: traffic(config, metrics, sessions),
         audit,
         hooks: Arc::new(config.hooks.clone()),
@@ -320,6 +322,11 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     Ok(app)
 }
 
+fn identity(config: &Config, installation: Installation, pki: Pki) -> ServerIdentity {
+    let (name, etcd) = (config.name.clone(), config.etcd.clone());
+    ServerIdentity { name, installation, pki, key_files: KeyDir::of(&config.data_dir), etcd }
+}
+
 fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> TrafficContext {
     TrafficContext {
         admission: Admission::new(config.classes, metrics.refused.clone()),
@@ -327,18 +334,6 @@ fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> TrafficCont
         sessions,
         log_requests: LogRequests::default(),
     }
-}
-
-/// Starts the tasks by which a server knows how current what it tells is.
-fn keep_informed(app: &AppState, tasks: &Tasks) {
-    let sources = FreshnessSources {
-        store: app.records.store.clone(),
-        transactor: app.records.transactor.clone(),
-        relist: app.records.relist.clone(),
-    };
-    tasks.spawn("freshness", app.cluster.freshness.clone().follow(sources, tasks.token()));
-    let (worlds, health) = (app.records.transactor.follow(), app.records.store.health());
-    tasks.spawn("known servers", app.cluster.known.clone().follow(worlds, health, tasks.token()));
 }
 
 /// Starts to follow the store from this world on.

@@ -16,6 +16,7 @@ use bellwether_server::run::{RunError, Server, ServerFault, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
 use super::overview::store_line;
+use super::server_join;
 use super::store_check;
 use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
@@ -72,6 +73,10 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::List => list(&Context::new(global)?).await,
         ServerVerb::StepDown { reason } => step_down(&Context::new(global)?, &reason).await,
+        ServerVerb::JoinToken { expires_in } => {
+            server_join::create_token(&Context::new(global)?, expires_in).await
+        }
+        ServerVerb::Join(request) => server_join::join(global, request).await,
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,

@@ -42,19 +42,28 @@ impl AnswerState {
     /// What to say after an answer.
     fn take(&mut self, notice: Option<Notice>, now: Instant) -> Option<String> {
         self.is_stale = notice.as_ref().is_some_and(|notice| notice.age.is_some());
-        let Some(notice) = notice else {
-            let (before, _) = self.said.take()?;
-            return Some(format!("bellwether: {}", over(&before)));
-        };
-        let is_said = self.said.as_ref().is_some_and(|(before, at)| {
-            before.age.is_some() == notice.age.is_some() && now.saturating_duration_since(*at) < AGAIN_AFTER
-        });
-        if is_said {
-            return None;
+        let before = self.said.take();
+        let was_stale = before.as_ref().is_some_and(|(before, _)| before.age.is_some());
+        if let Some((before, _)) = before.as_ref().filter(|_| was_stale && !self.is_stale) {
+            let line = format!("bellwether: {}", over(before, notice.as_ref()));
+            self.said = notice.map(|notice| (notice, now));
+            return Some(line);
         }
-        let line = format!("bellwether: warning: {}", warning(&notice));
-        self.said = Some((notice, now));
-        Some(line)
+        match (before, notice) {
+            (None, None) => None,
+            (Some((before, _)), None) => Some(format!("bellwether: {}", over(&before, None))),
+            (Some((before, at)), Some(_))
+                if was_stale == self.is_stale && now.saturating_duration_since(at) < AGAIN_AFTER =>
+            {
+                self.said = Some((before, at));
+                None
+            }
+            (_, Some(notice)) => {
+                let line = format!("bellwether: warning: {}", warning(&notice));
+                self.said = Some((notice, now));
+                Some(line)
+            }
+        }
     }
 }
 
@@ -70,10 +79,13 @@ fn warning(notice: &Notice) -> String {
     )
 }
 
-fn over(before: &Notice) -> String {
+/// What to say once an answer is up to date, or the store takes changes again.
+fn over(before: &Notice, now: Option<&Notice>) -> String {
+    let trouble = now.and_then(|now| now.trouble.as_deref());
+    let still = trouble.map_or(String::new(), |trouble| format!(" ({trouble})"));
     match before.age {
         Some(_) => {
-            format!("server {} reaches its store again; what is shown is up to date", before.server)
+            format!("server {} reaches its store again; what is shown is up to date{still}", before.server)
         }
         None => "the store takes changes again".to_owned(),
     }
@@ -115,9 +127,18 @@ mod tests {
         assert!(!state.is_stale);
         // That it may be out of date as well is news.
         let both = Notice { age: Some(Duration::from_secs(9)), ..notice };
-        let said = state.take(Some(both), Instant::now()).unwrap();
+        let said = state.take(Some(both.clone()), Instant::now()).unwrap();
         assert!(said.ends_with("as of then (the store is read-only: etcd has no space)"), "{said}");
+        // What is shown is up to date before the store takes changes.
+        let notice = Notice { age: None, ..both };
+        let over = state.take(Some(notice.clone()), Instant::now()).unwrap();
+        assert!(
+            over.ends_with("what is shown is up to date (the store is read-only: etcd has no space)"),
+            "{over}"
+        );
+        assert_eq!(state.take(Some(notice), Instant::now()), None);
         let over = state.take(None, Instant::now()).unwrap();
-        assert!(over.contains("reaches its store again"), "{over}");
+        assert_eq!(over, "bellwether: the store takes changes again");
+        assert_eq!(state.take(None, Instant::now()), None);
     }
 }

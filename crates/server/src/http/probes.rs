@@ -48,11 +48,14 @@ async fn unready(app: &AppState) -> Option<String> {
         let age = app.cluster.freshness.stale_for()?;
         Some(format!("this server has had no answer from its store for {}", age.brief()))
     };
-    let unregistered = || {
-        let is_registered = app.cluster.membership.borrow().is_some();
-        (!is_registered).then(|| "this server is not registered among the servers".to_owned())
-    };
-    currency::trouble(&condition()).or(answers).or_else(behind).or_else(unregistered)
+    if let Some(reason) = currency::trouble(&condition()).or(answers).or_else(behind) {
+        return Some(reason);
+    }
+    // Acquired within milliseconds of the start.
+    let mut membership = app.cluster.membership.clone();
+    let registered = tokio::time::timeout(READY_WITHIN, membership.wait_for(Option::is_some)).await;
+    let is_registered = registered.is_ok_and(|registered| registered.is_ok());
+    (!is_registered).then(|| "this server is not registered among the servers".to_owned())
 }
 
 pub(crate) async fn metrics_page(

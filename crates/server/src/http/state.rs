@@ -16,10 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
 use crate::audit::AuditLog;
+use crate::config::etcd::Etcd;
 use crate::decider_failures::DeciderFailures;
 use crate::freshness::Freshness;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
+use crate::key_files::KeyDir;
 use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
 use crate::log_requests::LogRequests;
@@ -81,6 +83,10 @@ pub struct ServerIdentity {
     pub installation: Installation,
     /// The certificate authority.
     pub pki: Pki,
+    /// Where the keys are that another server needs.
+    pub key_files: KeyDir,
+    /// The etcd that several servers share; none for a store of this server's own.
+    pub etcd: Option<Etcd>,
 }
 
 /// This server's membership and leadership among the servers of an installation.
