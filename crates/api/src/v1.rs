@@ -44,6 +44,7 @@ pub mod schedule;
 pub mod secret;
 pub mod secret_values;
 pub mod server;
+pub mod server_join;
 pub mod service;
 pub mod slot;
 pub mod status;

@@ -93,6 +93,7 @@ round_trip! {
     "stored_secret": v1::secret::StoredSecret => bellwether_core::records::secret::Secret;
     "stored_secret_of_provider": v1::secret::StoredSecret => bellwether_core::records::secret::Secret;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
+    "join_token_of_server": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
     "join_token_with_labels": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
 }
 

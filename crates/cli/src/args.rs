@@ -67,7 +67,7 @@ pub(crate) use profile::{ActionVerb, Change, Expected, ProfileVerb};
 pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout, WaitFlags};
 pub(crate) use schedule::{ScheduleFlags, ScheduleVerb};
 pub(crate) use secret::{SecretVerb, SetSecret};
-pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
+pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerJoin, ServerVerb};
 
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;

@@ -38,6 +38,7 @@ mod schedule;
 mod secret;
 mod selected_nodes;
 mod server;
+mod server_join;
 mod service;
 mod simulate;
 mod slot;

@@ -13,7 +13,7 @@ use crate::args::{Global, token_in_environment};
 use crate::exit::{Exit, Failure, LocalFault};
 use crate::near::{improved, nearest};
 use crate::server_addresses::ServerAddresses;
-use crate::show::Show;
+use crate::show::{Show, currency};
 
 /// The connection of a command, and how it prints.
 #[derive(Debug, Clone)]
@@ -86,6 +86,7 @@ impl Context {
         let namespace = global.namespace.clone().or_else(|| entry.and_then(|entry| entry.namespace));
         let ServerAddresses { first, others } = server;
         let client = Client::of_several(&Access { server: first, ca, identity }, &others)?;
+        let client = client.on_notice(currency::answered);
         Ok(Self {
             client: if global.consistent { client.consistent() } else { client },
             namespace: namespace.unwrap_or_else(|| "default".to_owned()),

@@ -1,6 +1,7 @@
 //! What people and programs read: answers on stdout, everything else on stderr.
 
 pub(crate) mod change;
+pub(crate) mod currency;
 pub(crate) mod data;
 pub(crate) mod event;
 pub(crate) mod list;

@@ -60,8 +60,8 @@ pub enum InstallationError {
     },
     /// The store belongs to an installation with another certificate authority.
     #[error(
-        "use the store: installation {id} has the authority {theirs}, and the one here is {ours}; copy pki/ca.pem and \
-         pki/ca.key from one of its servers, or name another store"
+        "use the store: installation {id} has the authority {theirs}, and the one here is {ours}; join it with an empty data \
+         directory by `bellwether server join`, or name another store"
     )]
     Another {
         /// Id of that installation.

@@ -18,15 +18,9 @@ use crate::lease_key::{Abstention, LeaseKey};
 use crate::records::key_text;
 use crate::secrets::keyring::Keyring;
 
-/// Starts to hold this server's membership. The receiver has the revision at which it was acquired, while it is held.
+/// The record of this server, which listens there, as of now.
 #[must_use]
-pub fn start(
-    (config, keyring): (&Config, &Keyring),
-    store: &Store,
-    listens: SocketAddr,
-    clock: &Clock,
-    tasks: &Tasks,
-) -> watch::Receiver<Option<Revision>> {
+pub fn record((config, keyring): (&Config, &Keyring), listens: SocketAddr, clock: &Clock) -> Server {
     let address = config.advertised(listens).unwrap_or_else(|| {
         if config.etcd.is_some() {
             tracing::warn!(
@@ -35,13 +29,24 @@ pub fn start(
         }
         format!("https://{listens}")
     });
-    let server = Server {
+    Server {
         name: config.name.clone(),
         address,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         secret_keys: keyring.ids(),
         since: clock.now(),
-    };
+    }
+}
+
+/// Starts to hold the membership of this server. The receiver has the revision at which it was acquired, while it is held.
+#[must_use]
+pub fn start(
+    config: &Config,
+    server: Server,
+    store: &Store,
+    clock: &Clock,
+    tasks: &Tasks,
+) -> watch::Receiver<Option<Revision>> {
     let clock = clock.clone();
     let key = LeaseKey {
         store: store.clone(),

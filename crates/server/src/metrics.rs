@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::words::map::Set;
+use bellwether_core::words::time::Span;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{Condition, Health};
@@ -80,6 +81,8 @@ pub struct ServerGauges {
     pub store: Health,
     /// The clocks of all servers.
     pub clocks: ClockTable,
+    /// The time since the world was last known to be current.
+    pub age: Span,
 }
 
 /// Labels of the gauge of clocks.
@@ -133,6 +136,10 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     let mut registry = Registry::with_prefix("bellwether");
     show_counters(&mut registry, metrics);
     show_clocks(&mut registry, &now.clocks);
+    let age: Gauge<f64, AtomicU64> = Gauge::default();
+    age.set(u32::try_from(now.age.as_millis()).map_or(f64::from(u32::MAX), f64::from) / 1_000.0);
+    let help = "Seconds since this server last knew that it has everything that was committed";
+    registry.register("world_age_seconds", help, age);
     let mut show = |name: &str, help: &str, value: usize| {
         let gauge: Gauge = Gauge::default();
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));

@@ -40,6 +40,7 @@ pub mod schedule;
 pub mod scope;
 pub mod secret;
 pub mod server;
+pub mod server_join;
 pub mod service;
 pub mod slot;
 pub mod task_list;

@@ -1,5 +1,6 @@
 //! Builds and starts a server, and stops it in order.
 
+mod currency;
 mod deciding;
 pub(crate) mod error;
 mod fault;
@@ -25,11 +26,14 @@ use self::store::open_store;
 use crate::audit::AuditLog;
 use crate::config::{Config, OnStoreFailure};
 use crate::decider_failures::DeciderFailures;
+use crate::freshness::Freshness;
 use crate::http::{
     self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
 };
 pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::{Installation, InstallationError};
+use crate::key_files::KeyDir;
+use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
 use crate::log_requests::LogRequests;
 use crate::membership;
@@ -167,6 +171,7 @@ impl Server {
                 return Err(error);
             }
         };
+        currency::start(&app, &inner_tasks);
         let sockets = Sockets { acceptor, listener, plain };
         sockets.serve(&app, &tasks);
         tasks.spawn("last time", last_time.keep(app.clock.clone(), tasks.token()));
@@ -295,22 +300,20 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     };
     let clocks = keeper.start(config.rules, tasks);
     let (watches, watched) = watch::channel(config.settings.watch(clock.now()));
+    let own = membership::record((config, &keyring), listens, &clock);
     let app = AppState::new(AppContext {
         records: RecordContext { transactor, relist, store: store.clone(), set_back },
         cluster: ClusterContext {
-            membership: membership::start((config, &keyring), store, listens, &clock, inner_tasks),
+            membership: membership::start(config, own.clone(), store, &clock, inner_tasks),
+            freshness: Freshness::new(&clock, config.etcd.is_some()),
+            known: KnownServers::new(own),
             leadership,
             watches: watched,
             failures: DeciderFailures::default(),
             clocks,
         },
-        identity: ServerIdentity { name: config.name.clone(), installation, pki },
-        traffic: TrafficContext {
-            admission: Admission::new(config.classes, metrics.refused.clone()),
-            metrics,
-            sessions,
-            log_requests: LogRequests::default(),
-        },
+        identity: identity(config, installation, pki),
+        traffic: traffic(config, metrics, sessions),
         audit,
         hooks: Arc::new(config.hooks.clone()),
         providers: Providers::new(config.secret_providers.clone()),
@@ -319,6 +322,20 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     });
     deciding::start(config, &app, watches, tasks);
     Ok(app)
+}
+
+fn identity(config: &Config, installation: Installation, pki: Pki) -> ServerIdentity {
+    let (name, etcd) = (config.name.clone(), config.etcd.clone());
+    ServerIdentity { name, installation, pki, key_files: KeyDir::of(&config.data_dir), etcd }
+}
+
+fn traffic(config: &Config, metrics: Metrics, sessions: Sessions) -> TrafficContext {
+    TrafficContext {
+        admission: Admission::new(config.classes, metrics.refused.clone()),
+        metrics,
+        sessions,
+        log_requests: LogRequests::default(),
+    }
 }
 
 /// Starts to follow the store from this world on.

@@ -10,6 +10,9 @@ const TOKEN_PREFIX: &str = "bwt_";
 /// Prefix of join tokens.
 const JOIN_PREFIX: &str = "bwj_";
 
+/// Prefix of join tokens for servers.
+pub(crate) const SERVER_JOIN_PREFIX: &str = "bws_";
+
 /// The system's random source failed.
 #[derive(Debug, thiserror::Error)]
 #[error("read random bytes from the system: {0}")]
@@ -29,6 +32,15 @@ pub fn new_token() -> Result<Secret, RandomError> {
 /// [`RandomError`].
 pub fn new_join_token(ca_fingerprint: &str) -> Result<Secret, RandomError> {
     Ok(Secret::new(format!("{JOIN_PREFIX}{}.{ca_fingerprint}", random_hex()?)))
+}
+
+/// A new join token for a server: `bws_`, 256 random bits, and the CA's fingerprint, by which the machine verifies the server that it
+/// joins from.
+///
+/// # Errors
+/// [`RandomError`].
+pub fn new_server_token(ca_fingerprint: &str) -> Result<Secret, RandomError> {
+    Ok(Secret::new(format!("{SERVER_JOIN_PREFIX}{}.{ca_fingerprint}", random_hex()?)))
 }
 
 /// SHA-256, lower-case hex.

@@ -58,6 +58,9 @@ impl Etcd {
         let level = tasks.child();
         let shared = Arc::new(EtcdClient::new(&settings, level.token()).await?);
         let health = probe::open(&shared).await?;
+        if let Some(defects) = health.defects() {
+            tracing::warn!("{defects}");
+        }
         shared.health.send_replace(health);
         level.spawn("etcd store probe", probe::run(shared.clone(), settings.probe_every));
         if let Some(schedule) = settings.compaction {

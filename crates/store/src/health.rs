@@ -69,10 +69,28 @@ impl Health {
 const FILLING: u64 = 80;
 
 impl Health {
+    /// What is wrong with this release of the store, with what to do about it.
+    #[must_use]
+    pub fn defects(&self) -> Option<String> {
+        let version = self.version.as_deref().filter(|_| self.engine == "etcd")?;
+        let fixed = if is_before(version, FIXED_3_4) {
+            "3.4.20"
+        } else if is_before(version, FIXED_3_5) && !is_before(version, [3, 5, 0]) {
+            "3.5.7"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "etcd {version} has known defects by which members may come to differ or lose what they acknowledged, and \
+             while it has no space it refuses even what makes room: upgrade it to {fixed} or later"
+        ))
+    }
+
     /// What will be wrong soon, with what to do about it; empty for a healthy store.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let is_old = self.engine == "etcd" && self.version.as_ref().is_some_and(|version| is_3_4(version));
+        let is_3_4 = |version: &str| is_before(version, [3, 5, 0]);
+        let is_old = self.engine == "etcd" && self.version.as_deref().is_some_and(is_3_4);
         let old = is_old.then(|| {
             "etcd 3.4 may lose or repeat what it tells of changes, and may renew leases that ended; all of that is lived \
              with, at the price of more reading: use 3.5.8 or later when you can"
@@ -87,12 +105,20 @@ impl Health {
                 "{used}% of its quota are used; past it no change is taken: defragment it, or raise --quota-backend-bytes"
             )
         });
-        old.into_iter().chain(full).collect()
+        self.defects().into_iter().chain(old).chain(full).collect()
     }
 }
 
-fn is_3_4(version: &str) -> bool {
-    version.split('.').take(2).eq(["3", "4"])
+/// The releases in which the known defects of a series that lose data are fixed.
+const FIXED_3_4: [u32; 3] = [3, 4, 20];
+const FIXED_3_5: [u32; 3] = [3, 5, 7];
+
+/// Whether a version such as `3.4.23` is before another. One that does not read as a version is not.
+fn is_before(version: &str, other: [u32; 3]) -> bool {
+    let digits =
+        |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>();
+    let numbers: Result<Vec<u32>, _> = version.splitn(3, '.').map(digits).collect();
+    numbers.is_ok_and(|numbers| numbers.len() == 3 && numbers.as_slice() < other.as_slice())
 }
 
 impl Condition {
@@ -151,5 +177,22 @@ mod tests {
         assert!(health("3.4.23", 1, Some(100)).warnings()[0].contains("use 3.5.8 or later"));
         assert!(health("3.6.1", 81, Some(100)).warnings()[0].starts_with("81% of its quota"));
         assert_eq!(warned(health("3.4.23", 99, Some(100))), 2);
+    }
+
+    #[test]
+    fn a_release_with_defects_that_lose_data_is_told_with_the_one_that_has_none() {
+        let told = |version: &str| health(version, 1, None).defects();
+        for (version, fixed) in
+            [("3.4.19", "3.4.20"), ("3.4.0", "3.4.20"), ("3.5.0", "3.5.7"), ("3.5.6", "3.5.7")]
+        {
+            let told = told(version).unwrap();
+            assert!(told.starts_with(&format!("etcd {version} has")), "{told}");
+            assert!(told.ends_with(&format!("upgrade it to {fixed} or later")), "{told}");
+            assert!(health(version, 1, None).warnings().contains(&told), "once, among the warnings");
+        }
+        assert!(told("3.5.0-rc.1").is_some(), "a release candidate is no better");
+        for version in ["3.4.20", "3.4.23", "3.5.7", "3.5.16", "3.6.0", "4.0.0", "main"] {
+            assert_eq!(told(version), None, "{version}");
+        }
     }
 }

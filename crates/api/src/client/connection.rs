@@ -1,6 +1,7 @@
 //! The client: its connections, deadlines and parsing of answers. It makes no decisions.
 
 mod failure;
+mod forward;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,10 +18,11 @@ use super::attempt::{Attempted, Request as Call};
 use super::connector::{self, Http};
 use super::error::CallError;
 use super::list_options::ListOptions;
+use super::notice::{Notice, NoticeHook};
 use super::servers::Servers;
 use super::tls;
 use crate::media;
-use crate::paths::{ACTING_JOB, CONSISTENCY, LOGICAL_NODE};
+use crate::paths::{CONSISTENCY, LOGICAL_NODE};
 use crate::problem::Problem;
 
 /// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
@@ -50,6 +52,8 @@ pub struct Client {
     acting_as: Option<Arc<HeaderValue>>,
     /// Whether a change may be sent again when its answer was lost.
     pub(super) is_repeatable: bool,
+    /// Is told how current each answer is.
+    notices: NoticeHook,
     /// Media type of request bodies.
     media: &'static str,
     /// What to return of lists.
@@ -117,6 +121,7 @@ impl Client {
             only_at: None,
             acting_as: None,
             is_repeatable: false,
+            notices: NoticeHook::default(),
             media: media::JSON,
             list: Arc::default(),
         }
@@ -150,10 +155,22 @@ impl Client {
         self.with_servers(self.servers.clone())
     }
 
+    /// Another client that asks as this one does.
     fn with_servers(&self, servers: Servers) -> Self {
         let client = Self::with_tls(servers, self.tls.clone(), self.bearer.clone());
-        let (is_consistent, is_repeatable) = (self.is_consistent, self.is_repeatable);
-        Self { is_consistent, is_repeatable, acting_as: self.acting_as.clone(), ..client }
+        Self {
+            is_consistent: self.is_consistent,
+            is_repeatable: self.is_repeatable,
+            acting_as: self.acting_as.clone(),
+            notices: self.notices.clone(),
+            ..client
+        }
+    }
+
+    /// The same client, and `hook` is told of each answer: with its notice if it may be out of date or the store takes no changes.
+    #[must_use]
+    pub fn on_notice(self, hook: impl Fn(Option<Notice>) + Send + Sync + 'static) -> Self {
+        Self { notices: NoticeHook::new(hook), ..self }
     }
 
     /// The same client for a logical node that the node of the certificate hosts: requests are this one's, as long as it does.
@@ -301,38 +318,6 @@ impl Client {
         *method == Method::GET && (self.is_consistent || self.servers.may_be_behind())
     }
 
-    /// Sends a request of a job that this node runs, as it came from there, and returns the answer as it is.
-    ///
-    /// # Errors
-    /// [`CallError`] when no server answers in time.
-    pub async fn forward(
-        &self,
-        job: &str,
-        request: Request<Bytes>,
-        deadline: Duration,
-    ) -> Result<http::Response<Bytes>, CallError> {
-        let (head, body) = request.into_parts();
-        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        let server = self.server();
-        let mut sent = self.request(server, Call { method: head.method, path, body })?;
-        let setup = |error: &dyn std::fmt::Display| CallError::Setup {
-            what: "the request of a job".to_owned(),
-            reason: error.to_string(),
-        };
-        sent.headers_mut().insert(ACTING_JOB, HeaderValue::try_from(job).map_err(|error| setup(&error))?);
-        for name in FORWARDED {
-            if let Some(value) = head.headers.get(&name) {
-                sent.headers_mut().insert(name, value.clone());
-            }
-        }
-        match tokio::time::timeout(deadline, self.whole(server, sent)).await {
-            Ok(answer) => answer.map_err(|attempted| attempted.error),
-            Err(_) => {
-                Err(CallError::Timeout { server: server.to_owned(), after: deadline, may_be_made: false })
-            }
-        }
-    }
-
     async fn whole(
         &self,
         server: &str,
@@ -347,6 +332,7 @@ impl Client {
         let answer = answer
             .map_err(|error| Attempted { is_unsent: error.is_connect(), error: unreachable(&error) })?;
         let (head, body) = answer.into_parts();
+        self.notices.answered(&head.headers);
         let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
         let bytes = body.map_err(|error| unreachable(&*error))?.to_bytes();
         Ok(http::Response::from_parts(head, bytes))
@@ -376,9 +362,6 @@ impl Client {
         CallError::Garbled { server: self.server().to_owned(), reason: reason.to_string() }
     }
 }
-
-/// The headers of a request that are sent on as they are.
-const FORWARDED: [header::HeaderName; 3] = [header::CONTENT_TYPE, header::IF_MATCH, header::IF_NONE_MATCH];
 
 #[cfg(test)]
 mod tests;

@@ -252,6 +252,7 @@ pub static JOIN_TOKENS: FieldTable = FieldTable {
     plural: "join tokens",
     fields: &[
         FieldSpec::recorded("id", FieldType::Text, "id of the join token").at("/id"),
+        FieldSpec::recorded("joins_as", FieldType::Text, "`node` or `server`").at("/joins_as"),
         FieldSpec::recorded("namespace", FieldType::Text, "namespace that the node joins").at("/namespace"),
         FieldSpec::recorded("node", FieldType::Text, "name that the node must have").at("/node"),
         FieldSpec::recorded("created_by", FieldType::Text, "who created it").at("/created_by"),

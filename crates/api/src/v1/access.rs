@@ -8,9 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, read_some};
 use crate::v1::role::{Claim, role_names};
+use crate::word::words;
 
 /// Most patterns of labels or services.
 const MAX_PATTERNS: usize = 64;
+
+words! {
+    /// What a machine becomes that joins with a token.
+    #[derive(Default)]
+    JoinsAs = core::JoinsAs {
+        /// A node, which runs an agent.
+        #[default]
+        Node = "node",
+        /// A server of the control plane.
+        Server = "server",
+    }
+}
 
 /// Request to create an API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -98,6 +111,9 @@ pub struct NewJoinToken {
 pub struct JoinTokenInfo {
     /// First 12 characters of its hash.
     pub id: String,
+    /// What the machine becomes that joins with it.
+    #[serde(default)]
+    pub joins_as: JoinsAs,
     /// The namespace it lets into.
     pub namespace: String,
     /// The only node name that can be used with it; absent if any free name can.
@@ -111,7 +127,7 @@ pub struct JoinTokenInfo {
     pub created_by: String,
     /// Time at which it expires, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
-    /// Name of the node that joined with it; absent while it is unused.
+    /// Name of the node or server that joined with it; absent while it is unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<String>,
 }
@@ -121,6 +137,9 @@ pub struct JoinTokenInfo {
 pub struct StoredJoinToken {
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
+    /// What the machine becomes that joins with it; a node if absent.
+    #[serde(default, skip_serializing_if = "joins_as_node")]
+    pub joins_as: JoinsAs,
     /// Namespace that a node can join with it.
     pub namespace: String,
     /// The only node name that can be used with it; absent if any free name can.
@@ -136,7 +155,7 @@ pub struct StoredJoinToken {
     pub created_by: String,
     /// Time at which it expires, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
-    /// Name of the node that joined with it; absent while it is unused.
+    /// Name of the node or server that joined with it; absent while it is unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<String>,
     /// Time at which it was used, in milliseconds since the Unix epoch; absent while it is unused.
@@ -207,6 +226,11 @@ impl Default for NewJoinToken {
     fn default() -> Self {
         Self { namespace: None, node: None, expires_in: None, labels: Vec::new(), services: any_service() }
     }
+}
+
+/// Whether a token is for a node.
+fn joins_as_node(joins_as: &JoinsAs) -> bool {
+    matches!(joins_as, JoinsAs::Node)
 }
 
 /// Every service.
@@ -297,6 +321,7 @@ impl From<&core::JoinToken> for StoredJoinToken {
     fn from(from: &core::JoinToken) -> Self {
         Self {
             secret_hash: from.secret_hash.clone(),
+            joins_as: from.joins_as.into(),
             namespace: from.namespace.to_string(),
             node: from.node.as_ref().map(ToString::to_string),
             labels: texts(&from.labels),
@@ -315,6 +340,7 @@ impl TryFrom<StoredJoinToken> for core::JoinToken {
         let used_at = Timestamp::from_millis(from.used_at_ms.unwrap_or_default());
         Ok(Self {
             secret_hash: from.secret_hash,
+            joins_as: from.joins_as.into(),
             namespace: read("namespace", &from.namespace)?,
             node: read_some("node", from.node.as_deref())?,
             labels: patterns("labels", &from.labels)?,
@@ -330,6 +356,7 @@ impl From<&core::JoinToken> for JoinTokenInfo {
     fn from(from: &core::JoinToken) -> Self {
         Self {
             id: from.secret_hash.chars().take(12).collect(),
+            joins_as: from.joins_as.into(),
             namespace: from.namespace.to_string(),
             node: from.node.as_ref().map(ToString::to_string),
             labels: texts(&from.labels),

@@ -86,6 +86,10 @@ pub struct ControlPlane {
     pub answered_by: String,
     /// The live servers, ordered by name.
     pub servers: Vec<Server>,
+    /// Servers that were live and are not registered now, ordered by name: the store grants no lease that a registration needs.
+    /// They answer reads. Empty while the store takes changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_registered: Vec<Server>,
     /// The leader; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<Leader>,

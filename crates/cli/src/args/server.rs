@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
@@ -29,6 +30,22 @@ pub(crate) enum ServerVerb {
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
+    /// Create a join token for a server; it is shown only once and admits one server, once
+    ///
+    /// The server that joins with it receives the keys of the installation, so that it needs every right. List and revoke it as the join
+    /// tokens of nodes: `bellwether join-token list`.
+    #[command(name = "join-token")]
+    JoinToken {
+        /// How long the token is valid, at most 1h; 15m by default
+        #[arg(long, value_name = "TIME")]
+        expires_in: Option<Span>,
+    },
+    /// Make this machine a server of a control plane that has its records in an etcd
+    ///
+    /// The server that is asked is verified by the join token. It sends the keys of the installation, which are written to the data
+    /// directory, and how to reach etcd, which is written to the configuration file with what is given here. Certificates for etcd are
+    /// not sent.
+    Join(ServerJoin),
     /// Copy the whole store to another one; no server may use either meanwhile
     Migrate {
         #[command(flatten)]
@@ -102,6 +119,40 @@ pub(crate) enum ServerVerb {
         #[arg(long, hide = true)]
         die_with_parent: bool,
     },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ServerJoin {
+    /// Server to join from, https://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: String,
+    /// File with the join token; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: PathBuf,
+    /// Name of this server, unique among the servers
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) name: ServerName,
+    /// URL at which agents, people and other servers reach this server
+    #[arg(long, value_name = "URL")]
+    pub(crate) address: String,
+    /// Listen address
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:7420")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Configuration file of this server; one that exists is used as it is
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/bellwether/server.toml")]
+    pub(crate) config: PathBuf,
+    /// Data directory of this server
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/bellwether/server")]
+    pub(crate) data_dir: PathBuf,
+    /// CA certificate of etcd on this machine, if its path is not that of the other server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_ca_file: Option<PathBuf>,
+    /// Client certificate for etcd on this machine, if its path is not that of the other server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_cert_file: Option<PathBuf>,
+    /// Key of the client certificate for etcd on this machine, if its path is not that of the other server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, clap::Args)]

@@ -10,6 +10,7 @@ use super::freeze::scope;
 use super::subject::canonical;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
+use crate::show::currency;
 use crate::show::paint::{Paint, Tone};
 use crate::show::table;
 use crate::show::time::date;
@@ -23,6 +24,9 @@ pub(super) async fn status(context: &Context) -> CommandResult {
     context.show.data(&overview, names, |_| {
         let paint = context.show.paint;
         let leads = match (&overview.leader, overview.term) {
+            (Some(leader), Some(term)) if currency::is_stale() => {
+                format!("{} was the leader, term {term}", leader.server)
+            }
             (Some(leader), Some(term)) => {
                 format!("{} is the leader since {}, term {term}", leader.server, date(leader.since_ms))
             }
@@ -84,9 +88,10 @@ fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
     (!counts.is_empty()).then(line)
 }
 
-/// The connection state of a node, for people.
-pub(super) const fn presence(state: PresenceState) -> &'static str {
+/// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of date.
+pub(super) fn presence(state: PresenceState) -> &'static str {
     match state {
+        PresenceState::Up if currency::is_stale() => "was up",
         PresenceState::Never => "never seen",
         PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => state.as_str(),
     }

@@ -16,6 +16,7 @@ use bellwether_server::run::{RunError, Server, ServerFault, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 
 use super::overview::store_line;
+use super::server_join;
 use super::store_check;
 use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
@@ -23,7 +24,7 @@ use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
 use crate::near::improved;
 use crate::show::time::date;
-use crate::show::{Show, print, table};
+use crate::show::{Show, currency, print, table};
 
 /// Difference of a clock that is shown.
 const WORTH_SHOWING: Span = Span::from_secs(1);
@@ -72,6 +73,10 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::List => list(&Context::new(global)?).await,
         ServerVerb::StepDown { reason } => step_down(&Context::new(global)?, &reason).await,
+        ServerVerb::JoinToken { expires_in } => {
+            server_join::create_token(&Context::new(global)?, expires_in).await
+        }
+        ServerVerb::Join(request) => server_join::join(global, request).await,
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
@@ -171,22 +176,28 @@ async fn make(global: &Global, config: &Config, file: Option<&Path>) -> CommandR
 
 async fn list(context: &Context) -> CommandResult {
     let plane = context.client.control_plane().await?;
-    let names = || plane.servers.iter().map(|server| server.name.clone()).collect();
+    let servers = || plane.servers.iter().chain(&plane.not_registered);
+    let names = || servers().map(|server| server.name.clone()).collect();
     context.show.data(&plane, names, |_| {
         let leads = |name: &str| match (&plane.leader, plane.term) {
+            (Some(leader), Some(term)) if leader.server == name && currency::is_stale() => {
+                format!("led in term {term}")
+            }
             (Some(leader), Some(term)) if leader.server == name => {
                 format!("since {}, term {term}", date(leader.since_ms))
             }
             (Some(_) | None, _) => "-".to_owned(),
         };
-        let rows = plane.servers.iter().map(|server| {
+        let registered = plane.servers.iter().map(|server| (server, true));
+        let others = plane.not_registered.iter().map(|server| (server, false));
+        let rows = registered.chain(others).map(|(server, is_registered)| {
             let sessions = plane.sessions.get(&server.name).copied().unwrap_or_default();
             let here = if server.name == plane.answered_by { "yes" } else { "-" };
             vec![
                 server.name.clone(),
                 server.address.clone(),
                 server.version.clone(),
-                date(server.since_ms),
+                if is_registered { date(server.since_ms) } else { "not registered".to_owned() },
                 sessions.to_string(),
                 leads(&server.name),
                 plane.clocks.get(&server.name).map_or_else(|| "-".to_owned(), clock),

@@ -1,6 +1,6 @@
 //! `token` and `join-token`.
 
-use bellwether_api::v1::access::{NewJoinToken, NewToken};
+use bellwether_api::v1::access::{JoinsAs, NewJoinToken, NewToken};
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 
@@ -87,7 +87,11 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
             let now = Clock::system().now();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|token| {
-                    let node = token.node.clone().unwrap_or_else(|| "any".to_owned());
+                    let node = match (token.joins_as, &token.node) {
+                        (JoinsAs::Server, _) => "a server".to_owned(),
+                        (JoinsAs::Node, Some(node)) => node.clone(),
+                        (JoinsAs::Node, None) => "any".to_owned(),
+                    };
                     let used = token.used_by.clone().unwrap_or_else(|| "-".to_owned());
                     vec![
                         token.id.clone(),

@@ -57,6 +57,7 @@ mod story_schedules;
 mod story_secrets;
 mod story_servers;
 mod story_slots;
+mod story_stale;
 mod story_store;
 mod story_task_lists;
 mod story_undo;

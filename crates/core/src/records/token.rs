@@ -27,11 +27,24 @@ pub struct Token {
     pub expires_at: Option<Timestamp>,
 }
 
+/// What a machine becomes that joins with a token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum JoinsAs {
+    /// A node, which runs an agent.
+    #[default]
+    Node,
+    /// A server of the control plane: it receives the keys of the installation. Namespace, node, labels and services of the token
+    /// mean nothing.
+    Server,
+}
+
 /// A token that lets one machine join once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinToken {
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
+    /// What the machine becomes.
+    pub joins_as: JoinsAs,
     /// Namespace in which the machine joins.
     pub namespace: Namespace,
     /// The name the machine must join under; `None` for any free name.
@@ -44,7 +57,7 @@ pub struct JoinToken {
     pub created_by: Actor,
     /// Time it expires; at most an hour after its creation.
     pub expires_at: Timestamp,
-    /// The node that used it, and when; `None` while unused.
+    /// The node or server that used it, and when; `None` while unused.
     pub used: Option<(NodeName, Timestamp)>,
 }
 

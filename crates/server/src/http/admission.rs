@@ -162,7 +162,7 @@ impl RequestClass {
         };
         match path {
             paths::NODE_ORDER => Some(Self::Syncs),
-            paths::JOIN => Some(Self::Machines),
+            paths::JOIN | paths::SERVER_JOIN => Some(Self::Machines),
             paths::METRICS => None,
             _ if need == RequiredAccess::Open => None,
             _ if is_machine() => Some(Self::Machines),

@@ -23,6 +23,7 @@ use super::accepted::Accepted;
 use super::admission::RequestClass;
 use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
+use super::currency;
 use super::listen::Peer;
 use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
@@ -152,7 +153,8 @@ pub(crate) fn guard(
         };
         request.extensions_mut().insert(Authenticated(identity));
         let run = |request: Box<Request>| next.run(*request);
-        let response = run(request).await;
+        let mut response = run(request).await;
+        currency::mark(&app, &mut response);
         if let Some(entry) = entry {
             app.audit.answered(entry, response.status().as_u16()).await;
         }

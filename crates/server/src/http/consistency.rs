@@ -53,9 +53,11 @@ pub(super) async fn wait_until_current(app: &AppState) -> Result<(), Failure> {
 }
 
 async fn reached(app: &AppState) -> Result<(), Failure> {
+    let asked = app.cluster.freshness.now();
     let now = app.records.store.now().await.map_err(|error| refused(format!("cannot {error}")))?;
     let now = Revision::new(now.0);
     if tokio::time::timeout(UNDER_WAY, app.records.transactor.reaches(now)).await == Ok(true) {
+        app.cluster.freshness.note(asked);
         return Ok(());
     }
     // Either the watch is delayed, or the newer commits are of other programs in a shared etcd, which this watch never
@@ -63,7 +65,11 @@ async fn reached(app: &AppState) -> Result<(), Failure> {
     if !app.records.relist.bring_up_to_date(&app.stop).await {
         return Err(refused("this server is stopping"));
     }
-    if app.world().revision >= now { Ok(()) } else { Err(refused("the store is at an earlier revision")) }
+    if app.world().revision < now {
+        return Err(refused("the store is at an earlier revision"));
+    }
+    app.cluster.freshness.note(asked);
+    Ok(())
 }
 
 fn refused(why: impl std::fmt::Display) -> Failure {

@@ -29,13 +29,15 @@ pub(crate) async fn get(
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let tally = &fleet.tally;
+    let leader = app.leader(&world);
+    let health = app.records.store.health().borrow().clone();
     let since = app.clock.now().minus(LATE_FAILURES_SHOWN);
     JsonAnswer(Overview {
         namespace: namespace.to_string(),
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
-        has_leader: world.leader.is_some(),
-        leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
-        term: world.leader.as_ref().map(|kept| app.identity.installation.term(kept.revision).get()),
+        has_leader: leader.is_some(),
+        leader: leader.map(|kept| Leader::from(&*kept.value)),
+        term: leader.map(|kept| app.identity.installation.term(kept.revision).get()),
         servers: world.servers.size() as u64,
         nodes: tally.contacts().map(|(contact, count)| (contact.into(), count)).collect(),
         paused: tally.paused,
@@ -63,9 +65,10 @@ pub(crate) async fn get(
             stored::warnings(&world, app.records.transactor.keyring()),
             app.cluster.failures.of(&namespace),
             app.cluster.clocks.borrow().warnings(),
+            health.defects().into_iter().collect(),
         ]
         .concat(),
-        store: Some(store(&app.records.store.health().borrow())),
+        store: Some(store(&health)),
     })
 }
 

@@ -1,39 +1,61 @@
 //! Liveness, readiness and metrics over HTTP, and the counters of requests.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use bellwether_api::problem::Code;
 use bellwether_store::{Condition, Range, Txn};
 use http::header;
 
+use super::currency;
 use super::problem::Failure;
 use super::state::AppState;
 use crate::metrics::{self, Metrics};
 use crate::records::key_text;
 
+/// Longest wait of the readiness for an answer of the store: who asks usually waits a few seconds at most.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Ready when the store answers and takes changes; otherwise its error.
+/// Ready when what agents and people send can succeed: the store answers and takes changes, this server knows what it has, and is
+/// registered among the servers. Otherwise the first of these that is not so.
 pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
+    match unready(&app).await {
+        None => Ok("ready\n"),
+        Some(reason) => Err(Failure::new(Code::Store, reason)),
+    }
+}
+
+async fn unready(app: &AppState) -> Option<String> {
     let store = &app.records.store;
-    let refuse = |reason: String| Failure::new(Code::Store, reason);
-    store
-        .list(Range::one(key_text::META), None, 1)
-        .await
-        .map_err(|error| refuse(format!("cannot {error}")))?;
     let condition = || store.health().borrow().condition.clone();
+    let read = tokio::time::timeout(READY_WITHIN, store.list(Range::one(key_text::META), None, 1)).await;
+    let answers = match read {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(format!("cannot {error}")),
+        Err(_) => Some("the store does not answer in time".to_owned()),
+    };
     if matches!(condition(), Condition::ReadOnly { .. }) {
         // A store learns by a write that there is room again, and nobody may write to a server that is not ready.
-        drop(store.commit(Txn { compares: Vec::new(), ops: Vec::new() }).await);
+        let nothing = store.commit(Txn { compares: Vec::new(), ops: Vec::new() });
+        drop(tokio::time::timeout(READY_WITHIN, nothing).await);
     }
-    match condition() {
-        Condition::Writable => Ok("ready\n"),
-        Condition::ReadOnly { reason, .. } => Err(refuse(format!("the store is read-only: {reason}"))),
-        Condition::Unreachable { reason, .. } => Err(refuse(format!("the store is unreachable: {reason}"))),
-        Condition::Failed { reason, .. } => Err(refuse(format!("the store failed: {reason}"))),
+    let behind = || {
+        let age = app.cluster.freshness.stale_for()?;
+        Some(format!("this server has had no answer from its store for {}", age.brief()))
+    };
+    if let Some(reason) = currency::trouble(&condition()).or(answers).or_else(behind) {
+        return Some(reason);
     }
+    // Acquired within milliseconds of the start.
+    let mut membership = app.cluster.membership.clone();
+    let registered = tokio::time::timeout(READY_WITHIN, membership.wait_for(Option::is_some)).await;
+    let is_registered = registered.is_ok_and(|registered| registered.is_ok());
+    (!is_registered).then(|| "this server is not registered among the servers".to_owned())
 }
 
 pub(crate) async fn metrics_page(
@@ -45,6 +67,7 @@ pub(crate) async fn metrics_page(
         leading: app.cluster.leadership.term().is_some(),
         store: app.records.store.health().borrow().clone(),
         clocks: app.cluster.clocks.borrow().clone(),
+        age: app.cluster.freshness.age(),
     };
     ([(header::CONTENT_TYPE, kind)], metrics::page(&app.traffic.metrics, &app.world(), &now))
 }

@@ -115,6 +115,11 @@ impl From<Denied> for Failure {
     }
 }
 
+/// How there is room in an etcd again. Deleting records does not help by itself: they are in its history, and releases before
+/// 3.4.20 and 3.5.0 to 3.5.6 refuse most deletes while they are full.
+const ROOM_IN_ETCD: &str =
+    "make room in etcd: `etcdctl compact REVISION`, `etcdctl defrag`, then `etcdctl alarm disarm`";
+
 impl From<CommitError> for Failure {
     fn from(error: CommitError) -> Self {
         let code = match &error {
@@ -124,7 +129,10 @@ impl From<CommitError> for Failure {
         };
         let failure = Self::new(code, &error);
         if let CommitError::Store(StoreError::DiskFull { place }) = &error {
-            let hint = format!("nothing was changed; free space in {place}, then retry");
+            let hint = match place.starts_with("etcd at ") {
+                true => format!("nothing was changed; {ROOM_IN_ETCD}, then retry"),
+                false => format!("nothing was changed; free space in {place}, then retry"),
+            };
             return failure.hint(hint).retry_after_ms(1_000);
         }
         if code == Code::Conflict {
@@ -204,6 +212,9 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_reported_with_its_path_and_as_unavailable() {
+        let etcd = StoreError::DiskFull { place: "etcd at http://10.0.0.1:2379".to_owned() };
+        let failure = Failure::from(CommitError::Store(etcd));
+        assert!(failure.0.hint.unwrap().contains("etcdctl alarm disarm"));
         let full = StoreError::DiskFull { place: "/var/lib/bellwether".to_owned() };
         let Failure(problem) = OpError::from(CommitError::Store(full)).into();
         assert_eq!((problem.status, problem.code), (503, Code::Store));

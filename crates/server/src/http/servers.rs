@@ -37,13 +37,16 @@ pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> 
 
 pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane> {
     let world = app.world();
+    let leader = app.leader(&world);
+    let health = app.records.store.health().borrow().clone();
     JsonAnswer(ControlPlane {
         answered_by: app.identity.name.to_string(),
         servers: world.servers.values().map(|kept| Server::from(&*kept.value)).collect(),
-        leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
-        term: world.leader.as_ref().map(|kept| app.identity.installation.term(kept.revision).get()),
+        not_registered: app.cluster.known.not_registered(&world, &health).iter().map(Server::from).collect(),
+        leader: leader.map(|kept| Leader::from(&*kept.value)),
+        term: leader.map(|kept| app.identity.installation.term(kept.revision).get()),
         revision: world.revision.get(),
-        store: store(&app.records.store.health().borrow()),
+        store: store(&health),
         sessions: sessions(&world),
         clocks: clocks(&app.cluster.clocks.borrow()),
     })

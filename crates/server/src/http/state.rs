@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bellwether_core::records::server::Leader;
+use bellwether_core::records::versioned::Versioned;
 use bellwether_core::rollout::environment::Watch;
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::words::counter::Revision;
@@ -14,9 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::Admission;
 use crate::audit::AuditLog;
+use crate::config::etcd::Etcd;
 use crate::decider_failures::DeciderFailures;
+use crate::freshness::Freshness;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
+use crate::key_files::KeyDir;
+use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
 use crate::log_requests::LogRequests;
 use crate::metrics::Metrics;
@@ -77,6 +83,10 @@ pub struct ServerIdentity {
     pub installation: Installation,
     /// The certificate authority.
     pub pki: Pki,
+    /// Where the keys are that another server needs.
+    pub key_files: KeyDir,
+    /// The etcd that several servers share; none for a store of this server's own.
+    pub etcd: Option<Etcd>,
 }
 
 /// This server's membership and leadership among the servers of an installation.
@@ -84,6 +94,10 @@ pub struct ServerIdentity {
 pub struct ClusterContext {
     /// The revision at which this server acquired its membership, while it has it.
     pub membership: watch::Receiver<Option<Revision>>,
+    /// How current this server's world is.
+    pub freshness: Freshness,
+    /// The servers that are not registered now.
+    pub known: KnownServers,
     /// Whether this server leads.
     pub leadership: Leadership,
     /// Since when the control plane could hear every target, as this server's reconciler has it.
@@ -134,6 +148,13 @@ impl AppState {
     /// The time of an explanation that is given now.
     pub(crate) fn why_time(&self, world: &World) -> WhyTime {
         WhyTime { now: self.clock.now(), watch: self.cluster.watch(world) }
+    }
+
+    /// The leader, as this server knows it. It does not say of itself that it leads once its lease may be over, though a world
+    /// that is not current still shows it.
+    pub(crate) fn leader<'a>(&self, world: &'a World) -> Option<&'a Versioned<Leader>> {
+        let leads = self.cluster.leadership.term().is_some();
+        world.leader.as_ref().filter(|leader| leads || leader.value.server != self.identity.name)
     }
 
     /// Whether a namespace exists: `default`, or one with records.

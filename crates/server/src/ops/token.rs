@@ -8,13 +8,14 @@ use bellwether_core::access::NamePattern;
 use bellwether_core::access::Role;
 use bellwether_core::records::key::{GlobalKey, GlobalRecord};
 use bellwether_core::records::node::PresenceState;
-use bellwether_core::records::token::{JoinToken, Token};
+use bellwether_core::records::token::{JoinToken, JoinsAs, Token};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName, RoleName};
 use bellwether_core::words::time::Span;
 use bellwether_core::world::World;
 
 use super::grant::{Grantor, access_namespace, grantable};
+use super::server_join::SERVER_ACTOR;
 use super::{OpError, admins, event};
 use crate::job_rights::JOB_ACTOR;
 use crate::pki::Pki;
@@ -36,6 +37,7 @@ pub async fn create(
     let name: Actor = read("name", &request.name)?;
     if name.as_str() == "bellwether"
         || name.as_str().starts_with("node/")
+        || name.as_str().starts_with(SERVER_ACTOR)
         || name.as_str().starts_with(JOB_ACTOR)
     {
         return Err(ShapeError::at("name", "the name is reserved").into());
@@ -135,6 +137,7 @@ pub async fn create_join(
             }
             let token = JoinToken {
                 secret_hash: secret_hash.clone(),
+                joins_as: JoinsAs::Node,
                 namespace: namespace.clone(),
                 node: node.clone(),
                 labels: labels.clone(),

@@ -80,7 +80,7 @@ pub enum RunError {
     /// The certificate authority of the installation is missing on a server that shares a store.
     #[error(
         "find the installation's authority in {dir}: make the installation with `bellwether server init` on its first \
-         server; on every other one, copy pki/ca.pem and pki/ca.key from there to here"
+         server; every other one joins with `bellwether server join`"
     )]
     NoAuthority {
         /// The data directory.

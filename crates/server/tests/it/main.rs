@@ -49,6 +49,7 @@ mod routes;
 mod runs;
 mod schedules;
 mod secrets;
+mod server_join;
 mod services;
 mod several;
 mod statuses;

@@ -31,22 +31,53 @@ pub(super) async fn commit(shared: &EtcdClient, txn: &Txn) -> Result<CommitOutco
             fail::pass(FailPoint::EtcdAnswered);
             Ok(outcome(shared, txn, answer))
         }
-        Err(CallFault::LeaseGone) => Err(StoreError::LeaseGone),
-        Err(CallFault::NoSpace) => Err(full(shared, txn, before).await),
-        Err(CallFault::RequestTooLarge) => {
-            Err(StoreError::TooLarge { limit: Limit::Bytes, found: txn.size(), most: MAX_TXN_BYTES })
+        Err(CallFault::NoSpace) => match lone_delete(txn) {
+            Some(key) => delete(shared, txn, key).await,
+            None => Err(full(shared, txn, before).await),
+        },
+        Err(fault) => Err(refused(shared, txn, fault)),
+    }
+}
+
+/// The key of a transaction that only deletes it, whatever is under it.
+fn lone_delete(txn: &Txn) -> Option<&Bytes> {
+    match (txn.compares.as_slice(), txn.ops.as_slice()) {
+        ([], [Op::Delete { key }]) => Some(key),
+        (_, _) => None,
+    }
+}
+
+/// Deletes a key without a transaction: etcd before 3.4.20 and 3.5.0 to 3.5.6 refuse every transaction while they have no
+/// space, also one that makes room.
+async fn delete(shared: &EtcdClient, txn: &Txn, key: &Bytes) -> Result<CommitOutcome, StoreError> {
+    let request = DeleteRangeRequest { key: shared.keys.key(key), ..DeleteRangeRequest::default() };
+    match shared.delete(request).await {
+        Ok(answer) => {
+            let revision = revision_of(answer.header);
+            shared.made(revision);
+            Ok(CommitOutcome::Committed(revision))
+        }
+        Err(fault) => Err(refused(shared, txn, fault)),
+    }
+}
+
+/// The error for who sent `txn`.
+fn refused(shared: &EtcdClient, txn: &Txn, fault: CallFault) -> StoreError {
+    match fault {
+        CallFault::LeaseGone => StoreError::LeaseGone,
+        CallFault::NoSpace => shared.is_full(),
+        CallFault::RequestTooLarge => {
+            StoreError::TooLarge { limit: Limit::Bytes, found: txn.size(), most: MAX_TXN_BYTES }
         }
         // A transaction that writes nothing leaves nothing open.
-        Err(CallFault::Lost(reason)) if txn.ops.is_empty() => Err(StoreError::Unreachable { reason }),
-        Err(CallFault::Lost(reason)) => Err(StoreError::Unknown { reason }),
-        Err(
-            fault @ (CallFault::NotBegun(_)
-            | CallFault::NoLeader
-            | CallFault::Compacted
-            | CallFault::Future
-            | CallFault::AnswerTooLarge
-            | CallFault::Refused(_)),
-        ) => Err(fault.unreachable()),
+        CallFault::Lost(reason) if txn.ops.is_empty() => StoreError::Unreachable { reason },
+        CallFault::Lost(reason) => StoreError::Unknown { reason },
+        fault @ (CallFault::NotBegun(_)
+        | CallFault::NoLeader
+        | CallFault::Compacted
+        | CallFault::Future
+        | CallFault::AnswerTooLarge
+        | CallFault::Refused(_)) => fault.unreachable(),
     }
 }
 

@@ -11,7 +11,9 @@ use tonic::transport::Channel;
 use tonic::{Request, Status};
 
 use super::api::generated::kv_client::KvClient;
-use super::api::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
+use super::api::generated::{
+    DeleteRangeRequest, DeleteRangeResponse, RangeRequest, RangeResponse, TxnRequest, TxnResponse,
+};
 use super::endpoints::Endpoints;
 use super::fault::CallFault;
 use super::keyspace::{Keyspace, revision_of};
@@ -79,6 +81,15 @@ impl EtcdClient {
         let answer = self.endpoints.once(|channel| {
             let request = request.clone();
             async move { kv(channel).txn(request).await }
+        });
+        Ok(answer.await?.into_inner())
+    }
+
+    /// Deletes a range, once.
+    pub(super) async fn delete(&self, request: DeleteRangeRequest) -> Result<DeleteRangeResponse, CallFault> {
+        let answer = self.endpoints.once(|channel| {
+            let request = request.clone();
+            async move { kv(channel).delete_range(request).await }
         });
         Ok(answer.await?.into_inner())
     }

@@ -10,6 +10,7 @@ use crate::v1::access::{
 };
 use crate::v1::page::Page;
 use crate::v1::role::{AccessReview, NewAccessReview, Role, RoleSpec};
+use crate::v1::server_join::{JoinServer, JoinedServer, NewServerToken};
 
 impl Client {
     /// Joins a machine as a node.
@@ -18,6 +19,22 @@ impl Client {
     /// [`CallError`].
     pub async fn join(&self, request: &Join) -> Result<Joined, CallError> {
         self.send(Method::POST, paths::JOIN, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Creates a join token for a server.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn create_server_token(&self, request: &NewServerToken) -> Result<Secret, CallError> {
+        self.send(Method::POST, paths::SERVER_TOKENS, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Joins a machine as a server.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn join_server(&self, request: &JoinServer) -> Result<JoinedServer, CallError> {
+        self.send(Method::POST, paths::SERVER_JOIN, request, DEFAULT_DEADLINE).await
     }
 
     /// Renews this node's certificate.

@@ -1,16 +1,18 @@
 //! Routes of the server itself: health, time, servers, metrics, namespaces.
 
 use bellwether_api::paths;
+use bellwether_api::v1::access::Secret;
 use bellwether_api::v1::audit::AuditEntry;
 use bellwether_api::v1::namespace::NamespaceView;
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::server::{ControlPlane, ServerTime, SteppedDown};
+use bellwether_api::v1::server_join::{JoinServer, JoinedServer, NewServerToken};
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{audit, namespaces, probes, servers};
+use super::super::{audit, namespaces, probes, server_join, servers};
 
 /// The server itself.
 pub(super) fn server(routes: Routes) -> Routes {
@@ -47,6 +49,25 @@ pub(super) fn server(routes: Routes) -> Routes {
             )
             .optional_body(),
             servers::step_down,
+        )
+        .add::<NewServerToken, Secret, _, _>(
+            route(
+                Post,
+                paths::SERVER_TOKENS,
+                RequiredAccess::update(ObjectKind::Server),
+                "Create a join token for a server; the caller needs every right",
+            )
+            .optional_body(),
+            server_join::create_token,
+        )
+        .add::<JoinServer, JoinedServer, _, _>(
+            route(
+                Post,
+                paths::SERVER_JOIN,
+                RequiredAccess::Open,
+                "Join as a server, with a join token for servers",
+            ),
+            server_join::join,
         )
 }
 

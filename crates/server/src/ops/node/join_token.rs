@@ -1,6 +1,6 @@
 //! Whether a join token lets a node in.
 
-use bellwether_core::records::token::JoinToken;
+use bellwether_core::records::token::{JoinToken, JoinsAs};
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -21,6 +21,11 @@ pub(super) fn usable(
     let token =
         world.join_tokens.get(hash).ok_or(OpError::JoinToken("the join token is unknown or was revoked"))?;
     let token = &*token.value;
+    if token.joins_as != JoinsAs::Node {
+        return Err(OpError::JoinToken(
+            "the join token is for a server: use it with `bellwether server join`",
+        ));
+    }
     if token.used.is_some() {
         return Err(OpError::JoinToken("the join token was used already; each is for one node"));
     }

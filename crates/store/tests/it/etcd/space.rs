@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, delete, put, soon, value};
 use bellwether_store::testing::etcd::{Options, TestEtcd};
-use bellwether_store::{CommitOutcome, Condition, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Compare, Condition, Store, StoreError, Txn};
 
 const FILLER_BYTES: usize = 500_000;
 
@@ -42,7 +42,7 @@ async fn an_etcd_without_space_is_read_only_keeps_leases_alive_and_recovers_by_i
     let is_full =
         |health: &bellwether_store::Health| health.alarms.iter().any(|alarm| alarm.contains("NOSPACE"));
     let observed = soon(health.wait_for(is_full)).await.unwrap().clone();
-    let Condition::ReadOnly { reason, .. } = observed.condition else { panic!("{observed:?}") };
+    let Condition::ReadOnly { reason, .. } = &observed.condition else { panic!("{observed:?}") };
     assert!(reason.contains("disarm the alarm with etcdctl"), "{reason}");
     for _ in 0..3 {
         let refused = store.commit(Txn { compares: vec![], ops: vec![put("refused", "1")] }).await;
@@ -52,6 +52,14 @@ async fn an_etcd_without_space_is_read_only_keeps_leases_alive_and_recovers_by_i
     store.keep_alive(lease).await.unwrap();
     assert_eq!(value(&store, "a").await.as_deref(), Some("1"));
     assert_eq!(value(&store, "refused").await, None, "nothing of what was refused is there");
+    // A delete that is guarded needs a transaction, and those are refused by releases that are told of.
+    let last_filler = || format!("filler/{}", count - 1);
+    let guard = Compare::Value { key: "a".into(), value: "1".into() };
+    let guarded = store.commit(Txn { compares: vec![guard], ops: vec![delete(&last_filler())] }).await;
+    match observed.defects() {
+        None => assert!(matches!(guarded, Ok(CommitOutcome::Committed(_))), "{guarded:?}"),
+        Some(_) => assert!(matches!(guarded, Err(StoreError::DiskFull { .. })), "{guarded:?}"),
+    }
     let mut last = None;
     for number in 0..=count {
         last = Some(commit(&store, [delete(&format!("filler/{number}"))]).await);

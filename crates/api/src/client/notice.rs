@@ -1,0 +1,79 @@
+//! What a server says with an answer about how current it is. Owns the headers as a value, and who is told of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+
+use crate::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE};
+
+/// What a server says with an answer that may be out of date, or while its store takes no changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Name of the answering server.
+    pub server: String,
+    /// The time since the server last knew that it has everything that was committed; none while it does.
+    pub age: Option<Duration>,
+    /// Why the store takes no changes; none while it does.
+    pub trouble: Option<String>,
+}
+
+impl Notice {
+    /// The notice in the headers of an answer.
+    pub(super) fn read(headers: &HeaderMap) -> Option<Self> {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let age = text(AGE_MS).and_then(|age| age.parse().ok()).map(Duration::from_millis);
+        let trouble = text(STORE_TROUBLE).map(str::to_owned);
+        let server = text(ANSWERED_BY).unwrap_or_default().to_owned();
+        (age.is_some() || trouble.is_some()).then_some(Self { server, age, trouble })
+    }
+}
+
+/// Is told of each answer, with its notice if it has one.
+#[derive(Clone, Default)]
+pub(super) struct NoticeHook(Option<Arc<dyn Fn(Option<Notice>) + Send + Sync>>);
+
+impl NoticeHook {
+    pub(super) fn new(hook: impl Fn(Option<Notice>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hook)))
+    }
+
+    pub(super) fn answered(&self, headers: &HeaderMap) {
+        if let Some(hook) = &self.0 {
+            hook(Notice::read(headers));
+        }
+    }
+}
+
+impl fmt::Debug for NoticeHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NoticeHook").field(&self.0.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn read(headers: &[(&'static str, &'static str)]) -> Option<Notice> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, HeaderValue::from_static(value));
+        }
+        Notice::read(&map)
+    }
+
+    #[test]
+    fn an_answer_without_the_headers_is_current_and_one_with_any_has_a_notice() {
+        assert_eq!(read(&[(ANSWERED_BY, "cp-1")]), None);
+        assert_eq!(read(&[(AGE_MS, "soon")]), None);
+        let stale = read(&[(ANSWERED_BY, "cp-1"), (AGE_MS, "42000")]).unwrap();
+        assert_eq!((stale.age, stale.trouble), (Some(Duration::from_secs(42)), None));
+        assert_eq!(stale.server, "cp-1");
+        let full = read(&[(STORE_TROUBLE, "it is full")]).unwrap();
+        assert_eq!((full.age, full.trouble.as_deref()), (None, Some("it is full")));
+    }
+}

@@ -1,0 +1,62 @@
+//! What each answer says of how current it is: the age of the world that it was made from, and that the store takes no changes.
+
+use axum::response::Response;
+use bellwether_api::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE};
+use bellwether_store::Condition;
+use http::HeaderValue;
+use http::header::HeaderName;
+
+use super::state::AppState;
+
+/// Most bytes of a reason in a header: reasons name all endpoints, and a header is to stay small.
+const MAX_REASON: usize = 400;
+
+/// Adds the headers, if there is anything to say.
+pub(super) fn mark(app: &AppState, response: &mut Response) {
+    let stale = app.cluster.freshness.stale_for();
+    let health = app.records.store.health();
+    let trouble = trouble(&health.borrow().condition);
+    if stale.is_none() && trouble.is_none() {
+        return;
+    }
+    let mut add = |name: &'static str, value: HeaderValue| {
+        response.headers_mut().insert(HeaderName::from_static(name), value);
+    };
+    if let Ok(name) = HeaderValue::try_from(app.identity.name.as_str()) {
+        add(ANSWERED_BY, name);
+    }
+    if let Some(age) = stale {
+        add(AGE_MS, age.as_millis().into());
+    }
+    if let Some(trouble) = trouble.and_then(|trouble| HeaderValue::try_from(printable(&trouble)).ok()) {
+        add(STORE_TROUBLE, trouble);
+    }
+}
+
+/// Why the store takes no changes; none if it does.
+pub(super) fn trouble(condition: &Condition) -> Option<String> {
+    match condition {
+        Condition::Writable => None,
+        Condition::ReadOnly { reason, .. } => Some(format!("the store is read-only: {reason}")),
+        Condition::Unreachable { reason, .. } => Some(format!("the store is unreachable: {reason}")),
+        Condition::Failed { reason, .. } => Some(format!("the store failed: {reason}")),
+    }
+}
+
+/// A text as the value of a header.
+fn printable(text: &str) -> String {
+    let shown = |letter: char| if matches!(letter, ' '..='~') { letter } else { ' ' };
+    text.chars().map(shown).take(MAX_REASON).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_the_value_of_a_header_whatever_it_holds() {
+        let text = printable(&format!("etcd at \u{fc}ber\r\nx: y{}", "z".repeat(MAX_REASON)));
+        assert!(text.starts_with("etcd at  ber  x: yz"), "{text}");
+        assert_eq!(HeaderValue::try_from(text).unwrap().len(), MAX_REASON);
+    }
+}

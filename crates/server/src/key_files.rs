@@ -1,0 +1,88 @@
+//! The files with the keys of an installation, in the data directory of each of its servers: what a server needs to be one of them,
+//! besides the store. Owns reading them to be sent, and writing them as received.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bellwether_api::v1::server_join::JoinedServer;
+
+use crate::pki::write_private;
+use crate::secrets::keyring::KEYRING_FILE;
+
+const CA_FILE: &str = "pki/ca.pem";
+const CA_KEY_FILE: &str = "pki/ca.key";
+
+/// Where the keys of the installation are.
+#[derive(Debug, Clone)]
+pub struct KeyDir(PathBuf);
+
+/// The keys, as they are in the files.
+pub(crate) struct KeyFiles {
+    pub(crate) ca_key: String,
+    pub(crate) secret_keys: Option<String>,
+}
+
+/// Why the keys cannot be read or written. Fits after "cannot ".
+#[derive(Debug, thiserror::Error)]
+#[error("{action} {path}: {source}")]
+pub struct KeyFileError {
+    action: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl KeyDir {
+    /// The keys in this data directory.
+    #[must_use]
+    pub fn of(data_dir: &Path) -> Self {
+        Self(data_dir.to_owned())
+    }
+
+    /// Reads the keys as they are now: one for secrets may have been added since the server started.
+    pub(crate) fn read(&self) -> Result<KeyFiles, KeyFileError> {
+        let text = |file: &str| {
+            let path = self.0.join(file);
+            std::fs::read_to_string(&path).map_err(|source| KeyFileError { action: "read", path, source })
+        };
+        let secret_keys = match text(KEYRING_FILE) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read?),
+        };
+        Ok(KeyFiles { ca_key: text(CA_KEY_FILE)?, secret_keys })
+    }
+
+    /// Whether there is an authority already.
+    pub(crate) fn has_authority(&self) -> bool {
+        self.0.join(CA_FILE).exists() || self.0.join(CA_KEY_FILE).exists()
+    }
+
+    /// Makes the directories, for their owner alone.
+    pub(crate) fn make(&self) -> Result<(), KeyFileError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let path = self.0.join("pki");
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|source| KeyFileError { action: "create", path, source })
+    }
+
+    /// Writes the keys as received, the authority's certificate last: a server starts only with it.
+    pub(crate) fn write(&self, joined: &JoinedServer) -> Result<(), KeyFileError> {
+        let files = [
+            (KEYRING_FILE, joined.secret_keys.as_ref()),
+            (CA_KEY_FILE, Some(&joined.ca_key)),
+            (CA_FILE, Some(&joined.ca)),
+        ];
+        for (file, text) in files {
+            let path = self.0.join(file);
+            if let Some(text) = text {
+                write_private(&path, text).map_err(|source| KeyFileError {
+                    action: "write",
+                    path,
+                    source,
+                })?;
+            }
+        }
+        let path = self.0.join("pki");
+        let synced = std::fs::File::open(&path).and_then(|dir| dir.sync_all());
+        synced.map_err(|source| KeyFileError { action: "sync", path, source })
+    }
+}
