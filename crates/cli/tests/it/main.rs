@@ -42,6 +42,7 @@ mod story_job_logs;
 mod story_jobs;
 mod story_live_params;
 mod story_lock_guard;
+mod story_lock_race;
 mod story_lock_servers;
 mod story_locks;
 mod story_nginx;

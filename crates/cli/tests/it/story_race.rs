@@ -18,9 +18,9 @@ use crate::linear::{Answer, Call, Operation, Value, is_linearizable};
 const KEY: &str = "leader";
 
 /// How long a call may take before its outcome is unknown: a server that is killed does not answer.
-const CALL: Duration = Duration::from_secs(4);
+pub(crate) const CALL: Duration = Duration::from_secs(4);
 
-fn no_agents() -> Options {
+pub(crate) fn no_agents() -> Options {
     Options { agents: 0, ..options() }
 }
 
@@ -134,6 +134,22 @@ async fn swap(client: &Client, expected: &Value, new: &Value) -> Answer {
     }
 }
 
+/// Kills the leader, cuts the next one off from its store, and kills the leader of etcd.
+pub(crate) async fn disturb(bed: &mut Bed) {
+    let killed = bed.leader_but(&[]).await;
+    bed.obey(&format!("kill server-{killed}"));
+    let cut = bed.leader_but(&[killed]).await;
+    bed.obey(&format!("start server-{killed}"));
+    for member in 1..=3 {
+        bed.obey(&format!("cut server-{cut} etcd-{member}"));
+    }
+    bed.leader_but(&[cut]).await;
+    bed.obey("heal");
+    let member = crate::story_servers::etcd_leader(bed);
+    bed.obey(&format!("kill etcd-{member}"));
+    bed.obey(&format!("start etcd-{member}"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_history_of_many_writers_while_servers_die_and_members_are_cut_off_is_linearizable() {
     let mut bed = Bed::start(no_agents()).await;
@@ -143,21 +159,7 @@ async fn a_history_of_many_writers_while_servers_die_and_members_are_cut_off_is_
     let clients = bed.clients.clone();
     let writing = (0..8).map(|number| writes(clients.clone(), number, until));
     let writing = futures_util::future::join_all(writing);
-    let playing = async {
-        let killed = bed.leader_but(&[]).await;
-        bed.obey(&format!("kill server-{killed}"));
-        let cut = bed.leader_but(&[killed]).await;
-        bed.obey(&format!("start server-{killed}"));
-        for member in 1..=3 {
-            bed.obey(&format!("cut server-{cut} etcd-{member}"));
-        }
-        bed.leader_but(&[cut]).await;
-        bed.obey("heal");
-        let member = crate::story_servers::etcd_leader(&bed);
-        bed.obey(&format!("kill etcd-{member}"));
-        bed.obey(&format!("start etcd-{member}"));
-    };
-    let (histories, ()) = tokio::join!(writing, playing);
+    let (histories, ()) = tokio::join!(writing, disturb(&mut bed));
     let calls: Vec<Call> = histories.into_iter().flatten().collect();
     let of = |answer: &Answer| calls.iter().filter(|call| call.answer == *answer).count();
     let (written, lost) = (of(&Answer::Written), of(&Answer::Lost(None)));
