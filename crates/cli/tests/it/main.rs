@@ -22,6 +22,7 @@ mod laws;
 mod linear;
 mod output;
 mod place;
+mod server_join;
 mod services;
 mod shapes;
 mod simulate;
