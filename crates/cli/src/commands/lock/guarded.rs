@@ -1,6 +1,7 @@
 //! A command under its guard, as `lock run` sees it: starts both, passes orders on, and reads how the command did.
 
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 
 use super::guard;
@@ -21,7 +22,7 @@ const GUARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A command under its guard.
 pub(super) struct Guarded {
     guard: Child,
-    orders: Sender,
+    orders: File,
     answers: Lines<BufReader<Receiver>>,
     /// The process group of the command.
     group: Option<Pid>,
@@ -49,7 +50,8 @@ impl Guarded {
         fence: u64,
         lease: GuardedLease,
     ) -> std::io::Result<Self> {
-        let (read_orders, write_orders) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Nothing waits for a guard that is stopped and does not read. The runtime is not asked: it may not know yet that there is room.
+        let (read_orders, write_orders) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (read_answers, write_answers) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(guard::COMMAND).arg(std::process::id().to_string());
@@ -64,7 +66,7 @@ impl Guarded {
         }
         let mut guarded = Self {
             guard: command.spawn()?,
-            orders: Sender::from_owned_fd(write_orders)?,
+            orders: File::from(write_orders),
             answers: BufReader::new(Receiver::from_owned_fd(read_answers)?).lines(),
             group: None,
         };
@@ -89,7 +91,7 @@ impl Guarded {
         let Ok(mut line) = serde_json::to_string(&order) else { return };
         line.push('\n');
         // A line is written whole or not at all. A guard that has ended needs none; one that is stopped has enough to read.
-        if let Err(error) = self.orders.try_write(line.as_bytes()) {
+        if let Err(error) = (&self.orders).write_all(line.as_bytes()) {
             tracing::debug!(%error, "cannot pass an order on to the guard");
         }
     }
