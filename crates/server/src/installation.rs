@@ -47,7 +47,9 @@ pub enum InstallationError {
     #[error("find an installation in the store; create one with `bellwether server init`")]
     Missing,
     /// The store has an installation already.
-    #[error("initialise the store: it has installation {id} already")]
+    #[error(
+        "write another installation to the store: it has installation {id} already; move its directory away, or use another prefix in etcd"
+    )]
     Present {
         /// Its id.
         id: String,

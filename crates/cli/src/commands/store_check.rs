@@ -17,7 +17,7 @@ struct Seen {
     commits: u64,
     /// Groups of commits that only the journal has, as a server leaves them that was killed.
     journal_groups: usize,
-    /// Whether the last one was not written whole, which nobody was told of.
+    /// Whether the last one is not whole, as a power cut leaves it.
     journal_is_torn: bool,
     findings: Vec<Finding>,
 }
@@ -72,7 +72,7 @@ fn text(seen: &Seen) -> String {
         ));
     }
     if seen.journal_is_torn {
-        lines.push("the last group in the journal was not written whole; nobody was told of it, and a start leaves it out".to_owned());
+        lines.push("the last group in the journal is not whole, and a start leaves it out; a power cut leaves it so before anybody is told of it, and damage after that looks the same".to_owned());
     }
     lines.join("\n")
 }

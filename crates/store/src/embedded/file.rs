@@ -138,7 +138,8 @@ fn catch_up(database: Database, media: Media, directory: &Directory) -> Result<O
     let OpenJournal { mut journal, payloads, torn } = Journal::open(media.journal, &path, &mark)?;
     if let Some(torn) = &torn {
         tracing::warn!(
-            "the last group in the journal was not written whole, so nobody was told of it: it is left out"
+            "the last group in the journal is not whole: it is left out, and kept in journal.cut; a power cut leaves it so before \
+             anybody is told of it, and damage after that looks the same"
         );
         directory.keep_torn(torn);
     }
