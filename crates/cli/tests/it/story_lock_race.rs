@@ -16,18 +16,18 @@ const LEASE: Duration = Duration::from_secs(3);
 
 /// A lock that was held.
 #[derive(Debug, Clone, Copy)]
-struct Hold {
+struct Holding {
     fence: u64,
     /// It was asked for.
     called: Instant,
     /// It was granted, as the holder learnt.
     granted: Instant,
-    /// Until when the holder took itself for one: it gave the lock back, or its lease, counted from when it asked, was over.
+    /// Until when the holder took itself for one: it released the lock, or its lease, counted from when it asked, was over.
     until: Instant,
 }
 
 /// What is wrong with a history of holds of one lock; `None` if nothing is.
-fn contradiction(holds: &[Hold]) -> Option<String> {
+fn contradiction(holds: &[Holding]) -> Option<String> {
     let mut sorted = holds.to_vec();
     sorted.sort_by_key(|hold| hold.fence);
     let pairs = sorted
@@ -48,8 +48,8 @@ fn contradiction(holds: &[Hold]) -> Option<String> {
     None
 }
 
-/// A client that takes the lock, holds it for a while, and gives it back.
-async fn locks(clients: Vec<Client>, number: u64, until: Instant) -> Vec<Hold> {
+/// A client that takes the lock, holds it for a while, and releases it.
+async fn locks(clients: Vec<Client>, number: u64, until: Instant) -> Vec<Holding> {
     let mut chance = RandomStream::for_one(11, "lock race", number);
     let mut holds = Vec::new();
     for turn in 0_u64.. {
@@ -73,7 +73,7 @@ async fn locks(clients: Vec<Client>, number: u64, until: Instant) -> Vec<Hold> {
         let granted = Instant::now();
         tokio::time::sleep(Duration::from_millis(chance.below(200))).await;
         let until = Instant::now().min(called + LEASE);
-        holds.push(Hold { fence: grant.fence, called, granted, until });
+        holds.push(Holding { fence: grant.fence, called, granted, until });
         let back = ReleaseSlot { holder, fence: grant.fence };
         let released = tokio::time::timeout(CALL, one(&mut chance).release_slot("default", "race", &back));
         // One that did not arrive is over with its lease.
@@ -89,7 +89,7 @@ async fn a_lock_has_one_holder_at_a_time_while_servers_die_and_members_are_cut_o
     let clients = bed.clients.clone();
     let locking = (0..6).map(|number| locks(clients.clone(), number, until));
     let (histories, ()) = tokio::join!(futures_util::future::join_all(locking), disturb(&mut bed));
-    let holds: Vec<Hold> = histories.into_iter().flatten().collect();
+    let holds: Vec<Holding> = histories.into_iter().flatten().collect();
     assert!(holds.len() > 20, "hardly a race: {} holds", holds.len());
     assert_eq!(contradiction(&holds), None);
 }
@@ -98,7 +98,7 @@ async fn a_lock_has_one_holder_at_a_time_while_servers_die_and_members_are_cut_o
 fn a_history_with_two_holders_or_a_number_that_does_not_grow_is_refused() {
     let start = Instant::now();
     let at = |ms: u64| start + Duration::from_millis(ms);
-    let hold = |fence, called, granted, until| Hold {
+    let hold = |fence, called, granted, until| Holding {
         fence,
         called: at(called),
         granted: at(granted),
