@@ -81,7 +81,7 @@ async fn a_ledger_keeps_its_id_until_an_entry_is_lost_in_which_an_action_had_beg
 
 #[test]
 fn the_stored_forms_read_back() {
-    let first = r#"{"schema":1,"entity":"web","wanted":{"version":"v2","number":7},"running":"v1","touched":"v2",
+    let first = r#"{"schema":1,"entity":"web","wanted":{"version":"v2","number":7},"named_in":9,"running":"v1","touched":"v2",
         "progress":"static","failed_attempts":2,"retry_at_ms":5,"failure_reason":{"kind":"failed","aim":"static",
         "evidence":{"summary":"static: exit code 3","exit_code":3}},
         "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;

@@ -36,7 +36,7 @@ pub(crate) enum ServerVerb {
     /// tokens of nodes: `bellwether join-token list`.
     #[command(name = "join-token")]
     JoinToken {
-        /// How long the token is valid, at most 1h; 15m by default
+        /// Lifetime of the token, at most 1h; 15m by default
         #[arg(long, value_name = "TIME")]
         expires_in: Option<Span>,
     },
