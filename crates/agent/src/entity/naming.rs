@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_core::local::memory::RunOutcome;
 use bellwether_core::records::order::Order;
 
 use super::rest::NextStep;
@@ -43,7 +44,11 @@ impl EntityTask {
 
     /// Removes a run that is not assigned any more, and ends its task.
     pub(super) async fn forget(&mut self) -> NextStep {
-        if let Err(error) = self.context.ledger.runs().forget(&self.name).await {
+        // Of one that began in the life of another agent it is not known how far it came.
+        let had_job = self.stored_work.as_ref().is_none_or(|stored| stored.has_begun());
+        let had_begun =
+            self.entry.memory.ran.as_ref().is_some_and(|ran| ran.outcome != RunOutcome::Begun || had_job);
+        if let Err(error) = self.context.ledger.runs().forget(&self.name, had_begun).await {
             return self.hold(error.to_string()).await;
         }
         self.context.unsent_logs.send_modify(|waiting| waiting.retain(|(_, of), _| *of != self.name));

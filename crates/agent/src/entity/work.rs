@@ -130,6 +130,18 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         let known = self.entry.memory.ran.as_ref();
+        if known.is_none() {
+            match self.context.ledger.runs().has_forgotten(&self.name).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    tracing::warn!(run = %self.name, "it began here before, and was forgotten");
+                    let (now, seed) = (self.now(), self.seed());
+                    self.entry.memory.loses(version, false, now, seed);
+                    return NextStep::Observe;
+                }
+                Err(error) => return self.hold(error.to_string()).await,
+            }
+        }
         if known.is_none_or(|ran| ran.version != *version || ran.outcome != RunOutcome::Begun) {
             self.entry.memory.runs(version);
             if let Err(reason) = self.keep().await {
@@ -149,7 +161,7 @@ impl EntityTask {
         };
         let step = stored.next(&boot, self.now());
         if !self.is_named() && !matches!(step, WorkStep::EndBoot(_)) {
-            tracing::info!(run = %self.name, "waits: the control plane was restored, and has not named this run since");
+            tracing::debug!(run = %self.name, "waits: the control plane was restored, and has not named this run since");
             return self.rest_unnamed().await;
         }
         match step {

@@ -109,3 +109,20 @@ async fn a_damaged_ledger_is_refused_with_its_file_and_the_next_step() {
         assert!(error.contains("web.json") && error.contains("remove it"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_run_that_began_and_was_forgotten_is_known_and_one_that_did_not_begin_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    let run = |number: usize| EntityName::parse(&format!("work-{number}")).unwrap();
+    ledger.runs().forget(&run(0), false).await.unwrap();
+    assert!(!ledger.runs().has_forgotten(&run(0)).await.unwrap());
+    for number in 1..=1002 {
+        ledger.runs().forget(&run(number), true).await.unwrap();
+    }
+    drop(ledger);
+    let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    let kept = std::fs::read_dir(dir.path().join("ledger/forgotten")).unwrap().count();
+    assert_eq!(kept, 1000, "the oldest make room");
+    assert!(ledger.runs().has_forgotten(&run(1002)).await.unwrap());
+}

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bellwether_api::v1::job::ReportedJob;
 use bellwether_api::v1::run::JobInputs;
@@ -21,6 +22,12 @@ use crate::facts::MachineFacts;
 
 /// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;
+
+/// The directory with an empty file for each run that began here and was forgotten.
+const FORGOTTEN: &str = "forgotten";
+
+/// Most of these files: servers keep 200 runs of a node, and a backup is rarely older than as many more.
+const MOST_FORGOTTEN: usize = 1000;
 
 /// What a job is made from, as it was when the job was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,11 +139,21 @@ impl RunStore {
         .await
     }
 
-    /// Removes everything of a run that this node has no longer.
-    pub(crate) async fn forget(&self, run: &EntityName) -> Result<(), LedgerError> {
+    /// Whether a run was forgotten here that had begun.
+    pub(crate) async fn has_forgotten(&self, run: &EntityName) -> Result<bool, LedgerError> {
+        let path = self.dir.join(FORGOTTEN).join(run.as_str());
+        self.off(path, |path| path.try_exists().map_err(|source| file("read", path, source))).await
+    }
+
+    /// Removes everything of a run that this node has no longer, but that it had begun.
+    pub(crate) async fn forget(&self, run: &EntityName, had_begun: bool) -> Result<(), LedgerError> {
+        let forgotten = had_begun.then(|| self.dir.join(FORGOTTEN).join(run.as_str()));
         let (dir, begun) = (self.run_dir(run), self.dir.join(identity::BEGUN).join(run.as_str()));
         let entry = self.dir.join("entities").join(format!("{run}.json"));
         self.off(entry, move |entry| {
+            if let Some(forgotten) = forgotten {
+                remember(&forgotten)?;
+            }
             // The mark first: it says that the entry must be there.
             disk::remove(&begun).map_err(|source| file("remove", &begun, source))?;
             disk::remove(entry).map_err(|source| file("remove", entry, source))?;
@@ -169,6 +186,25 @@ impl RunStore {
         let done = self.tasks.spawn_blocking(move || work(&path)).await;
         done.unwrap_or_else(|error| Err(file("use", &at, io::Error::other(error))))
     }
+}
+
+/// Leaves an empty file for a run that is forgotten: a control plane that was restored from a backup may assign it again. The oldest go
+/// when there are too many.
+fn remember(run: &Path) -> Result<(), LedgerError> {
+    let Some(dir) = run.parent() else { return Ok(()) };
+    disk::private_dir(dir).map_err(|source| file("create", dir, source))?;
+    disk::replace(run, "").map_err(|source| file("write", run, source))?;
+    let reading = |source| file("read", dir, source);
+    let entries: Vec<_> = std::fs::read_dir(dir).and_then(Iterator::collect).map_err(reading)?;
+    let aged = |entry: std::fs::DirEntry| Ok((entry.metadata()?.modified()?, entry.path()));
+    let mut marks: Vec<(SystemTime, PathBuf)> =
+        entries.into_iter().map(aged).collect::<io::Result<_>>().map_err(reading)?;
+    marks.sort();
+    let many = marks.len().saturating_sub(MOST_FORGOTTEN);
+    for (_, mark) in marks.into_iter().filter(|(_, mark)| mark != run).take(many) {
+        disk::remove(&mark).map_err(|source| file("remove", &mark, source))?;
+    }
+    Ok(())
 }
 
 fn work(text: &str) -> Result<WorkMemory, String> {

@@ -2,7 +2,7 @@
 //! control plane and known to agents, holders of locks and managers. Whatever is decided afterwards reaches them all the same.
 
 use crate::place::{Setup, done, text, wait_for};
-use crate::story_workflows::{apply, installed, lines, start, state};
+use crate::story_workflows::{apply, installed, lines, start, state, why};
 
 const NODES: [&str; 3] = ["web-1", "web-2", "web-3"];
 
@@ -214,4 +214,37 @@ async fn a_run_that_was_started_after_the_backup_is_forgotten_by_nobody_and_hold
     std::fs::write(&gate, "").unwrap();
     wait_for("the next run is complete", async || state(&place, &next) == "succeeded").await;
     assert_eq!(lines(&out).iter().filter(|line| line.ends_with("end")).count(), 4, "{:?}", lines(&out));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_deleted_after_the_backup_is_lost_and_not_run_again() {
+    let mut place = installed(&["web-1", "web-2"]).await;
+    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
+    let (out, gate) = (place.path("out"), place.path("gate"));
+    let script = format!(
+        "echo \"$BELLWETHER_NODE\" >> {out}\nwhile [ ! -e {gate}.$BELLWETHER_NODE ]; do sleep 0.1; done"
+    );
+    apply(&place, &[("first", "", &script)]);
+    let run = start(&place, &["--batch", "1", "--order", "name"]);
+    wait_for("web-1 has begun", async || lines(&out) == ["web-1"]).await;
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    for node in ["web-1", "web-2"] {
+        std::fs::write(format!("{gate}.{node}"), "").unwrap();
+    }
+    wait_for("the run is complete", async || state(&place, &run) == "succeeded").await;
+    done(&place, &["run", "delete", &run, "--yes"]);
+    for node in ["web-1", "web-2"] {
+        let entry = place.path(&format!("{node}/data/ledger/entities/{run}.json"));
+        wait_for("it is forgotten there", async || !std::path::Path::new(&entry).exists()).await;
+    }
+    place.kill_server();
+    std::fs::remove_dir_all(place.path("server/store")).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    place.start_server().await;
+    wait_for("web-1 says that it is lost", async || why(&place, &run, "web-1").contains("lost")).await;
+    done(&place, &["rollout", "resume", &run]);
+    wait_for("web-2 says that it is lost", async || why(&place, &run, "web-2").contains("lost")).await;
+    assert_eq!(lines(&out), ["web-1", "web-2"], "once each");
 }
