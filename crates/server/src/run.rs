@@ -1,5 +1,6 @@
 //! Builds and starts a server, and stops it in order.
 
+mod believed_clock;
 mod currency;
 mod deciding;
 pub(crate) mod error;
@@ -48,7 +49,6 @@ use crate::sessions::Sessions;
 use crate::set_back::{SetBackMark, SetBackNotice};
 use crate::store_rules::StoreRules;
 use crate::timing::keeper::TimeKeeper;
-use crate::timing::last_time::LastTime;
 use crate::timing::peers::{HttpPeers, PeerTimes};
 use crate::timing::start;
 use crate::transactor::Transactor;
@@ -130,6 +130,7 @@ impl Server {
 
     async fn open(config: &Config, clock: Clock) -> Result<Self, RunError> {
         has_authority(config)?;
+        let last_time = believed_clock::of(config, &clock).await?;
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_tls()?));
         let listener = listen(config.listen)?;
@@ -144,9 +145,6 @@ impl Server {
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
-        let peers: Arc<dyn PeerTimes> = Arc::new(HttpPeers::new(&ca_pem));
-        let last_time = LastTime::once_believed(config, &store, (&clock, &*peers)).await;
-        let last_time = last_time.map_err(WorldError::Store)?;
         let keyring = Keyring::open(&config.data_dir.join(KEYRING_FILE))?;
         let path = config.data_dir.join("audit");
         let audit = AuditLog::start(&path, &inner_tasks).map_err(|source| RunError::File { path, source })?;
@@ -157,7 +155,7 @@ impl Server {
             tasks: &tasks,
             inner_tasks: &inner_tasks,
             clock,
-            peers,
+            peers: Arc::new(HttpPeers::new(&ca_pem)),
             audit,
             pki,
             keyring,

@@ -1,0 +1,28 @@
+//! A clock that is believed, before anything is made or served by it.
+
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+
+use super::error::RunError;
+use super::store::open_store;
+use crate::config::Config;
+use crate::timing::last_time::LastTime;
+use crate::timing::peers::HttpPeers;
+use crate::world::WorldError;
+
+/// Waits while the system clock is doubtful. Nothing listens meanwhile: whoever asks is refused at once, and can ask another server.
+pub(super) async fn of(config: &Config, clock: &Clock) -> Result<LastTime, RunError> {
+    let last = LastTime::of(config);
+    if !last.is_doubtful(config, clock) {
+        return Ok(last);
+    }
+    let path = config.data_dir.join("pki/ca.pem");
+    let ca = std::fs::read_to_string(&path).map_err(|source| RunError::File { path, source })?;
+    let tasks = Tasks::new();
+    let store = open_store(config, &tasks).await?;
+    let waited = last.believed(config, &store, (clock, &HttpPeers::new(&ca))).await;
+    store.close().await;
+    tasks.cancel();
+    waited.map_err(WorldError::Store)?;
+    Ok(last)
+}
