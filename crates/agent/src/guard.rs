@@ -8,6 +8,7 @@ mod descendants;
 mod events;
 mod keeper;
 pub(crate) mod message;
+mod reap;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -16,7 +17,8 @@ use std::process::ExitCode;
 use keeper::Keeper;
 
 pub use descendants::{Descendants, Spared, descendants, signal};
-pub use events::{Event, Events};
+pub use events::{Event, Events, left};
+pub use reap::{Reaped, reap};
 
 /// The argument by which the program becomes a guard.
 pub const COMMAND: &str = "job-guard";

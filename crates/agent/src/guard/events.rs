@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use bellwether_rt::clock::Clock;
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde::de::DeserializeOwned;
@@ -63,6 +64,13 @@ impl<R: DeserializeOwned + Send + 'static> Events<R> {
         // If it is full, a look is to follow already.
         self.watch.try_send(()).unwrap_or_default();
     }
+}
+
+/// What is left until this time since boot; nothing on a machine that does not say how long it runs.
+#[must_use]
+pub fn left(clock: &Clock, at_ms: u64) -> Duration {
+    let now = clock.since_boot();
+    now.map_or(Duration::ZERO, |now| Duration::from_millis(at_ms.saturating_sub(now.as_millis())))
 }
 
 /// Tells of each request, and of the end of them: also if one cannot be understood, which is of nobody known.

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, wait};
+use rustix::process::{Pid, Signal, WaitStatus, getpid, set_child_subreaper};
 
 use super::descendants::{Spared, descendants, signal};
-use super::events::{Event, Events};
+use super::events::{Event, Events, left};
 use super::message::{GRACE, GuardAnswer, GuardLease, GuardRequest, GuardedScript};
+use super::reap::{Reaped, reap};
 
 /// Longest time between two looks at the clock: a machine that was suspended notices within this that a lease is over.
 const LOOK: Duration = Duration::from_millis(200);
@@ -43,7 +43,7 @@ impl Keeper {
     /// Does what the agent asks for until it ends, or the lease is over; then ends everything.
     pub(super) fn run(mut self) {
         loop {
-            let wait = self.lease.map(|lease| self.left(lease.end_ms).min(LOOK));
+            let wait = self.lease.map(|lease| left(&self.clock, lease.end_ms).min(LOOK));
             match self.events.next(wait) {
                 Event::Requested(GuardRequest::Lease(lease)) => self.lease = Some(lease),
                 // A lease that ended while this process could not run is found below.
@@ -61,13 +61,7 @@ impl Keeper {
     }
 
     fn is_over(&self) -> bool {
-        self.lease.is_some_and(|lease| self.left(lease.end_ms).is_zero())
-    }
-
-    /// What is left until this time since boot; nothing on a machine that does not say how long it runs.
-    fn left(&self, at_ms: u64) -> Duration {
-        let now = self.clock.since_boot();
-        now.map_or(Duration::ZERO, |now| Duration::from_millis(at_ms.saturating_sub(now.as_millis())))
+        self.lease.is_some_and(|lease| left(&self.clock, lease.end_ms).is_zero())
     }
 
     fn start_script(&mut self, script: GuardedScript) {
@@ -89,18 +83,11 @@ impl Keeper {
 
     /// Reaps children that have ended, and tells how the script did. Returns whether any are left.
     fn reap(&mut self) -> bool {
-        let are_left = loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if self.script == Some(pid) => {
-                    self.script = None;
-                    self.tell(&answer(status));
-                }
-                Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => break true,
-                // There are no children.
-                Err(_) => break false,
-            }
-        };
+        let Reaped { are_left, ended } = reap(self.script);
+        if let Some(status) = ended {
+            self.script = None;
+            self.tell(&answer(status));
+        }
         self.events.watch_children();
         are_left
     }
@@ -116,20 +103,20 @@ impl Keeper {
         let mut is_told = false;
         while self.reap() {
             // Without /proc nothing is found; what is left keeps this process, and its agent sees that.
-            let left = descendants(spared);
-            if left.as_ref().is_ok_and(|left| left.is_empty()) {
+            let found = descendants(spared);
+            if found.as_ref().is_ok_and(|found| found.is_empty()) {
                 // What ended meanwhile would be left to whoever is the first process here, which may be the agent.
                 self.reap();
                 return;
             }
-            let left = left.unwrap_or_default();
-            let time = self.left(kill_at);
+            let found = found.unwrap_or_default();
+            let time = left(&self.clock, kill_at);
             let wait = if time.is_zero() {
-                signal(&left, Signal::KILL);
+                signal(&found, Signal::KILL);
                 BETWEEN_KILLS
             } else {
                 if !is_told {
-                    signal(&left, Signal::TERM);
+                    signal(&found, Signal::TERM);
                     is_told = true;
                 }
                 time.min(LOOK)

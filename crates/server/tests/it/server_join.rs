@@ -7,15 +7,14 @@ use bellwether_api::v1::access::{Join, JoinsAs, NewJoinToken};
 use bellwether_api::v1::server_join::{JoinServer, NewServerToken};
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
-use bellwether_server::config::etcd::Etcd;
 use bellwether_server::join::{EtcdFiles, JoinRequest, join};
 use bellwether_server::run::{Server, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
-use bellwether_server::store_rules::StoreRules;
 use bellwether_store::testing::etcd::TestEtcd;
 
 use crate::harness::{Installation, SOON, problem};
 use crate::rights::with;
+use crate::several::config_on;
 
 async fn until(what: &str, holds: impl AsyncFn() -> bool) {
     let wait = async {
@@ -28,19 +27,7 @@ async fn until(what: &str, holds: impl AsyncFn() -> bool) {
 
 /// The first server of an installation on an etcd.
 async fn first(etcd: &TestEtcd, dir: &std::path::Path) -> (Server, Client) {
-    let store = etcd.settings();
-    let mut config = Config::load(None).unwrap();
-    config.data_dir = dir.join("cp-1");
-    config.listen = "127.0.0.1:0".parse().unwrap();
-    config.name = "cp-1".parse().unwrap();
-    config.rules = StoreRules::of(true);
-    config.etcd = Some(Etcd {
-        endpoints: store.endpoints.clone(),
-        prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
-        ca_file: None,
-        identity: None,
-        call_timeout: None,
-    });
+    let config = config_on(etcd, dir, "cp-1");
     let made = init(&config).await.unwrap();
     let server = Server::start(&config, Clock::system()).await.unwrap();
     let access = Access {

@@ -22,24 +22,27 @@ use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
 use crate::harness::{Installation, SOON, policy, problem, set_entity, until, version};
 
+/// The configuration of a server on an etcd.
+pub(crate) fn config_on(etcd: &TestEtcd, dir: &std::path::Path, name: &str) -> Config {
+    let store = etcd.settings();
+    let mut config = Config::load(None).unwrap();
+    config.data_dir = dir.join(name);
+    config.listen = "127.0.0.1:0".parse().unwrap();
+    config.name = name.parse().unwrap();
+    config.rules = StoreRules::of(true);
+    config.etcd = Some(Etcd {
+        endpoints: store.endpoints.clone(),
+        prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
+        ca_file: None,
+        identity: None,
+        call_timeout: None,
+    });
+    config
+}
+
 /// Two servers' configurations on one etcd, the first of them initialised.
 pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2], Identity) {
-    let store = etcd.settings();
-    let of = |name: &str| {
-        let mut config = Config::load(None).unwrap();
-        config.data_dir = dir.join(name);
-        config.listen = "127.0.0.1:0".parse().unwrap();
-        config.name = name.parse().unwrap();
-        config.rules = StoreRules::of(true);
-        config.etcd = Some(Etcd {
-            endpoints: store.endpoints.clone(),
-            prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
-            ca_file: None,
-            identity: None,
-            call_timeout: None,
-        });
-        config
-    };
+    let of = |name: &str| config_on(etcd, dir, name);
     let configs = [of("cp-1"), of("cp-2")];
     let made = init(&configs[0]).await.unwrap();
     let refused = Server::start(&configs[1], Clock::system()).await.unwrap_err();

@@ -11,12 +11,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use bellwether_agent::guard::{Event, Events, Spared, descendants, signal};
+use bellwether_agent::guard::{Event, Events, Reaped, Spared, descendants, left, reap, signal};
 use bellwether_rt::clock::Clock;
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, set_child_subreaper, wait,
-};
+use rustix::process::{Pid, Signal, WaitStatus, getpid, kill_process_group, set_child_subreaper};
 
 use super::message::{GuardAnswer, GuardOrder, GuardedLease};
 use super::timing::LAST_GRACE;
@@ -83,12 +80,12 @@ impl Guard {
     /// Waits for the end of the command; ends it when it may not go on.
     fn run(mut self) {
         while self.command.is_some() {
-            let left = self.left(self.lease.end_ms);
-            if left.is_zero() {
+            let remaining = left(&self.clock, self.lease.end_ms);
+            if remaining.is_zero() {
                 self.tell(&GuardAnswer::LeaseOver);
                 return self.end(self.lease.kill_ms);
             }
-            match self.events.next(Some(left.min(LOOK))) {
+            match self.events.next(Some(remaining.min(LOOK))) {
                 Event::Requested(GuardOrder::Lease(lease)) => self.lease = lease,
                 Event::Requested(GuardOrder::Signal(number)) => {
                     if let Some(signal) = Signal::from_named_raw(number) {
@@ -100,7 +97,7 @@ impl Guard {
                     self.signal(Signal::STOP);
                 }
                 // A lease that ended meanwhile is found above, before the next order.
-                Event::Requested(GuardOrder::Continue) if !self.left(self.lease.end_ms).is_zero() => {
+                Event::Requested(GuardOrder::Continue) if !left(&self.clock, self.lease.end_ms).is_zero() => {
                     self.is_stopped = false;
                     self.signal(Signal::CONT);
                 }
@@ -113,12 +110,6 @@ impl Guard {
                 Event::Requested(GuardOrder::Continue) | Event::TimeOver => {}
             }
         }
-    }
-
-    /// What is left until this time since boot; nothing on a machine that does not say how long it runs.
-    fn left(&self, at_ms: u64) -> Duration {
-        let now = self.clock.since_boot();
-        now.map_or(Duration::ZERO, |now| Duration::from_millis(at_ms.saturating_sub(now.as_millis())))
     }
 
     /// The time since boot after the last grace.
@@ -137,18 +128,11 @@ impl Guard {
 
     /// Reaps children that have ended, and tells how the command did. Returns whether any are left.
     fn reap(&mut self) -> bool {
-        let are_left = loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if self.command == Some(pid) => {
-                    self.command = None;
-                    self.tell(&answer(status));
-                }
-                Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => break true,
-                // There are no children.
-                Err(_) => break false,
-            }
-        };
+        let Reaped { are_left, ended } = reap(self.command);
+        if let Some(status) = ended {
+            self.command = None;
+            self.tell(&answer(status));
+        }
         self.events.watch_children();
         are_left
     }
@@ -160,12 +144,12 @@ impl Guard {
             self.signal(Signal::TERM);
         }
         while self.reap() {
-            let time = self.left(kill_ms);
+            let time = left(&self.clock, kill_ms);
             let wait = if self.is_stopped || self.command.is_none() || time.is_zero() {
                 self.signal(Signal::KILL);
                 // Without /proc it is the group of the command alone.
-                let left = descendants(Spared::None).unwrap_or_default();
-                signal(&left, Signal::KILL);
+                let found = descendants(Spared::None).unwrap_or_default();
+                signal(&found, Signal::KILL);
                 BETWEEN_KILLS
             } else {
                 time.min(LOOK)

@@ -52,26 +52,15 @@ impl RolloutState {
     /// The command by which a person has it continue; `None` if it is not theirs to continue it.
     #[must_use]
     pub fn continued_by(&self, entity: &EntityName) -> Option<String> {
-        match self {
-            Self::Waiting(RolloutWait::Approval { stage }) => {
-                Some(format!("bellwether rollout approve {entity} --stage {stage}"))
-            }
-            // The pause ends with the freeze.
-            Self::Paused(RolloutPause::Stopped { .. }) => None,
-            Self::Paused(_) => {
-                Some(format!("bellwether rollout resume {entity}   (or: bellwether rollout abort {entity})"))
-            }
-            Self::Waiting(_)
-            | Self::InProgress
-            | Self::RollingBack
-            | Self::Succeeded
-            | Self::PartiallySucceeded { .. }
-            | Self::Failed { .. }
-            | Self::RolledBack
-            | Self::RollbackFailed { .. }
-            | Self::Aborted { .. }
-            | Self::Superseded { .. } => None,
+        if let Self::Waiting(RolloutWait::Approval { stage }) = self {
+            return Some(format!("bellwether rollout approve {entity} --stage {stage}"));
         }
+        let Self::Paused(pause) = self else { return None };
+        // A stop ends with its freeze.
+        let is_stopped = matches!(pause, RolloutPause::Stopped { .. });
+        let resume =
+            || format!("bellwether rollout resume {entity}   (or: bellwether rollout abort {entity})");
+        (!is_stopped).then(resume)
     }
 
     /// The details without the state: why a rollout waits or is paused.
