@@ -17,6 +17,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let faults =
         ["--package", "bellwether", "--bins", "--test", "faults", "--features", "failpoints", "--locked"];
     cargo(&[&["clippy"], &faults[..], &["--", "-D", "warnings"]].concat())?;
+    fuzz::is_locked(root)?;
     dependencies(root)?;
     two_commands(root)?;
     fuzz::run(root, &fuzz::Fuzz { seconds: 60, target: None })

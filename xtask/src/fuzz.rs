@@ -102,6 +102,15 @@ fn host(root: &Path) -> Result<String> {
     Ok(host.context("rustc does not name its host")?.to_owned())
 }
 
+/// That the lock file of the targets, a workspace of its own, has what the crates need now: found in a second, and not after all tests.
+pub(crate) fn is_locked(root: &Path) -> Result<()> {
+    let args = ["metadata", "--locked", "--format-version", "1", "--manifest-path", "fuzz/Cargo.toml"];
+    shell::output(root, "cargo", &args).context(
+        "fuzz/Cargo.lock is not up to date: cargo update --workspace --manifest-path fuzz/Cargo.toml",
+    )?;
+    Ok(())
+}
+
 fn build(root: &Path, home: &Path, host: &str) -> Result<()> {
     let status = Command::new("cargo")
         .args([
