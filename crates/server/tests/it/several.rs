@@ -135,6 +135,16 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
     assert_eq!(leader, "cp-2", "an agent was released before there was another leader");
 }
 
+/// Waits until it is recorded that the node is in contact: a server records what it was told a moment later.
+async fn recorded_up(client: &Client) {
+    let recorded = async {
+        while client.node("default", "web-1").await.unwrap().presence.state != PresenceState::Up {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, recorded).await.expect("the contact is recorded");
+}
+
 /// Deletes a key of the installation, as anybody with access to etcd can.
 async fn delete(store: &Store, key: &'static str) {
     store.commit(Txn { compares: vec![], ops: vec![Op::Delete { key: key.into() }] }).await.unwrap();
@@ -179,7 +189,7 @@ async fn a_leader_whose_key_was_deleted_leads_again_in_another_term() {
     };
     tokio::time::timeout(SOON, shown).await.expect("its membership is acquired anew");
     node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
-    assert_eq!(one.node("default", "web-1").await.unwrap().presence.state, PresenceState::Up);
+    recorded_up(&one).await;
     tasks.cancel();
 }
 
@@ -198,6 +208,7 @@ async fn the_leadership_is_handed_over_when_asked_and_its_server_stays() {
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
     node.client.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
+    recorded_up(&one).await;
     let plane = two.control_plane().await.unwrap();
     assert_eq!(plane.servers.len(), 2);
     let (code, detail) = problem(two.step_down("").await);
