@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 15] = [
+const PACKAGES: [(&str, &str, &str); 16] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -18,6 +18,7 @@ const PACKAGES: [(&str, &str, &str); 15] = [
     ("haproxy", "/usr/sbin/haproxy", "-v"),
     ("systemd", "systemd-analyze", "--version"),
     ("etcd-server", "etcd", "--version"),
+    ("redis-server", "redis-server", "--version"),
     ("etcd-client", "etcdctl", "version"),
     // Its own discovery of Consul's targets, and with blocking reads; Debian's Prometheus is built without any.
     ("victoria-metrics", "victoria-metrics", "-version"),

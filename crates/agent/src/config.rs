@@ -2,6 +2,7 @@
 
 mod command;
 mod config_path;
+pub mod data_store;
 mod dns;
 mod error;
 mod file;

@@ -29,6 +29,7 @@ mod logical;
 mod names;
 mod own_health;
 mod param_cache;
+mod probe;
 mod provision;
 pub mod reload;
 mod report_board;

@@ -10,6 +10,7 @@ mod facts;
 mod job_logs;
 mod logs;
 mod order_poll;
+mod probes;
 mod registrations;
 mod renew;
 mod report;
@@ -34,6 +35,7 @@ use crate::catalogue::CatalogueSnapshot;
 use crate::facts::KnownFacts;
 use crate::lease::LeaseRenewal;
 use crate::ledger::Ledger;
+use crate::probe::StoreProbes;
 use crate::report_board::ReportBoard;
 use crate::service::process_phase::AcknowledgedRegistrations;
 use crate::service::registry::KnownDefinition;
@@ -91,6 +93,8 @@ pub(crate) struct MachineSources {
     pub(crate) addresses: LocalAddresses,
     /// The facts of this machine; absent until they were read.
     pub(crate) facts: watch::Receiver<Option<KnownFacts>>,
+    /// The data stores of this node.
+    pub(crate) stores: StoreProbes,
 }
 
 impl ServerLink {
@@ -175,7 +179,7 @@ struct MachineLink {
 impl MachineLink {
     fn start(self, machine: MachineSources, tasks: &Tasks) {
         let Self { connection, node, namespace, board, requested, data_dir, clock, seed } = self;
-        let MachineSources { services, acknowledgements, known, addresses, facts } = machine;
+        let MachineSources { services, acknowledgements, known, addresses, facts, stores } = machine;
         let registrations = registrations::RegistrationSender {
             connection: connection.clone(),
             node: node.clone(),
@@ -189,6 +193,16 @@ impl MachineLink {
             gate: StartGate::closed(),
         };
         tasks.spawn("registrations", deliver(registrations, connection.moves(), seed, tasks.clone()));
+        let probes = probes::ProbeSender {
+            connection: connection.clone(),
+            node: node.clone(),
+            namespace: namespace.clone(),
+            stores: stores.known,
+            requested: requested.clone(),
+            marker: stores.marker,
+            chosen: None,
+        };
+        tasks.spawn("probe report", deliver(probes, connection.moves(), seed, tasks.clone()));
         let facts = facts::FactSender { connection: connection.clone(), node, namespace, facts, requested };
         tasks.spawn("fact report", deliver(facts, connection.moves(), seed, tasks.clone()));
         tasks.spawn("renew", CertificateRenewal { connection, data_dir, clock, seed }.run(tasks.clone()));

@@ -35,6 +35,7 @@ use crate::local::{self, LocalApi};
 use crate::lock::{DirectoryLock, LockError};
 use crate::logical::{HostContext, LogicalNodes};
 use crate::param_cache::ParamCache;
+use crate::probe::StoreProbes;
 use crate::provision;
 use crate::reload::{ConfigSource, ConfigState, ReloadRequests, Reloader};
 use crate::report_board::ReportBoard;
@@ -339,6 +340,7 @@ impl Agent {
             unsent_logs,
             owner: LinkOwner::Machine(MachineSources {
                 facts,
+                stores: StoreProbes::start(&config, seed, &tasks),
                 services: discovery.services,
                 acknowledgements,
                 known: discovery.registry.known.clone(),

@@ -94,6 +94,8 @@ pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommissi
 pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
 /// Facts of a node, by that node.
 pub const NODE_FACTS: &str = "/v1/namespaces/{ns}/nodes/{node}/facts";
+/// Data stores of a node, by that node.
+pub const NODE_PROBES: &str = "/v1/namespaces/{ns}/nodes/{node}/probes";
 /// Requests a rescan of a node's facts.
 pub const NODE_RESCAN: &str = "/v1/namespaces/{ns}/nodes/{node}/rescan";
 /// Service registrations of a node, by that node.
@@ -249,6 +251,8 @@ pub const CLUSTERS: &str = "/v1/namespaces/{ns}/clusters";
 pub const CLUSTER: &str = "/v1/namespaces/{ns}/clusters/{cluster}";
 /// The members of a cluster.
 pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members";
+/// The data stores of a cluster.
+pub const CLUSTER_VIEW: &str = "/v1/namespaces/{ns}/clusters/{cluster}/view";
 /// Runs of workflows on a cluster: on its members, or on its manager.
 pub const CLUSTER_RUNS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/runs";
 /// Waiting until the workflows of a cluster's members are complete.

@@ -33,6 +33,7 @@ pub mod param;
 pub mod pause;
 pub mod plan;
 pub mod policy;
+pub mod probes;
 pub mod profile;
 pub mod progress;
 pub mod registrations;

@@ -38,6 +38,7 @@ round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
     "node_of_some_services": v1::node::Node => bellwether_core::records::node::Node;
     "node_of_no_service": v1::node::Node => bellwether_core::records::node::Node;
+    "node_probes": v1::probes::NodeProbes => bellwether_core::records::probes::NodeProbes;
     "node_facts": v1::facts::NodeFacts => bellwether_core::records::facts::NodeFacts;
     "node_rescanned": v1::node::Node => bellwether_core::records::node::Node;
     "order_with_failed_runs": v1::order::Order => bellwether_core::records::order::Order;

@@ -11,6 +11,7 @@ pub mod facts;
 pub mod jobs;
 pub mod liveness;
 pub mod order;
+pub mod probes;
 pub mod registrations;
 pub mod report;
 pub mod retention;

@@ -21,6 +21,7 @@ pub mod order;
 pub mod param;
 pub mod pause;
 pub mod policy;
+pub mod probes;
 pub mod profile;
 pub mod progress;
 pub mod registrations;

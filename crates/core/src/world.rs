@@ -12,6 +12,7 @@ pub mod live_params;
 pub mod occupancy;
 pub mod runs;
 pub mod schedules;
+pub mod store_view;
 pub mod tally;
 pub mod task_lists;
 pub mod touched;
@@ -198,6 +199,7 @@ impl Fleet {
             self.slots.size(),
             self.node_params.size(),
             self.facts.size(),
+            self.probes.size(),
             self.profiles.size(),
             self.profile_revisions.size(),
         ];
@@ -209,6 +211,7 @@ impl Fleet {
             Key::Node(name) => revision_of(self.nodes.get(name)),
             Key::NodeParams(name) => revision_of(self.node_params.get(name)),
             Key::Facts(name) => revision_of(self.facts.get(name)),
+            Key::Probes(name) => revision_of(self.probes.get(name)),
             Key::Presence(name) => revision_of(self.presences.get(name)),
             Key::Expected(name) => revision_of(self.expected.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),

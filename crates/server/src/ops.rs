@@ -28,6 +28,7 @@ pub mod param;
 pub mod params;
 pub mod pause;
 pub mod plan;
+pub mod probes;
 pub mod profile;
 pub mod registrations;
 pub mod report;
@@ -43,6 +44,7 @@ pub mod server;
 pub mod server_join;
 pub mod service;
 pub mod slot;
+pub mod store_view;
 pub mod task_list;
 pub mod token;
 

@@ -79,6 +79,13 @@ enum LeftRunning {
     IsKilled,
 }
 
+/// Where the standard output of a command goes, and what happens at its end.
+struct CommandEnds {
+    left_running: LeftRunning,
+    /// Instead of the tail and the log.
+    stdout: Option<OwnedFd>,
+}
+
 /// Runs `command` to its end; kills its process group after the limit's deadline, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
@@ -86,12 +93,62 @@ pub(crate) async fn run(
     limit: impl Into<CommandLimit>,
     log: Option<&mut EntityLog>,
 ) -> CommandResult {
-    run_with(command, facts, limit.into(), log, LeftRunning::Stays).await
+    let ends = CommandEnds { left_running: LeftRunning::Stays, stdout: None };
+    run_with(command, facts, limit.into(), log, ends).await
 }
 
 /// The same for a check, whose whole process group is killed at its end.
 pub(crate) async fn probe(command: &Command, facts: &CommandFacts, deadline: Duration) -> CommandResult {
-    run_with(command, facts, deadline.into(), None, LeftRunning::IsKilled).await
+    let ends = CommandEnds { left_running: LeftRunning::IsKilled, stdout: None };
+    run_with(command, facts, deadline.into(), None, ends).await
+}
+
+/// The same for a command that answers something: what it wrote to its standard output; `None` if that is more than `most` bytes.
+pub(crate) async fn answer(
+    command: &Command,
+    facts: &CommandFacts,
+    deadline: Duration,
+    most: usize,
+) -> (CommandResult, Option<Vec<u8>>) {
+    let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(std::io::Error::from);
+    let pipe = pipe.and_then(|(reader, writer)| Ok((pipe::Receiver::from_owned_fd(reader)?, writer)));
+    let (mut reader, writer) = match pipe {
+        Ok(pipe) => pipe,
+        Err(error) => return (not_started(command, &error), None),
+    };
+    let ends = CommandEnds { left_running: LeftRunning::IsKilled, stdout: Some(writer) };
+    let mut written = Some(Vec::new());
+    let ended = {
+        let mut running = std::pin::pin!(run_with(command, facts, deadline.into(), None, ends));
+        // Both continue until the command has ended; reading may be dropped anywhere, what was read is kept.
+        tokio::select! {
+            ended = &mut running => ended,
+            () = collect(&mut reader, &mut written, most) => running.await,
+        }
+    };
+    if observed::timeout(LAST_WORDS, collect(&mut reader, &mut written, most)).await.is_err() {
+        tracing::debug!("a probe left programs running that hold its output");
+    }
+    (ended, written)
+}
+
+/// Reads until the last writer is gone. What is more than `most` is read and dropped, so that the command ends.
+async fn collect(reader: &mut pipe::Receiver, written: &mut Option<Vec<u8>>, most: usize) {
+    let mut buffer = vec![0_u8; 8_192];
+    loop {
+        match reader.read(&mut buffer).await {
+            Ok(0) => return,
+            Ok(count) => {
+                if let Some(all) = written {
+                    all.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                }
+                if written.as_ref().is_some_and(|all| all.len() > most) {
+                    *written = None;
+                }
+            }
+            Err(error) => return tracing::warn!(%error, "cannot read the answer of a command"),
+        }
+    }
 }
 
 async fn run_with(
@@ -99,8 +156,9 @@ async fn run_with(
     facts: &CommandFacts,
     limit: CommandLimit,
     mut log: Option<&mut EntityLog>,
-    left_running: LeftRunning,
+    ends: CommandEnds,
 ) -> CommandResult {
+    let CommandEnds { left_running, stdout } = ends;
     let CommandLimit { deadline, stop } = limit;
     let mut tail = OutputTail::default();
     if stop.is_cancelled() {
@@ -109,7 +167,7 @@ async fn run_with(
     if let Some(log) = &mut log {
         log.mark(&format!("{} {:?}", facts.run, command.argv));
     }
-    let (mut child, mut output) = match start(command, facts) {
+    let (mut child, mut output) = match start(command, facts, stdout) {
         Ok(started) => started,
         Err(error) => return not_started(command, &error),
     };
@@ -213,6 +271,7 @@ async fn kill_at_end(pid: Option<Pid>) {
 fn start(
     command: &Command,
     facts: &CommandFacts,
+    stdout: Option<OwnedFd>,
 ) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
     let (program, arguments) =
         command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
@@ -224,7 +283,7 @@ fn start(
         .env_clear()
         .envs(facts.environment(command))
         .stdin(Stdio::null())
-        .stdout(writer)
+        .stdout(stdout.unwrap_or(writer))
         .stderr(error_writer)
         .process_group(0)
         .kill_on_drop(true)

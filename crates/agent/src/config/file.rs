@@ -18,6 +18,8 @@ struct ConfigFile {
     #[serde(default)]
     action: BTreeMap<String, ActionTable>,
     #[serde(default)]
+    probe: BTreeMap<String, ProbeTable>,
+    #[serde(default)]
     service: Vec<ServiceDefinition>,
     #[serde(default)]
     file: Vec<CatalogueFileTable>,
@@ -139,6 +141,28 @@ pub(super) struct ActionTable {
     pub(super) idempotent: bool,
 }
 
+/// `[probe.NAME]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProbeTable {
+    pub(super) etcd: Option<String>,
+    pub(super) redis: Option<String>,
+    pub(super) sentinel: Option<String>,
+    pub(super) postgresql: Option<String>,
+    pub(super) zookeeper: Option<String>,
+    pub(super) exec: Option<Vec<String>>,
+    pub(super) interval: Option<String>,
+    pub(super) timeout: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) password_file: Option<PathBuf>,
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) cert_file: Option<PathBuf>,
+    pub(super) key_file: Option<PathBuf>,
+    pub(super) workdir: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+}
+
 /// `[entity.NAME.process]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -172,6 +196,7 @@ pub(super) struct ConfigTables {
     pub(super) agent: Option<(PathBuf, AgentTable)>,
     pub(super) entities: BTreeMap<String, (PathBuf, EntityTable)>,
     pub(super) actions: BTreeMap<String, (PathBuf, ActionTable)>,
+    pub(super) probes: BTreeMap<String, (PathBuf, ProbeTable)>,
     pub(super) services: Vec<(PathBuf, ServiceDefinition)>,
     pub(super) files: Vec<(PathBuf, CatalogueFileTable)>,
     pub(super) dns: Option<(PathBuf, DnsTable)>,
@@ -224,6 +249,12 @@ impl ConfigTables {
                 return Err(twice(format!("action.{name}"), other));
             }
             self.actions.insert(name, (path.to_owned(), action));
+        }
+        for (name, probe) in file.probe {
+            if let Some((other, _)) = self.probes.get(&name) {
+                return Err(twice(format!("probe.{name}"), other));
+            }
+            self.probes.insert(name, (path.to_owned(), probe));
         }
         Ok(())
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bellwether_core::words::addresses::Addresses;
-use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
+use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName, ProbeName};
 use bellwether_dns::settings::DnsConfig;
 
+use super::data_store::StoreProbe;
 use super::files::CatalogueFile;
 use super::recipe::{ActionRecipe, Recipe};
 use super::services::DefinedService;
@@ -38,6 +39,8 @@ pub struct Config {
     pub entities: BTreeMap<EntityName, Recipe>,
     /// The actions of this node.
     pub actions: BTreeMap<ActionName, ActionRecipe>,
+    /// The probes of data stores of this node.
+    pub probes: BTreeMap<ProbeName, StoreProbe>,
     /// The services of this node, from the files.
     pub services: Vec<DefinedService>,
     /// Definitions of services that cannot be used, by file, with the reason: the agent runs without them.

@@ -58,6 +58,31 @@ fn a_node_name_is_used_in_lower_case_and_has_no_underscore() {
 }
 
 #[test]
+fn an_invalid_probe_is_refused_with_its_file_and_key() {
+    let cases = [
+        ("[probe.db]", "use probe.db in"),
+        ("[probe.db]\nredis = \"a:1\"\netcd = \"http://a:1\"", "name one of etcd, redis"),
+        ("[probe.Db]\nredis = \"a:1\"", "use probe.Db in"),
+        ("[probe.db]\nredis = \"a\"", "is not HOST:PORT"),
+        ("[probe.db]\nredis = \"a:1\"\ncolour = 1", "unknown field `colour`"),
+        ("[probe.db]\nredis = \"a:1\"\ninterval = \"1ms\"", "at least 100ms"),
+        ("[probe.db]\nredis = \"a:1\"\nca_file = \"/a\"", "a probe of this store does not read it"),
+        ("[probe.db]\nredis = \"a:1\"\npassword_file = \"a\"", "does not begin with /"),
+        ("[probe.db]\netcd = \"a:1\"", "write an address like"),
+        ("[probe.db]\netcd = \"http://a:1\"\nuser = \"a\"", "a probe of etcd does not read it"),
+        ("[probe.db]\netcd = \"http://a:1\"\nca_file = \"/a\"", "write https"),
+        ("[probe.db]\netcd = \"https://a:1\"", "name the file of the authority to trust"),
+        ("[probe.db]\netcd = \"https://a:1\"\nca_file = \"/a\"\ncert_file = \"/b\"", "belong together"),
+        ("[probe.db]\nexec = []", "a command needs a program"),
+        ("[probe.db]\nzookeeper = \"a:1\"\nuser = \"a\"", "does not read it"),
+    ];
+    for (text, reason) in cases {
+        let refusal = load(&format!("{AGENT}{text}\n")).unwrap_err().to_string();
+        assert!(refusal.contains(reason) && refusal.contains("agent.toml"), "{text}: {refusal}");
+    }
+}
+
+#[test]
 fn an_invalid_value_is_refused_with_its_file_and_key() {
     let cases = [
         ("nme = 1", "unknown field `nme`"),

@@ -40,6 +40,7 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         kinds::apart(&place, &recipe.kind, &mut managed)?;
         entities.insert(place.read(&name)?, recipe);
     }
+    let probes = super::data_store::all(whole.probes)?;
     let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
     let name = node_name(&place.at("name"), &name)?;
     let names = whole.dns.as_ref().map(|(path, dns)| {
@@ -75,6 +76,7 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
         entities,
         actions,
+        probes,
     })
 }
 

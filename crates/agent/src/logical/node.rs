@@ -210,6 +210,7 @@ fn config(host: &HostContext, name: &NodeName, dir: &Path) -> Config {
         hosts_logical: false,
         boot_commands: BootCommands { reboot: none(), power_off: none() },
         entities: BTreeMap::new(),
+        probes: BTreeMap::new(),
         actions: BTreeMap::new(),
         services: Vec::new(),
         refused_definitions: BTreeMap::new(),

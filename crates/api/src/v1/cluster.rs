@@ -1,6 +1,7 @@
 //! Clusters: requests, answers and stored records.
 
 pub mod stored;
+pub mod view;
 pub mod work;
 
 use std::collections::BTreeMap;

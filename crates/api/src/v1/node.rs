@@ -13,6 +13,7 @@ use super::facts::NodeFacts;
 use super::labels::{labels_in, labels_out};
 use super::not_runnable::NotRunnable;
 use super::pause::Pause;
+use super::probes::NodeProbes;
 use super::status::Status;
 use crate::shape::{ShapeError, is_zero, read, read_some};
 use crate::word::words;
@@ -199,6 +200,9 @@ pub struct NodeView {
     /// Time of its last report, in milliseconds since the Unix epoch; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_at_ms: Option<u64>,
+    /// Its data stores; absent if its agent probes none, and from lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<NodeProbes>,
     /// Its facts; absent before the agent reported any, and from lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<NodeFacts>,

@@ -39,6 +39,14 @@ pub(crate) enum ClusterVerb {
         #[arg(short = 'w', long)]
         watch: bool,
     },
+    /// Show the data stores of a cluster, as its members' own agents probe them
+    View {
+        #[command(flatten)]
+        of: OwnCluster,
+        /// Show it live until Ctrl-C
+        #[arg(short = 'w', long)]
+        watch: bool,
+    },
     /// List the members of a cluster, and its manager, with their roles
     Members {
         #[command(flatten)]

@@ -1,5 +1,7 @@
 //! `cluster`.
 
+mod stores;
+
 use std::time::Duration;
 
 use bellwether_api::client::CallError;
@@ -62,6 +64,7 @@ pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
             let text = || whole(&cluster, &members.items);
             context.show.data(&cluster, || vec![cluster.name.clone()], |_| text())?;
         }
+        ClusterVerb::View { of, watch } => return stores::run(context, &of.name, watch).await,
         ClusterVerb::Members { of, role } => {
             let page = client.cluster_members(namespace, &of.name, role.as_deref()).await?;
             let names = || page.items.iter().map(|member| member.node.clone()).collect();

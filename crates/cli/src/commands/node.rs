@@ -241,8 +241,24 @@ pub(super) fn sheet(view: &NodeView) -> String {
         let line = format!("status    {category} {} since {since} {}{log}", status.state, status.reason);
         lines.push(line.trim_end().to_owned());
     }
+    lines.extend(stores(view));
     lines.extend(facts::lines(view));
     lines.join("\n")
+}
+
+/// The data stores of a node, one a line.
+fn stores(view: &NodeView) -> impl Iterator<Item = String> {
+    view.probes.iter().flat_map(|probes| &probes.stores).map(|(name, store)| {
+        let version = store.facts.version.as_deref().unwrap_or_default();
+        let roles = store.facts.shards.iter().map(|(shard, part)| format!("{shard}={}", part.role.as_str()));
+        let roles = roles.collect::<Vec<_>>().join(" ");
+        let since = crate::show::time::date(store.since_ms);
+        let line = format!(
+            "store     {name} {} since {since} {} {version} {roles} {}",
+            store.state, store.facts.software, store.reason
+        );
+        line.split_whitespace().collect::<Vec<_>>().join(" ").replacen("store ", "store     ", 1)
+    })
 }
 
 /// `KEY=VALUE` sets, `KEY-` removes.

@@ -278,6 +278,14 @@ fn the_page_on_facts_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_data_stores_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/probes.md", None)).stdout);
+    for part in ["shard 0: primary dev-1", "store     db up since", "store.up"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn the_page_on_the_api_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/api.md", None)).stdout);
     assert!(said.contains("\"code\":\"not_found\""), "{said}");

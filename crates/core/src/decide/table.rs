@@ -1,7 +1,7 @@
 //! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
 use super::{
-    clusters, drain, external, order, retention, rollout, runs, services, silence, slots, wait_cycles,
+    clusters, drain, external, order, probes, retention, rollout, runs, services, silence, slots, wait_cycles,
 };
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
@@ -68,9 +68,10 @@ pub enum Decide {
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 11] = [
+pub const DECIDERS: [Decider; 12] = [
     whole("external", |of| external::decide(of.fleet, of.watch.since, of.now)),
     whole("silence", |of| silence::decide(of.fleet, of.watch.settled(), of.now)),
+    whole("probes", |of| probes::decide(of.fleet)),
     whole("wait_cycles", |of| wait_cycles::decide(of.fleet, of.now)),
     whole("slots", |of| slots::decide(of.fleet, of.now)),
     whole("clusters", |of| clusters::decide(of.fleet, of.watch.settled(), of.now)),

@@ -20,6 +20,7 @@ use super::not_runnable::NotRunnable;
 use super::order::Order;
 use super::param::ParamDeclaration;
 use super::pause::NodePause;
+use super::probes::NodeProbes;
 use super::profile::{Profile, ProfileRevision};
 use super::progress::Progress;
 use super::registrations::{KnownService, ServiceRegistrations};
@@ -51,6 +52,8 @@ pub enum Key {
     NodeParams(NodeName),
     /// A node's facts, by the node's name.
     Facts(NodeName),
+    /// A node's data stores, by the node's name.
+    Probes(NodeName),
     /// A node's presence, by the node's name.
     Presence(NodeName),
     /// A node that is expected to join, by name.
@@ -164,6 +167,8 @@ pub enum Record {
     NodeParams(NodeParams),
     /// A node's facts.
     Facts(NodeFacts),
+    /// A node's data stores.
+    Probes(NodeProbes),
     /// A node's presence.
     Presence(NodeName, Presence),
     /// A node that is expected to join: who announced it, when and why.
@@ -238,6 +243,7 @@ impl Record {
             Self::Node(node) => Key::Node(node.name.clone()),
             Self::NodeParams(params) => Key::NodeParams(params.node.clone()),
             Self::Facts(facts) => Key::Facts(facts.node.clone()),
+            Self::Probes(probes) => Key::Probes(probes.node.clone()),
             Self::Presence(node, _) => Key::Presence(node.clone()),
             Self::Expected(node, _) => Key::Expected(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),

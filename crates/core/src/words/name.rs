@@ -134,6 +134,8 @@ names! {
     LedgerId: "ledger id", label;
     /// A category of node status, such as `configure`. A DNS label.
     Category: "status category", label;
+    /// A probe of a data store on a node. A DNS label.
+    ProbeName: "probe name", label;
     /// A check on a node. A DNS label.
     CheckName: "check name", label;
     /// A service that has instances on nodes. A DNS label.

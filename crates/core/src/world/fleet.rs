@@ -30,6 +30,7 @@ use crate::records::not_runnable::NotRunnable;
 use crate::records::order::{Order, OrderContent};
 use crate::records::param::ParamDeclaration;
 use crate::records::pause::NodePause;
+use crate::records::probes::NodeProbes;
 use crate::records::profile::{Profile, ProfileRevision};
 use crate::records::progress::Progress;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
@@ -65,6 +66,10 @@ pub struct Fleet {
     pub node_params: Map<NodeName, Versioned<NodeParams>>,
     /// Facts of the nodes that reported any.
     pub facts: Map<NodeName, Versioned<NodeFacts>>,
+    /// Data stores of the nodes whose agents probe any.
+    pub probes: Map<NodeName, Versioned<NodeProbes>>,
+    /// Unreachable nodes whose data stores are still recorded as known.
+    pub unseen_stores: Set<NodeName>,
     /// By node: its facts, own params and profiles, as filters read them; absent for a node without any.
     pub data: Map<NodeName, NodeData>,
     /// Presences of the nodes.

@@ -10,6 +10,7 @@ mod nodes;
 pub(crate) mod observations;
 mod orders;
 mod other_records;
+mod probes;
 mod registrations;
 mod runs;
 mod waits;
@@ -33,6 +34,7 @@ impl Fleet {
             Record::Presence(name, presence) => self.put_presence(&name, presence, revision),
             Record::NodeParams(params) => self.put_node_params(params, revision),
             Record::Facts(facts) => self.put_facts(facts, revision),
+            Record::Probes(probes) => self.put_probes(probes, revision),
             Record::Expected(name, by) => self.put_expected(name, by, revision),
             Record::Report(report) => self.put_report(report, revision),
             Record::Order(name, order) => self.put_order(&name, order, revision),
@@ -84,6 +86,7 @@ impl Fleet {
             Key::Presence(name) => self.delete_presence(name, revision),
             Key::NodeParams(name) => self.delete_node_params(name, revision),
             Key::Facts(name) => self.delete_facts(name, revision),
+            Key::Probes(name) => self.delete_probes(name),
             Key::Expected(name) => self.delete_expected(name),
             Key::Report(name) => self.delete_report(name, revision),
             Key::Order(name) => self.delete_order(name),

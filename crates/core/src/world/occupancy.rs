@@ -122,6 +122,7 @@ impl Fleet {
         let registrations = self.registrations.keys().cloned().map(Key::Registrations);
         let node_params = self.node_params.keys().cloned().map(Key::NodeParams);
         let facts = self.facts.keys().cloned().map(Key::Facts);
+        let probes = self.probes.keys().cloned().map(Key::Probes);
         let roles = self.cluster_roles.keys().cloned().map(Key::ClusterRoles);
         let runs = self.runs.keys().cloned().map(Key::Run);
         let jobs = self.jobs.keys().cloned().map(|(run, node)| Key::Jobs(run, node));
@@ -140,6 +141,7 @@ impl Fleet {
         let of_nodes = of_nodes
             .chain(node_params)
             .chain(facts)
+            .chain(probes)
             .chain(runs)
             .chain(roles)
             .chain(jobs)

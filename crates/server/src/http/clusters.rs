@@ -6,6 +6,7 @@ use axum::extract::State;
 use bellwether_api::list::tables::{CLUSTER_MEMBERS, CLUSTERS};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::cluster::work::NewClusterRun;
 use bellwether_api::v1::cluster::{Cluster, ClusterSpec};
 use bellwether_api::v1::run::{NewRun, Run};
@@ -56,6 +57,19 @@ pub(crate) async fn members(
     let fleet = fleet.ok_or_else(|| missing(&name))?;
     let members = ops::cluster::members(fleet, &name);
     list.answer_json((&CLUSTER_MEMBERS, app.clock.now()), members.into_iter(), world.revision)
+}
+
+/// The data stores of a cluster.
+pub(crate) async fn view(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+) -> Result<JsonAnswer<ClusterView>, Failure> {
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.clusters.contains_key(&name));
+    let fleet = fleet.ok_or_else(|| missing(&name))?;
+    let (stores, nodes) = ops::store_view::view(fleet, &name);
+    let (revision, at_ms) = (world.revision.get(), app.clock.now().as_millis());
+    Ok(JsonAnswer(ClusterView { cluster: name.to_string(), revision, at_ms, stores, nodes }))
 }
 
 pub(crate) async fn put(

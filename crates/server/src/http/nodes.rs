@@ -57,7 +57,8 @@ pub(crate) async fn get(
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| {
         let facts = fleet.facts.get(&name).map(|kept| (&*kept.value).into());
-        Some(NodeView { facts, ..view(fleet, &name)? })
+        let probes = fleet.probes.get(&name).map(|kept| (&*kept.value).into());
+        Some(NodeView { facts, probes, ..view(fleet, &name)? })
     });
     let missing = || {
         Failure::new(Code::NotFound, format!("cannot find node {name}"))
@@ -167,6 +168,16 @@ pub(crate) async fn put_facts(
     JsonBody(facts): JsonBody<v1::facts::NodeFacts>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::facts::absorb_facts(&app.records.transactor, &namespace, &name, facts).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn put_probes(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    Node(name): Node,
+    JsonBody(probes): JsonBody<v1::probes::NodeProbes>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::probes::absorb_probes(&app.records.transactor, &namespace, &name, probes).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

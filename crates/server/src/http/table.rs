@@ -25,7 +25,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 36] = [
+const PARTS: [fn(Routes) -> Routes; 37] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -49,6 +49,7 @@ const PARTS: [fn(Routes) -> Routes; 36] = [
     profiles::revisions,
     profiles::params,
     clusters::clusters,
+    clusters::members,
     workflows::tasks,
     workflows::stages,
     workflows::workflows,

@@ -51,6 +51,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     match record {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
         Record::NodeParams(params) => put(schema, StoredNodeParams::try_from(params)?),
+        Record::Probes(probes) => put(schema, v1::probes::NodeProbes::from(probes)),
         Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Expected(_, by) => put(schema, Annotation::from(by)),
@@ -113,6 +114,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
     let schema = schema(key);
     Ok(match key {
         Key::Node(_) => Record::Node(get::<v1::node::Node>(schema, bytes)?.try_into()?),
+        Key::Probes(_) => Record::Probes(get::<v1::probes::NodeProbes>(schema, bytes)?.try_into()?),
         Key::Facts(_) => Record::Facts(get::<v1::facts::NodeFacts>(schema, bytes)?.try_into()?),
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
@@ -206,6 +208,7 @@ const fn schema(key: &Key) -> &'static str {
     match key {
         Key::Node(_) => "node.v1",
         Key::NodeParams(_) => "node-params.v1",
+        Key::Probes(_) => "probes.v1",
         Key::Facts(_) => "facts.v1",
         Key::Presence(_) => "presence.v1",
         Key::Expected(_) => "expected.v1",

@@ -77,6 +77,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Node(name) => ns("node", name.as_str()),
         Key::NodeParams(name) => ns("node-params", name.as_str()),
         Key::Facts(name) => ns("facts", name.as_str()),
+        Key::Probes(name) => ns("probes", name.as_str()),
         Key::Presence(name) => ns("presence", name.as_str()),
         Key::Expected(name) => ns("expected", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
@@ -161,8 +162,19 @@ pub fn events(namespace: &Namespace) -> Range {
 }
 
 /// Kinds that may have a record per node, or more, in key order.
-const MANY: [&str; 10] =
-    ["event", "facts", "jobs", "node-log", "node", "order", "presence", "registrations", "report", "target"];
+const MANY: [&str; 11] = [
+    "event",
+    "facts",
+    "jobs",
+    "node-log",
+    "node",
+    "order",
+    "presence",
+    "probes",
+    "registrations",
+    "report",
+    "target",
+];
 
 /// All keys as consecutive ranges, so that several can be read at once: split where, in `namespaces` and `default`, the
 /// kinds with many records begin. The events of each namespace are a range of their own.
@@ -207,6 +219,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "node" => Key::Node(name.parse().ok()?),
         "node-params" => Key::NodeParams(name.parse().ok()?),
         "facts" => Key::Facts(name.parse().ok()?),
+        "probes" => Key::Probes(name.parse().ok()?),
         "presence" => Key::Presence(name.parse().ok()?),
         "expected" => Key::Expected(name.parse().ok()?),
         "report" => Key::Report(name.parse().ok()?),
@@ -282,6 +295,7 @@ mod tests {
             Key::Node(node.clone()),
             Key::NodeParams(node.clone()),
             Key::Facts(node.clone()),
+            Key::Probes(node.clone()),
             Key::Presence(node.clone()),
             Key::Report(node.clone()),
             Key::Expected(node.clone()),

@@ -168,6 +168,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
             | Key::Report(_)
             | Key::Order(_)
             | Key::Facts(_)
+            | Key::Probes(_)
             | Key::Registrations(_)
             | Key::NotRunnable(_)
             | Key::Log(..)

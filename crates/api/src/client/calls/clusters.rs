@@ -8,6 +8,7 @@ use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use super::super::list_options::ListOptions;
 use crate::paths::{self, encode, fill};
+use crate::v1::cluster::view::ClusterView;
 use crate::v1::cluster::work::{ClusterWait, NewClusterRun};
 use crate::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
 use crate::v1::page::Page;
@@ -43,6 +44,14 @@ impl Client {
         let filter = role.map(|role| format!("role = {role}"));
         let options = ListOptions { filter, ..ListOptions::default() };
         self.listing(options).list(&fill(paths::CLUSTER_MEMBERS, &[namespace, name])).await
+    }
+
+    /// Reads the data stores of a cluster, put together.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn cluster_view(&self, namespace: &str, name: &str) -> Result<ClusterView, CallError> {
+        self.get(&fill(paths::CLUSTER_VIEW, &[namespace, name]), DEFAULT_DEADLINE).await
     }
 
     /// Creates a cluster, or changes one.

@@ -15,6 +15,7 @@ use crate::v1::not_runnable::Runnable;
 use crate::v1::order::OrderPoll;
 use crate::v1::page::Page;
 use crate::v1::pause::Resumed;
+use crate::v1::probes::NodeProbes;
 use crate::v1::registrations::ServiceRegistrations;
 use crate::v1::report::Report;
 use crate::v1::status::Status;
@@ -253,6 +254,15 @@ impl Client {
     pub async fn facts(&self, namespace: &str, facts: &NodeFacts) -> Result<(), CallError> {
         let path = fill(paths::NODE_FACTS, &[namespace, &facts.node]);
         self.send::<_, Nothing>(Method::PUT, &path, facts, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Sends this node's data stores.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn probes(&self, namespace: &str, probes: &NodeProbes) -> Result<(), CallError> {
+        let path = fill(paths::NODE_PROBES, &[namespace, &probes.node]);
+        self.send::<_, Nothing>(Method::PUT, &path, probes, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Requests a rescan of a node's facts.

@@ -36,6 +36,7 @@ impl Fleet {
         let before = self.presences.get(name).cloned();
         self.counting(name, |fleet| fleet.presences.insert_mut(name.clone(), kept(presence, revision)));
         self.heard_from(name, before.as_ref(), revision);
+        self.settle_unseen(name);
     }
 
     pub(super) fn delete_presence(&mut self, name: &NodeName, revision: Revision) {
@@ -44,6 +45,7 @@ impl Fleet {
             fleet.presences.remove_mut(name);
         });
         self.heard_from(name, before.as_ref(), revision);
+        self.settle_unseen(name);
     }
 
     pub(super) fn put_expected(&mut self, name: NodeName, by: Annotation, revision: Revision) {

@@ -135,6 +135,7 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
         agent_version: report.map(|report| report.agent_version.clone()),
         reported_at_ms: report.map(|report| report.received_at.as_millis()),
         facts: None,
+        probes: None,
     })
 }
 

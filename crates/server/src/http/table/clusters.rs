@@ -1,6 +1,7 @@
 //! Routes of clusters.
 
 use bellwether_api::paths;
+use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::cluster::work::{ClusterWait, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
 use bellwether_api::v1::page::Page;
@@ -23,29 +24,6 @@ pub(super) fn clusters(routes: Routes) -> Routes {
             route(Get, paths::CLUSTER, get, "Get a cluster with its leaders"),
             clusters::get,
         )
-        .add::<Empty, Page<ClusterMember>, _, _>(
-            route(Get, paths::CLUSTER_MEMBERS, get, "List the members of a cluster with their roles").list(),
-            clusters::members,
-        )
-        .add::<Empty, ClusterWait, _, _>(
-            route(
-                Get,
-                paths::CLUSTER_WAIT,
-                get,
-                "Wait until the workflows of a cluster's members are complete",
-            )
-            .query(&["on", "fail_on_failure", "wait"]),
-            cluster_wait::get,
-        )
-        .add::<NewClusterRun, Run, _, _>(
-            route(
-                Post,
-                paths::CLUSTER_RUNS,
-                RequiredAccess::update_field(ObjectKind::Cluster, "/runs"),
-                "Run a workflow on members of a cluster, or on its manager",
-            ),
-            clusters::start_run,
-        )
         .add::<ClusterSpec, Cluster, _, _>(
             route(
                 Put,
@@ -66,5 +44,43 @@ pub(super) fn clusters(routes: Routes) -> Routes {
             )
             .conditional(),
             clusters::delete,
+        )
+}
+
+/// What is in clusters: their members, the data stores of these, and what runs there.
+pub(super) fn members(routes: Routes) -> Routes {
+    let get = RequiredAccess::get(ObjectKind::Cluster);
+    routes
+        .add::<Empty, Page<ClusterMember>, _, _>(
+            route(Get, paths::CLUSTER_MEMBERS, get, "List the members of a cluster with their roles").list(),
+            clusters::members,
+        )
+        .add::<Empty, ClusterView, _, _>(
+            route(
+                Get,
+                paths::CLUSTER_VIEW,
+                get,
+                "Get the data stores of a cluster, put together from its members' reports",
+            ),
+            clusters::view,
+        )
+        .add::<Empty, ClusterWait, _, _>(
+            route(
+                Get,
+                paths::CLUSTER_WAIT,
+                get,
+                "Wait until the workflows of a cluster's members are complete",
+            )
+            .query(&["on", "fail_on_failure", "wait"]),
+            cluster_wait::get,
+        )
+        .add::<NewClusterRun, Run, _, _>(
+            route(
+                Post,
+                paths::CLUSTER_RUNS,
+                RequiredAccess::update_field(ObjectKind::Cluster, "/runs"),
+                "Run a workflow on members of a cluster, or on its manager",
+            ),
+            clusters::start_run,
         )
 }

@@ -12,6 +12,7 @@ use bellwether_api::v1::order::OrderPoll;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::Resumed;
+use bellwether_api::v1::probes::NodeProbes;
 use bellwether_api::v1::profile::{ParamsPatch, ParamsSpec};
 use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::report::Report;
@@ -73,7 +74,7 @@ pub(super) fn params(routes: Routes) -> Routes {
         )
 }
 
-/// Facts of nodes.
+/// Facts and data stores of nodes.
 pub(super) fn facts(routes: Routes) -> Routes {
     routes
         .add::<Empty, RequestedRescan, _, _>(
@@ -88,6 +89,10 @@ pub(super) fn facts(routes: Routes) -> Routes {
         .add::<NodeFacts, Empty, _, _>(
             route(Put, paths::NODE_FACTS, RequiredAccess::OwnNode, "Report the facts of a node"),
             nodes::put_facts,
+        )
+        .add::<NodeProbes, Empty, _, _>(
+            route(Put, paths::NODE_PROBES, RequiredAccess::OwnNode, "Report the data stores of a node"),
+            nodes::put_probes,
         )
 }
 

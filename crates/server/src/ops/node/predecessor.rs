@@ -48,6 +48,7 @@ pub(super) fn records(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
         fleet.orders.get(name).map(|_| Key::Order(name.clone())),
         fleet.facts.get(name).map(|_| Key::Facts(name.clone())),
+        fleet.probes.get(name).map(|_| Key::Probes(name.clone())),
         fleet.registrations.get(name).map(|_| Key::Registrations(name.clone())),
     ];
     let logs = fleet.logs_of(name).map(|kept| &kept.value);

@@ -1,0 +1,138 @@
+//! etcd, by its JSON gateway: ids are decimal texts, and fields that are zero are absent.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::probes::{Amount, Shard, ShardRole, StoreFacts, StoreMember};
+use serde::Deserialize;
+
+use super::answer::ProbeError;
+use super::http::post;
+use crate::config::data_store::TlsFiles;
+
+/// Name of the software.
+pub(super) const SOFTWARE: &str = "etcd";
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default)]
+struct Header {
+    cluster_id: String,
+    member_id: String,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    header: Header,
+    version: String,
+    leader: String,
+    raft_index: String,
+    is_learner: bool,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default)]
+struct Members {
+    members: Vec<Member>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default)]
+struct Member {
+    #[serde(rename = "ID")]
+    id: String,
+    name: String,
+    #[serde(rename = "peerURLs")]
+    peer_urls: Vec<String>,
+    #[serde(rename = "isLearner")]
+    is_learner: bool,
+}
+
+/// Asks for the status and for the members, as this member sees them.
+pub(super) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<StoreFacts, ProbeError> {
+    let status = post(authority, tls, "/v3/maintenance/status", "{}").await?;
+    let status: Status = serde_json::from_value(status).map_err(|error| nonsense(authority, &error))?;
+    // A learner answers its status alone.
+    let members = match post(authority, tls, "/v3/cluster/member/list", "{}").await {
+        Ok(members) => {
+            let read = serde_json::from_value::<Members>(members);
+            Some(read.map_err(|error| nonsense(authority, &error))?)
+        }
+        Err(_) if status.is_learner => None,
+        Err(error) => return Err(error),
+    };
+    if status.header.member_id.is_empty() {
+        return Err(ProbeError::Unknown(format!("{authority}: the answer has no member id; is it etcd?")));
+    }
+    Ok(facts(status, members))
+}
+
+fn nonsense(authority: &str, error: &serde_json::Error) -> ProbeError {
+    ProbeError::Unknown(format!("{authority}: the answer is not one of etcd: {error}"))
+}
+
+fn facts(status: Status, members: Option<Members>) -> StoreFacts {
+    let role = if status.is_learner {
+        ShardRole::Learner
+    } else if status.leader == status.header.member_id {
+        ShardRole::Primary
+    } else if matches!(status.leader.as_str(), "" | "0") {
+        ShardRole::Vacant
+    } else {
+        ShardRole::Replica
+    };
+    let offset = status.raft_index.parse().ok().map(|amount| Amount { amount, unit: "entries".to_owned() });
+    let shard = Shard { role, history: None, offset, lag: None, upstream: None, streaming: None };
+    let member = |member: Member| {
+        let shown = StoreMember {
+            name: Some(member.name).filter(|name| !name.is_empty()),
+            address: member.peer_urls.into_iter().next(),
+            votes: !member.is_learner,
+            connected: None,
+        };
+        (hex(&member.id), shown)
+    };
+    StoreFacts {
+        software: SOFTWARE.to_owned(),
+        version: Some(status.version).filter(|version| !version.is_empty()),
+        cluster_id: Some(hex(&status.header.cluster_id)),
+        member_id: Some(hex(&status.header.member_id)),
+        shards: BTreeMap::from([("0".to_owned(), shard)]),
+        members: members.map(|members| members.members.into_iter().map(member).collect()),
+    }
+}
+
+/// An id as etcd's own tools show it.
+fn hex(decimal: &str) -> String {
+    decimal.parse::<u64>().map_or_else(|_| decimal.to_owned(), |id| format!("{id:x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(status: &str) -> ShardRole {
+        facts(serde_json::from_str(status).unwrap(), None).shards["0"].role
+    }
+
+    #[test]
+    fn absent_fields_are_zero_and_ids_are_shown_in_hex() {
+        let status = r#"{"header":{"cluster_id":"17237436991929493444","member_id":"10501334649042878790","raft_term":"2"},
+            "version":"3.4.23","dbSize":"20480","leader":"10501334649042878790","raftIndex":"4"}"#;
+        let members = r#"{"members":[{"ID":"10501334649042878790","name":"a","peerURLs":["http://a:2380"]},{"ID":"255","isLearner":true}]}"#;
+        let facts =
+            facts(serde_json::from_str(status).unwrap(), Some(serde_json::from_str(members).unwrap()));
+        assert_eq!(facts.cluster_id.as_deref(), Some("ef37ad9dc622a7c4"));
+        assert_eq!(facts.shards["0"].offset, Some(Amount { amount: 4, unit: "entries".into() }));
+        let members = facts.members.unwrap();
+        assert_eq!((members["ff"].votes, members["91bc3c398fb3c146"].votes), (false, true));
+        assert_eq!(members["ff"].name, None, "a member that never started has no name");
+    }
+
+    #[test]
+    fn roles() {
+        assert_eq!(role(r#"{"header":{"member_id":"1"},"leader":"1"}"#), ShardRole::Primary);
+        assert_eq!(role(r#"{"header":{"member_id":"1"},"leader":"2"}"#), ShardRole::Replica);
+        assert_eq!(role(r#"{"header":{"member_id":"1"}}"#), ShardRole::Vacant);
+        assert_eq!(role(r#"{"header":{"member_id":"1"},"leader":"2","isLearner":true}"#), ShardRole::Learner);
+    }
+}

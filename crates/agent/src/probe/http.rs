@@ -1,0 +1,108 @@
+//! One POST to a data store's HTTP interface, with a limit on the answer.
+
+use std::sync::Arc;
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+
+use super::address::{broken, connect};
+use super::answer::{MAX_ANSWER_BYTES, ProbeError, read};
+use crate::config::data_store::TlsFiles;
+
+/// Posts a JSON text and answers the body as JSON.
+pub(super) async fn post(
+    authority: &str,
+    tls: Option<&TlsFiles>,
+    path: &str,
+    body: &'static str,
+) -> Result<serde_json::Value, ProbeError> {
+    let stream = connect(authority).await?;
+    let Some(files) = tls else { return send(stream, authority, path, body).await };
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let name = ServerName::try_from(host).map_err(|error| unknown(authority, error))?;
+    let connector = TlsConnector::from(Arc::new(client(files).await?));
+    let stream = connector.connect(name, stream).await.map_err(|error| unknown(authority, error))?;
+    send(stream, authority, path, body).await
+}
+
+async fn client(files: &TlsFiles) -> Result<ClientConfig, ProbeError> {
+    let wrong = |error: rustls::Error| ProbeError::Unknown(format!("cannot use the certificates: {error}"));
+    let pem = |error| ProbeError::Unknown(format!("cannot read a certificate: {error}"));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(read(&files.ca_file).await?.as_bytes()) {
+        roots.add(certificate.map_err(pem)?).map_err(wrong)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(wrong)?;
+    let builder = builder.with_root_certificates(roots);
+    let Some((certificate, key)) = &files.identity else { return Ok(builder.with_no_client_auth()) };
+    let chain = CertificateDer::pem_slice_iter(read(certificate).await?.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(pem)?;
+    let key = PrivateKeyDer::from_pem_slice(read(key).await?.as_bytes()).map_err(pem)?;
+    builder.with_client_auth_cert(chain, key).map_err(wrong)
+}
+
+async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    authority: &str,
+    path: &str,
+    body: &'static str,
+) -> Result<serde_json::Value, ProbeError> {
+    let failed = |error: hyper::Error| unknown(authority, error);
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+    let request = ::http::Request::post(path)
+        .header(::http::header::HOST, authority)
+        .header(::http::header::CONTENT_TYPE, "application/json")
+        .header(::http::header::USER_AGENT, "bellwether-agent")
+        .header(::http::header::CONNECTION, "close")
+        .body(Full::new(Bytes::from_static(body.as_bytes())))
+        .map_err(|error| ProbeError::Unknown(error.to_string()))?;
+    let asking = async {
+        let answer = sender.send_request(request).await.map_err(failed)?;
+        let status = answer.status();
+        let limited = Limited::new(answer.into_body(), MAX_ANSWER_BYTES);
+        let bytes =
+            limited.collect().await.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+                Some(_) => ProbeError::Unknown(format!(
+                    "{authority}: the answer has more than {MAX_ANSWER_BYTES} bytes"
+                )),
+                None => unknown(authority, error),
+            })?;
+        let bytes = bytes.to_bytes();
+        if !status.is_success() {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            return Err(ProbeError::Unknown(format!("{authority}: status {}: {text}", status.as_u16())));
+        }
+        serde_json::from_slice(&bytes)
+            .map_err(|error| ProbeError::Unknown(format!("{authority}: not JSON: {error}")))
+    };
+    // The connection is driven beside the request, and dropped with it.
+    let mut connection = std::pin::pin!(connection);
+    let mut asking = std::pin::pin!(asking);
+    let mut driven = false;
+    loop {
+        tokio::select! {
+            answer = &mut asking => return answer,
+            ended = &mut connection, if !driven => {
+                driven = true;
+                if let Err(error) = ended {
+                    return Err(broken(authority, &std::io::Error::other(error)));
+                }
+            }
+        }
+    }
+}
+
+fn unknown(authority: &str, error: impl std::fmt::Display) -> ProbeError {
+    ProbeError::Unknown(format!("{authority}: {error}"))
+}

@@ -1,0 +1,135 @@
+//! The protocol of Redis (RESP 2), as far as probes need it: a command, and its answer within a limit.
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use super::address::{broken, connect};
+use super::answer::{MAX_ANSWER_BYTES, ProbeError, password};
+use crate::config::data_store::Login;
+
+/// Deepest nesting of an answer: a list of lists of texts.
+const MAX_DEPTH: usize = 4;
+
+/// A connection to a Redis or a Sentinel.
+#[derive(Debug)]
+pub(super) struct Redis {
+    address: String,
+    stream: BufReader<TcpStream>,
+    /// Bytes that may still be read.
+    room: usize,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Reply>),
+    /// Nothing.
+    Null,
+}
+
+impl Redis {
+    /// Connects, and logs in if there is a password.
+    pub(super) async fn connect(address: &str, login: &Login) -> Result<Self, ProbeError> {
+        let stream = BufReader::new(connect(address).await?);
+        let mut redis = Self { address: address.to_owned(), stream, room: MAX_ANSWER_BYTES };
+        if let Some(password) = password(login).await? {
+            let words: Vec<&str> =
+                ["AUTH"].into_iter().chain(login.user.as_deref()).chain([&*password]).collect();
+            redis.call(&words).await?;
+        }
+        Ok(redis)
+    }
+
+    /// Sends a command and reads its answer.
+    ///
+    /// # Errors
+    /// [`ProbeError`]; an error that Redis answers is unknown, unless it says that it does not serve.
+    pub(super) async fn call(&mut self, words: &[&str]) -> Result<Reply, ProbeError> {
+        let mut command = format!("*{}\r\n", words.len());
+        for word in words {
+            command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        let sent = self.stream.get_mut().write_all(command.as_bytes()).await;
+        sent.map_err(|error| broken(&self.address, &error))?;
+        self.room = MAX_ANSWER_BYTES;
+        self.reply(MAX_DEPTH).await
+    }
+
+    /// Sends a command whose answer is a text.
+    pub(super) async fn text(&mut self, words: &[&str]) -> Result<String, ProbeError> {
+        match self.call(words).await? {
+            Reply::Text(text) => Ok(text),
+            Reply::List(_) | Reply::Null => Err(self.nonsense("a text was expected")),
+        }
+    }
+
+    fn nonsense(&self, reason: &str) -> ProbeError {
+        ProbeError::Unknown(format!("{}: the answer is not one of Redis: {reason}", self.address))
+    }
+
+    fn take_room(&mut self, bytes: usize) -> Result<(), ProbeError> {
+        let left = self.room.checked_sub(bytes);
+        let large = || format!("{}: the answer has more than {MAX_ANSWER_BYTES} bytes", self.address);
+        self.room = left.ok_or_else(|| ProbeError::Unknown(large()))?;
+        Ok(())
+    }
+
+    async fn line(&mut self) -> Result<String, ProbeError> {
+        let mut line = Vec::new();
+        let most = u64::try_from(self.room).unwrap_or(u64::MAX).saturating_add(1);
+        let read = (&mut self.stream).take(most).read_until(b'\n', &mut line).await;
+        read.map_err(|error| broken(&self.address, &error))?;
+        self.take_room(line.len())?;
+        if line.pop() != Some(b'\n') || line.pop() != Some(b'\r') {
+            let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+            return Err(if line.is_empty() {
+                broken(&self.address, &end)
+            } else {
+                self.nonsense("a line does not end")
+            });
+        }
+        String::from_utf8(line).map_err(|_| self.nonsense("a line is not UTF-8"))
+    }
+
+    async fn reply(&mut self, depth: usize) -> Result<Reply, ProbeError> {
+        let line = self.line().await?;
+        let (kind, rest) = line.split_at_checked(1).ok_or_else(|| self.nonsense("an empty line"))?;
+        match kind {
+            "+" | ":" => Ok(Reply::Text(rest.to_owned())),
+            "-" => Err(self.refusal(rest)),
+            "$" if rest == "-1" => Ok(Reply::Null),
+            "*" if rest == "-1" => Ok(Reply::Null),
+            "$" => {
+                let length: usize = rest.parse().map_err(|_| self.nonsense("a length that is no number"))?;
+                self.take_room(length)?;
+                let mut bytes = vec![0; length + 2];
+                let read = self.stream.read_exact(&mut bytes).await;
+                read.map_err(|error| broken(&self.address, &error))?;
+                bytes.truncate(length);
+                String::from_utf8(bytes).map(Reply::Text).map_err(|_| self.nonsense("a text is not UTF-8"))
+            }
+            "*" => {
+                let count: usize = rest.parse().map_err(|_| self.nonsense("a length that is no number"))?;
+                let depth = depth.checked_sub(1).ok_or_else(|| self.nonsense("lists within lists"))?;
+                // Each takes a line at least.
+                self.take_room(count)?;
+                let mut list = Vec::new();
+                for _ in 0..count {
+                    list.push(Box::pin(self.reply(depth)).await?);
+                }
+                Ok(Reply::List(list))
+            }
+            _ => Err(self.nonsense("an unknown kind of reply")),
+        }
+    }
+
+    fn refusal(&self, text: &str) -> ProbeError {
+        let reason = format!("{}: {text}", self.address);
+        let does_not_serve =
+            ["LOADING", "MASTERDOWN", "CLUSTERDOWN"].iter().any(|word| text.starts_with(word));
+        if does_not_serve { ProbeError::Down(reason) } else { ProbeError::Unknown(reason) }
+    }
+}

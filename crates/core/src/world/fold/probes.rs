@@ -1,0 +1,39 @@
+//! Folds the data stores of nodes, and the index of those that nobody sees any more.
+
+use super::kept;
+use crate::records::node::PresenceState;
+use crate::records::probes::NodeProbes;
+use crate::words::counter::Revision;
+use crate::words::name::NodeName;
+use crate::world::fleet::Fleet;
+
+impl Fleet {
+    pub(super) fn put_probes(&mut self, probes: NodeProbes, revision: Revision) {
+        let name = probes.node.clone();
+        self.probes.insert_mut(name.clone(), kept(probes, revision));
+        self.settle_unseen(&name);
+    }
+
+    pub(super) fn delete_probes(&mut self, name: &NodeName) {
+        self.probes.remove_mut(name);
+        self.settle_unseen(name);
+    }
+
+    /// The presence or the data stores of a node changed.
+    pub(super) fn settle_unseen(&mut self, name: &NodeName) {
+        let unseen = match (self.probes.get(name), self.presences.get(name)) {
+            // A report that arrived after the node was declared unreachable is from its agent all the same.
+            (Some(probes), Some(presence)) => {
+                presence.value.contact == PresenceState::Unreachable
+                    && probes.value.received_at <= presence.value.since
+                    && probes.value.is_known()
+            }
+            (_, None) | (None, _) => false,
+        };
+        if unseen {
+            self.unseen_stores.insert_mut(name.clone());
+        } else {
+            self.unseen_stores.remove_mut(name);
+        }
+    }
+}

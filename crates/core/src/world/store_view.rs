@@ -1,0 +1,221 @@
+//! The view of a cluster's data stores: what the members' own agents report, put together. It is approximate, since every part was
+//! observed at its own time; what a store says about others is compared, and never believed of them.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::fleet::Fleet;
+use crate::records::probes::{Amount, DataStore, NodeProbes, ShardRole, StoreState};
+use crate::words::name::{ClusterName, NodeName, ProbeName};
+use crate::words::plural::plural;
+
+/// The data stores of a cluster under one name of probe, put together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoreSummary {
+    /// Members whose store is up.
+    pub up: u64,
+    /// Members whose store is down.
+    pub down: u64,
+    /// Members of whose store nobody knows.
+    pub unknown: u64,
+    /// Members without this probe.
+    pub missing: u64,
+    /// By software and version: the stores that have it, as they said last.
+    pub versions: BTreeMap<String, u64>,
+    /// By id of the cluster that they say they belong to: the stores that do.
+    pub cluster_ids: BTreeMap<String, u64>,
+    /// By shard: who has which part in it.
+    pub shards: BTreeMap<String, ShardSummary>,
+    /// Whether the stores that are up agree on who is a member.
+    pub agreement: Agreement,
+}
+
+/// A shard of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ShardSummary {
+    /// Members whose store is up and the primary: more than one is a conflict.
+    pub primaries: BTreeSet<NodeName>,
+    /// Members whose store was the primary when it was up last, and of which nobody knows now.
+    pub last_primaries: BTreeSet<NodeName>,
+    /// Stores that are up and replicas.
+    pub replicas: u64,
+    /// Stores that are up and have no vote.
+    pub learners: u64,
+    /// Stores that are up and have no role at present.
+    pub vacant: u64,
+    /// By member: how far its store is behind; only where the store says so, or where it can be computed.
+    pub lags: BTreeMap<NodeName, Amount>,
+}
+
+/// Whether data stores agree on who is a member of their cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Agreement {
+    /// No store has a view of its own.
+    #[default]
+    None,
+    /// All views are the same.
+    Agreed,
+    /// There are two views at least.
+    Differs,
+}
+
+impl Agreement {
+    /// Name of the agreement.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Agreed => "agreed",
+            Self::Differs => "differs",
+        }
+    }
+}
+
+impl Fleet {
+    /// The data stores of a cluster by name of probe.
+    #[must_use]
+    pub fn store_view(&self, cluster: &ClusterName) -> BTreeMap<ProbeName, StoreSummary> {
+        let members: Vec<&NodeName> = self.membership.members(cluster).collect();
+        let probes = |node: &NodeName| self.probes.get(node).map(|kept| &*kept.value);
+        let names: BTreeSet<&ProbeName> =
+            members.iter().filter_map(|node| probes(node)).flat_map(|probes| probes.stores.keys()).collect();
+        let of = |name: &ProbeName| {
+            let each =
+                members.iter().map(|node| (*node, probes(node).and_then(|probes| store(probes, name))));
+            summary(each)
+        };
+        names.into_iter().map(|name| (name.clone(), of(name))).collect()
+    }
+}
+
+fn store<'a>(probes: &'a NodeProbes, name: &ProbeName) -> Option<&'a DataStore> {
+    probes.stores.get(name)
+}
+
+fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore>)>) -> StoreSummary {
+    let mut summary = StoreSummary::default();
+    let mut up = Vec::new();
+    for (node, store) in members {
+        let Some(store) = store else {
+            summary.missing += 1;
+            continue;
+        };
+        match store.state {
+            StoreState::Up => {
+                summary.up += 1;
+                up.push((node, store));
+            }
+            StoreState::Down => summary.down += 1,
+            StoreState::Unknown => summary.unknown += 1,
+        }
+        summary.add_facts(node, store);
+    }
+    let views: BTreeSet<Vec<_>> = up.iter().filter_map(|(_, store)| opinion(store)).collect();
+    summary.agreement = match views.len() {
+        0 => Agreement::None,
+        1 => Agreement::Agreed,
+        _ => Agreement::Differs,
+    };
+    summary.add_lags(&up);
+    summary
+}
+
+/// Who is a member in a store's own view, without whether it is connected to it.
+fn opinion(store: &DataStore) -> Option<Vec<(&str, Option<&str>, bool)>> {
+    let members = store.facts.members.as_ref()?;
+    Some(members.iter().map(|(id, member)| (id.as_str(), member.address.as_deref(), member.votes)).collect())
+}
+
+impl StoreSummary {
+    fn add_facts(&mut self, node: &NodeName, store: &DataStore) {
+        let facts = &store.facts;
+        if !facts.software.is_empty() {
+            let version = facts.version.as_deref().unwrap_or("unknown");
+            *self.versions.entry(format!("{} {version}", facts.software)).or_default() += 1;
+        }
+        if let Some(id) = &facts.cluster_id {
+            *self.cluster_ids.entry(id.clone()).or_default() += 1;
+        }
+        for (name, part) in &facts.shards {
+            let shard = self.shards.entry(name.clone()).or_default();
+            match (store.state, part.role) {
+                (StoreState::Up, ShardRole::Primary) => {
+                    shard.primaries.insert(node.clone());
+                }
+                (StoreState::Up, ShardRole::Replica) => shard.replicas += 1,
+                (StoreState::Up, ShardRole::Learner) => shard.learners += 1,
+                (StoreState::Up, ShardRole::Vacant) => shard.vacant += 1,
+                (StoreState::Unknown, ShardRole::Primary) => {
+                    shard.last_primaries.insert(node.clone());
+                }
+                (StoreState::Down | StoreState::Unknown, _) => {}
+            }
+        }
+    }
+
+    /// Lags as the stores report them; where they do not, from the offset of the only primary, if both are positions in one history.
+    fn add_lags(&mut self, up: &[(&NodeName, &DataStore)]) {
+        for (name, shard) in &mut self.shards {
+            let parts = || up.iter().filter_map(|(node, store)| Some((*node, store.facts.shards.get(name)?)));
+            let primary = match shard.primaries.len() {
+                1 => parts().find(|(_, part)| part.role == ShardRole::Primary).map(|(_, part)| part),
+                _ => None,
+            };
+            for (node, part) in parts().filter(|(_, part)| part.role != ShardRole::Primary) {
+                let computed = || {
+                    let primary = primary.filter(|primary| primary.history == part.history)?;
+                    let (ahead, own) = (primary.offset.as_ref()?, part.offset.as_ref()?);
+                    let amount = ahead.amount.saturating_sub(own.amount);
+                    (ahead.unit == own.unit).then(|| Amount { amount, unit: own.unit.clone() })
+                };
+                if let Some(lag) = part.lag.clone().or_else(computed) {
+                    shard.lags.insert(node.clone(), lag);
+                }
+            }
+        }
+    }
+
+    /// What a person should know about these stores, in one line each.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.versions.len() > 1 {
+            let each: Vec<String> =
+                self.versions.iter().map(|(version, count)| format!("{version} ({count})")).collect();
+            problems.push(format!("versions are mixed: {}", each.join(", ")));
+        }
+        if self.cluster_ids.len() > 1 {
+            let each: Vec<&str> = self.cluster_ids.keys().map(String::as_str).collect();
+            problems.push(format!("stores belong to {} clusters: {}", each.len(), each.join(", ")));
+        }
+        if self.agreement == Agreement::Differs {
+            problems.push("stores differ on who is a member".to_string());
+        }
+        for (name, shard) in &self.shards {
+            let names = |nodes: &BTreeSet<NodeName>| {
+                nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ")
+            };
+            match (shard.primaries.len(), shard.last_primaries.is_empty()) {
+                (0, true) => problems.push(format!("shard {name} has no primary")),
+                (0, false) => problems.push(format!(
+                    "no primary of shard {name} is known; it was last {}",
+                    names(&shard.last_primaries)
+                )),
+                (1, _) => {}
+                (count, _) => {
+                    problems.push(format!("shard {name} has {count} primaries: {}", names(&shard.primaries)));
+                }
+            }
+        }
+        if self.missing > 0 {
+            let missing = usize::try_from(self.missing).unwrap_or(usize::MAX);
+            problems.push(format!("{} without this probe", plural(missing, "member")));
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests;

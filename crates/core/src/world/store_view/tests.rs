@@ -1,0 +1,83 @@
+use super::*;
+use crate::records::probes::{Shard, StoreFacts, StoreMember};
+use crate::words::time::Timestamp;
+
+fn store(state: StoreState, role: ShardRole, offset: u64) -> DataStore {
+    let shard = Shard {
+        role,
+        history: Some("h".into()),
+        offset: Some(Amount { amount: offset, unit: "bytes".into() }),
+        lag: None,
+        upstream: None,
+        streaming: None,
+    };
+    let facts = StoreFacts {
+        software: "redis".into(),
+        version: Some("7".into()),
+        shards: BTreeMap::from([("0".into(), shard)]),
+        ..StoreFacts::default()
+    };
+    DataStore { state, since: Timestamp::from_millis(0), reason: String::new(), facts }
+}
+
+fn of(stores: &[Option<DataStore>]) -> StoreSummary {
+    let names: Vec<NodeName> =
+        (0..stores.len()).map(|index| format!("db-{index}").parse().unwrap()).collect();
+    summary(names.iter().zip(stores).map(|(name, store)| (name, store.as_ref())))
+}
+
+fn up(role: ShardRole, offset: u64) -> Option<DataStore> {
+    Some(store(StoreState::Up, role, offset))
+}
+
+fn lag(summary: &StoreSummary, node: &str) -> Option<u64> {
+    summary.shards["0"].lags.get(&node.parse().unwrap()).map(|lag| lag.amount)
+}
+
+#[test]
+fn lag_is_computed_from_the_only_primary_of_the_same_history_and_else_absent() {
+    let one = of(&[up(ShardRole::Primary, 100), up(ShardRole::Replica, 90), up(ShardRole::Replica, 101)]);
+    assert_eq!((lag(&one, "db-1"), lag(&one, "db-2"), one.problems().len()), (Some(10), Some(0), 0));
+    let two = of(&[up(ShardRole::Primary, 100), up(ShardRole::Primary, 90), up(ShardRole::Replica, 1)]);
+    assert_eq!(
+        (lag(&two, "db-2"), two.problems()),
+        (None, ["shard 0 has 2 primaries: db-0, db-1".to_string()].into())
+    );
+    let none = of(&[up(ShardRole::Replica, 100), up(ShardRole::Vacant, 90)]);
+    assert_eq!((lag(&none, "db-0"), none.problems()), (None, ["shard 0 has no primary".to_string()].into()));
+    let mut other = store(StoreState::Up, ShardRole::Replica, 1);
+    other.facts.shards.get_mut("0").unwrap().history = Some("another".into());
+    assert_eq!(lag(&of(&[up(ShardRole::Primary, 100), Some(other)]), "db-1"), None);
+    let mut other = store(StoreState::Up, ShardRole::Replica, 1);
+    other.facts.shards.get_mut("0").unwrap().offset = Some(Amount { amount: 1, unit: "entries".into() });
+    assert_eq!(lag(&of(&[up(ShardRole::Primary, 100), Some(other)]), "db-1"), None);
+    let mut own = store(StoreState::Up, ShardRole::Replica, 1);
+    own.facts.shards.get_mut("0").unwrap().lag = Some(Amount { amount: 3, unit: "s".into() });
+    assert_eq!(lag(&of(&[up(ShardRole::Primary, 100), Some(own)]), "db-1"), Some(3));
+}
+
+#[test]
+fn a_primary_that_nobody_sees_is_the_last_one_and_a_dead_one_is_none() {
+    let unseen =
+        of(&[Some(store(StoreState::Unknown, ShardRole::Primary, 1)), up(ShardRole::Replica, 1), None]);
+    assert_eq!((unseen.up, unseen.unknown, unseen.missing), (1, 1, 1));
+    let said = unseen.problems();
+    assert_eq!(said, ["no primary of shard 0 is known; it was last db-0", "1 member without this probe"]);
+    let dead = of(&[Some(store(StoreState::Down, ShardRole::Primary, 1)), up(ShardRole::Replica, 1)]);
+    assert_eq!(dead.problems(), ["shard 0 has no primary"]);
+}
+
+#[test]
+fn an_opinion_about_another_member_is_compared_and_not_believed() {
+    let seeing = |ids: &[&str], connected: bool| {
+        let mut store = store(StoreState::Up, ShardRole::Replica, 1);
+        let member = StoreMember { votes: true, connected: Some(connected), ..StoreMember::default() };
+        store.facts.members = Some(ids.iter().map(|id| (id.to_string(), member.clone())).collect());
+        Some(store)
+    };
+    let agreed = of(&[up(ShardRole::Primary, 1), seeing(&["a", "b"], true), seeing(&["a", "b"], false)]);
+    assert_eq!((agreed.agreement, agreed.up, agreed.down), (Agreement::Agreed, 3, 0));
+    let differs = of(&[up(ShardRole::Primary, 1), seeing(&["a", "b"], true), seeing(&["a"], true)]);
+    assert_eq!(differs.agreement, Agreement::Differs);
+    assert_eq!(of(&[up(ShardRole::Primary, 1)]).agreement, Agreement::None);
+}
