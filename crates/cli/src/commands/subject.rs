@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 19] = [
+pub(super) const KINDS: [&str; 20] = [
     "node",
     "entity",
     "rollout",
@@ -12,6 +12,7 @@ pub(super) const KINDS: [&str; 19] = [
     "pause",
     "profile",
     "filter",
+    "store",
     "cluster",
     "schedule",
     "run",
@@ -35,7 +36,8 @@ pub(super) fn canonical(subject: &str) -> String {
     }
 }
 
-/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets. A bare name is a
+/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets and data
+/// stores. A bare name is a
 /// node's or an entity's.
 pub(super) fn is_about(event: &str, subject: &str) -> bool {
     let parts: Vec<&str> = event.split('/').collect();
@@ -49,6 +51,7 @@ pub(super) fn is_about(event: &str, subject: &str) -> bool {
         (Some(("service", name)), ["service", service, ..]) => *service == name,
         (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
         (Some(("node", name)), ["target", _, target]) => *target == name,
+        (Some(("node", name)), ["store", node, _]) => *node == name,
         _ => false,
     }
 }

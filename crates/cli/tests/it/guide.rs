@@ -98,12 +98,17 @@ fn the_page_on_rollouts_works_as_it_stands() {
     assert!(said.contains("v3 is last known good"), "{said}");
 }
 
+/// Follows a page that starts `dev` itself, after it wrote its configuration. Answers what was printed.
+fn follow_around_dev(page: &str, home: &tempfile::TempDir) -> String {
+    let script = blocks(page, None);
+    let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
+    text(&follow(&format!("{before}\n{}{after}", dev()), home).stdout)
+}
+
 #[test]
 fn the_page_on_configuration_works_as_it_stands() {
-    let script = blocks("docs/guide/configuration.md", None);
-    let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
     let home = tempfile::tempdir().unwrap();
-    let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
+    let said = follow_around_dev("docs/guide/configuration.md", &home);
     assert!(said.contains("greeting@2 is last known good") && said.contains("exit code 6"), "{said}");
     assert!(said.contains(": not an integer"), "{said}");
     let hellos = std::fs::read_to_string(home.path().join("dev/etc/hellos")).unwrap();
@@ -279,7 +284,7 @@ fn the_page_on_facts_works_as_it_stands() {
 
 #[test]
 fn the_page_on_data_stores_works_as_it_stands() {
-    let said = text(&follow_beside_dev(&blocks("docs/guide/probes.md", None)).stdout);
+    let said = follow_around_dev("docs/guide/probes.md", &tempfile::tempdir().unwrap());
     for part in ["shard 0: primary dev-1", "store     db up since", "store.up"] {
         assert!(said.contains(part), "{part}: {said}");
     }

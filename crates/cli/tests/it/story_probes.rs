@@ -154,6 +154,7 @@ async fn a_primary_dies_a_replica_is_promoted_and_each_change_is_told_once_by_it
     };
     let headless = view(&place, "the death of the primary", cut).await;
     assert_eq!(headless.stores["db"].problems, ["shard 0 has no primary"]);
+    assert!(done(&place, &["why", "cluster/shop"]).contains("data stores db: shard 0 has no primary"));
     let from = format!("shard=0 from=127.0.0.1:{}", ports[0]);
     assert_eq!(told(&place, "db-1", since).await, ["store.down up > down"]);
     let lost = format!("shard.replication_changed {from} connected=true > {from} connected=false");
@@ -194,6 +195,8 @@ async fn a_store_that_hangs_and_one_whose_agent_is_silent_are_unknown() {
     view(&place, "the store that hangs", |view| state(view, "db-3") == Some(StoreState::Unknown)).await;
     let shown = done(&place, &["cluster", "view", "shop"]);
     assert!(shown.contains("no answer within 1s"), "{shown}");
+    let why = done(&place, &["why", "db-3"]);
+    assert!(why.contains("data store db has been unknown for"), "{why}");
     stores[2].signal(Signal::CONT);
     view(&place, "the store that goes on", |view| state(view, "db-3") == Some(StoreState::Up)).await;
     let three = told(&place, "db-3", since).await;

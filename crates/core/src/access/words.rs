@@ -116,6 +116,7 @@ impl ObjectKind {
         let first = rest.split('/').next().unwrap_or(rest);
         Some(match kind {
             "target" => (Self::Entity, first),
+            "store" => (Self::Node, first),
             "rollout" | "service" | "entity" | "slot" => (Self::parse(kind).ok()?, first),
             _ => (Self::parse(kind).ok()?, rest),
         })

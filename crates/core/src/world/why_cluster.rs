@@ -52,6 +52,11 @@ impl Fleet {
         if !claimed.is_empty() {
             lines.push(self.why_claimed(&claimed));
         }
+        for (probe, stores) in self.store_view(name) {
+            lines.extend(
+                stores.problems().into_iter().map(|problem| format!("data stores {probe}: {problem}")),
+            );
+        }
         WhyCluster { is_waiting, lines }
     }
 

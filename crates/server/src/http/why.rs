@@ -9,6 +9,7 @@ use bellwether_api::v1::why::Why;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::catalogue::need;
 use bellwether_core::records::node::PresenceState;
+use bellwether_core::records::probes::StoreState;
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
@@ -185,15 +186,7 @@ fn node(
     {
         lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
     }
-    let registrations = fleet.registrations.get(name).into_iter().flat_map(|kept| &kept.value.instances);
-    for ((service, instance), registration) in
-        registrations.filter(|(_, registration)| !serves(&registration.serving))
-    {
-        lines.push(format!(
-            "{instance} of service {service} is not healthy: {}",
-            registration.serving.reason()
-        ));
-    }
+    lines.extend(not_healthy(fleet, name, now));
     let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
     lines.extend(services.flat_map(|wait| wait_cycles_of(fleet, wait)));
     let target = TargetName::from(name);
@@ -221,6 +214,30 @@ fn still_counts(fleet: &Fleet, entity: &EntityName, node: &NodeName) -> bool {
     }
     let was_aborted = fleet.entities.get(entity).is_some_and(|kept| kept.value.abort.is_some());
     !was_aborted && fleet.workflow_state(node) == WorkflowState::Failed(entity)
+}
+
+/// The data stores of a node that are not up, and the service instances that are not healthy.
+fn not_healthy(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Vec<String> {
+    let mut lines = Vec::new();
+    let stores = fleet.probes.get(name).into_iter().flat_map(|kept| &kept.value.stores);
+    for (probe, store) in stores.filter(|(_, store)| store.state != StoreState::Up) {
+        let since = now.since(store.since).brief();
+        lines.push(format!(
+            "data store {probe} has been {} for {since}: {}",
+            store.state.as_str(),
+            or_none(&store.reason)
+        ));
+    }
+    let registrations = fleet.registrations.get(name).into_iter().flat_map(|kept| &kept.value.instances);
+    for ((service, instance), registration) in
+        registrations.filter(|(_, registration)| !serves(&registration.serving))
+    {
+        lines.push(format!(
+            "{instance} of service {service} is not healthy: {}",
+            registration.serving.reason()
+        ));
+    }
+    lines
 }
 
 const fn serves(serving: &CheckStatus) -> bool {
