@@ -10,7 +10,7 @@ pub const CONSISTENCY: &str = "consistency";
 /// Header of an answer that may be out of date: the time, in milliseconds, since the server last knew that it has everything that
 /// was committed. Absent while it knows.
 pub const AGE_MS: &str = "bellwether-age-ms";
-/// Header of an answer while the store takes no changes: the condition of the store with its reason. Absent while it does.
+/// Header of an answer while no change is accepted: what the store or the audit log does not take, with the reason. Absent otherwise.
 pub const STORE_TROUBLE: &str = "bellwether-store-trouble";
 /// Header with the name of the answering server, of an answer that has one of the two before.
 pub const ANSWERED_BY: &str = "bellwether-server";

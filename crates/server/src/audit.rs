@@ -1,11 +1,13 @@
 //! The audit log of a server: every change that is asked of it, on disk before the change takes effect. What cannot be written there is
-//! not done. Owns the writer, the limit on refused requests, and reading; which requests are recorded is decided by the guard of routes.
+//! not done. Owns the writer, what prevents it from writing, the limit on refused requests, and reading; which requests are recorded is
+//! decided by the guard of routes.
 
 mod file;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bellwether_api::v1::audit::{AuditAnswer, AuditEntry};
 use bellwether_core::words::time::{Span, Timestamp};
@@ -23,6 +25,10 @@ const BATCH: usize = 256;
 /// Most refused requests that are recorded in a minute: a stranger must not be able to fill the disk.
 const REFUSED_A_MINUTE: u64 = 60;
 
+/// Interval at which a log that cannot be written is tried again: who takes a server out of a load balancer waits about as long, and
+/// nothing is tried while all is well.
+const TRIED_EVERY: Duration = Duration::from_secs(5);
+
 /// The audit log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AuditLog(Option<Arc<AuditWriter>>);
@@ -32,6 +38,7 @@ struct AuditWriter {
     dir: PathBuf,
     lines: mpsc::Sender<LogLine>,
     newest: watch::Receiver<u64>,
+    trouble: watch::Receiver<Option<String>>,
     refused: Mutex<RefusedLimit>,
 }
 
@@ -82,16 +89,24 @@ impl AuditLog {
         let file = AuditFile::open(dir)?;
         let (lines, received) = mpsc::channel(WAITING);
         let (newest, followed) = watch::channel(file.last());
+        let (troubled, trouble) = watch::channel(None);
         let stop = tasks.token();
+        let writing = Writing { file, received, newest, troubled };
         tasks.spawn("audit", async move {
             // Both arms only wait. Whoever waits for a line that is not written any more learns it.
             tokio::select! {
-                () = write(file, received, newest) => {}
+                () = writing.run() => {}
                 () = stop.cancelled() => {}
             }
         });
         let refused = Mutex::default();
-        Ok(Self(Some(Arc::new(AuditWriter { dir: dir.to_owned(), lines, newest: followed, refused }))))
+        Ok(Self(Some(Arc::new(AuditWriter {
+            dir: dir.to_owned(),
+            lines,
+            newest: followed,
+            trouble,
+            refused,
+        }))))
     }
 
     /// Records a request that is about to take effect; answers its number once it is on disk. `None` from a log that is off.
@@ -129,6 +144,12 @@ impl AuditLog {
         self.0.as_ref().map(|writer| writer.newest.clone())
     }
 
+    /// Why the log cannot be written, so that no change is accepted; none while it can.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let reason = self.0.as_ref()?.trouble.borrow().clone()?;
+        Some(format!("no change is accepted, because the audit log cannot be written: {reason}"))
+    }
+
     /// The matching entries, oldest first: the first `limit` after the entry `after`, or else the newest.
     ///
     /// # Errors
@@ -145,41 +166,90 @@ impl AuditLog {
     }
 }
 
-/// Writes lines as they come, those that wait together at once.
-async fn write(mut file: AuditFile, mut received: mpsc::Receiver<LogLine>, newest: watch::Sender<u64>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while received.recv_many(&mut batch, BATCH).await > 0 {
-        let mut last = file.last();
-        let (mut lines, mut waiting) = (Vec::new(), Vec::new());
-        for line in batch.drain(..) {
-            let encoded = match line {
-                LogLine::Entry(entry, reply) => {
-                    last += 1;
-                    waiting.push((last, reply));
-                    serde_json::to_vec(&AuditEntry { id: last, ..*entry })
+/// The task that writes.
+struct Writing {
+    file: AuditFile,
+    received: mpsc::Receiver<LogLine>,
+    newest: watch::Sender<u64>,
+    troubled: watch::Sender<Option<String>>,
+}
+
+impl Writing {
+    /// Writes lines as they come, those that wait together at once. While they cannot be written, tries at intervals whether they could.
+    async fn run(mut self) {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let is_troubled = self.troubled.borrow().is_some();
+            // Both arms only wait: lines that were not received stay in the queue.
+            let received = tokio::select! {
+                received = self.received.recv_many(&mut batch, BATCH) => received,
+                () = tokio::time::sleep(TRIED_EVERY), if is_troubled => {
+                    let Some((file, tried)) = on_disk(self.file, AuditFile::try_write).await else { return };
+                    self.file = file;
+                    self.note(tried.as_ref().err());
+                    continue;
                 }
-                LogLine::Answer(answer) => serde_json::to_vec(&answer),
             };
-            lines.extend(encoded.unwrap_or_default());
-            lines.push(b'\n');
-        }
-        let written = tokio::task::spawn_blocking(move || {
-            let written = file.append(&lines, last).map_err(|error| error.to_string());
-            (file, written)
-        });
-        // It fails only if the writing panicked, which stops the server.
-        let Ok((same, written)) = written.await else { return };
-        file = same;
-        if let Err(reason) = &written {
-            tracing::error!(%reason, "cannot write the audit log; no change is accepted");
-        } else {
-            newest.send_replace(last);
-        }
-        for (id, reply) in waiting {
-            // Whoever asked may have hung up.
-            drop(reply.send(written.clone().map(|()| id)));
+            if received == 0 {
+                return;
+            }
+            let mut last = self.file.last();
+            let (mut lines, mut waiting) = (Vec::new(), Vec::new());
+            for line in batch.drain(..) {
+                let encoded = match line {
+                    LogLine::Entry(entry, reply) => {
+                        last += 1;
+                        waiting.push((last, reply));
+                        serde_json::to_vec(&AuditEntry { id: last, ..*entry })
+                    }
+                    LogLine::Answer(answer) => serde_json::to_vec(&answer),
+                };
+                lines.extend(encoded.unwrap_or_default());
+                lines.push(b'\n');
+            }
+            let appended = on_disk(self.file, move |file| file.append(&lines, last)).await;
+            let Some((file, written)) = appended else { return };
+            self.file = file;
+            // Answers alone were not synced, and prove nothing.
+            if written.is_err() || !waiting.is_empty() {
+                self.note(written.as_ref().err());
+            }
+            if written.is_ok() {
+                self.newest.send_replace(last);
+            }
+            for (id, reply) in waiting {
+                // Whoever asked may have hung up.
+                drop(reply.send(written.clone().map(|()| id)));
+            }
         }
     }
+
+    /// Takes note of what became of the last write, and logs a change of it.
+    fn note(&self, reason: Option<&String>) {
+        let before = self.troubled.borrow().clone();
+        match (&before, reason) {
+            (None, Some(reason)) => {
+                tracing::error!(%reason, "cannot write the audit log; no change is accepted");
+            }
+            (Some(_), None) => tracing::info!("the audit log can be written again; changes are accepted"),
+            (None, None) | (Some(_), Some(_)) => {}
+        }
+        if before.as_ref() != reason {
+            self.troubled.send_replace(reason.cloned());
+        }
+    }
+}
+
+/// Works on the file where it may block. None if it panicked, which stops the server.
+async fn on_disk(
+    mut file: AuditFile,
+    work: impl FnOnce(&mut AuditFile) -> io::Result<()> + Send + 'static,
+) -> Option<(AuditFile, Result<(), String>)> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&mut file).map_err(|error| error.to_string());
+        (file, done)
+    });
+    done.await.ok()
 }
 
 #[cfg(test)]

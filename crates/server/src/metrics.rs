@@ -79,6 +79,8 @@ pub struct ServerGauges {
     pub leading: bool,
     /// Health of the store.
     pub store: Health,
+    /// Whether the audit log can be written.
+    pub audits: bool,
     /// The clocks of all servers.
     pub clocks: ClockTable,
     /// The time since the world was last known to be current.
@@ -158,6 +160,7 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     show("servers", "Live servers", world.servers.size());
     let writable = matches!(now.store.condition, Condition::Writable);
     show("store_writable", "1 while the store accepts writes", usize::from(writable));
+    show("audit_writable", "1 while the audit log can be written", usize::from(now.audits));
     for (name, help, bytes) in [
         ("store_size_bytes", "Size of the store on disk, history included", now.store.size_bytes),
         ("store_quota_bytes", "Largest size of the store", now.store.quota_bytes),

@@ -79,7 +79,7 @@ fn warning(notice: &Notice) -> String {
     )
 }
 
-/// What to say once an answer is up to date, or the store takes changes again.
+/// What to say once an answer is up to date, or changes are accepted again.
 fn over(before: &Notice, now: Option<&Notice>) -> String {
     let trouble = now.and_then(|now| now.trouble.as_deref());
     let still = trouble.map_or(String::new(), |trouble| format!(" ({trouble})"));
@@ -87,7 +87,7 @@ fn over(before: &Notice, now: Option<&Notice>) -> String {
         Some(_) => {
             format!("server {} reaches its store again; what is shown is up to date{still}", before.server)
         }
-        None => "the store takes changes again".to_owned(),
+        None => "changes are accepted again".to_owned(),
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         );
         assert_eq!(state.take(Some(notice), Instant::now()), None);
         let over = state.take(None, Instant::now()).unwrap();
-        assert_eq!(over, "bellwether: the store takes changes again");
+        assert_eq!(over, "bellwether: changes are accepted again");
         assert_eq!(state.take(None, Instant::now()), None);
     }
 }

@@ -1,11 +1,11 @@
-//! A server whose disk fails: it says so, is not ready, ends if it is to, and has everything once it is started again.
+//! A server whose disk fails or is full: it says so, is not ready, ends if it is to, and has everything once it is started again.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::place::{Setup, code, done, text, wait_for};
 
-/// Has `fdatasync` of the journal fail while a file is there: a disk of this test's own that fails takes a device.
+/// Has `fdatasync` of one file fail while another is there: a disk of this test's own that fails takes a device.
 const FAILING_SYNC: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,13 +17,13 @@ const FAILING_SYNC: &str = r#"
 
 int fdatasync(int fd) {
     char link[64], name[4096];
-    const char *fails = getenv("FAILS_WHILE");
+    const char *fails = getenv("FAILS_WHILE"), *file = getenv("FAILS_FILE"), *error = getenv("FAILS_WITH");
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, name, sizeof name - 1);
     name[length > 0 ? length : 0] = 0;
     const char *last = strrchr(name, '/');
-    if (fails && last && strcmp(last, "/journal") == 0 && access(fails, F_OK) == 0) {
-        errno = EIO;
+    if (fails && file && error && last && strcmp(last + 1, file) == 0 && access(fails, F_OK) == 0) {
+        errno = atoi(error);
         return -1;
     }
     int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
@@ -34,6 +34,8 @@ int fdatasync(int fd) {
 struct FailingDisk {
     library: String,
     fails_while: PathBuf,
+    file: &'static str,
+    error: rustix::io::Errno,
 }
 
 impl FailingDisk {
@@ -43,12 +45,25 @@ impl FailingDisk {
         let built =
             Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source, "-ldl"]).output().unwrap();
         assert!(built.status.success(), "{}", text(&built.stderr));
-        Self { library, fails_while: place.path("fails").into() }
+        let error = rustix::io::Errno::IO;
+        Self { library, fails_while: place.path("fails").into(), file: "journal", error }
+    }
+
+    /// One that is full when the audit log is written.
+    fn without_room_for_the_audit_log(place: &Setup) -> Self {
+        Self { file: "audit.jsonl", error: rustix::io::Errno::NOSPC, ..Self::of(place) }
     }
 
     async fn start_server(&self, place: &mut Setup) {
         let fails_while = self.fails_while.display().to_string();
-        place.start_server_with(&[("LD_PRELOAD", &self.library), ("FAILS_WHILE", &fails_while)]).await;
+        let with = self.error.raw_os_error().to_string();
+        let variables = [
+            ("LD_PRELOAD", self.library.as_str()),
+            ("FAILS_WHILE", &fails_while),
+            ("FAILS_FILE", self.file),
+            ("FAILS_WITH", &with),
+        ];
+        place.start_server_with(&variables).await;
     }
 
     fn fail(&self) {
@@ -114,6 +129,35 @@ async fn a_server_that_is_to_stay_answers_reads_and_is_not_ready_until_it_is_res
     assert!(done(&place, &["entity", "list"]).contains("before"));
     assert_eq!(set(&place, "afterwards"), 0);
     assert!(!done(&place, &["status"]).contains("failed, writes"), "it is writable again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_write_its_audit_log_says_so_and_is_ready_once_there_is_room() {
+    let mut place = Setup::new().await;
+    let disk = FailingDisk::without_room_for_the_audit_log(&place);
+    place.kill_server();
+    disk.start_server(&mut place).await;
+    assert_eq!(set(&place, "before"), 0);
+    let quiet = place.run(&["status"]);
+    assert!(quiet.stderr.is_empty(), "{}", text(&quiet.stderr));
+
+    disk.fail();
+    assert_ne!(set(&place, "meanwhile"), 0);
+    let because = "no change is accepted, because the audit log cannot be written: No space left on device";
+    let refused = place.client().ready().await.unwrap_err().to_string();
+    assert!(refused.contains(because), "{refused}");
+    let status = place.run(&["status"]);
+    assert!(text(&status.stdout).contains(because), "{}", text(&status.stdout));
+    let told = text(&place.run(&["entity", "list"]).stderr);
+    assert!(told.contains(because), "{told}");
+
+    // Nobody asks for a change: it finds out by itself.
+    disk.mend();
+    let client = place.client();
+    wait_for("it is ready", async || client.ready().await.is_ok()).await;
+    let quiet = place.run(&["status"]);
+    assert!(quiet.stderr.is_empty() && !text(&quiet.stdout).contains(because), "{}", text(&quiet.stdout));
+    assert_eq!(set(&place, "after"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,9 @@ const CURRENT: &str = "audit.jsonl";
 /// Size at which a file is set aside, in bytes.
 const FILE_BYTES: u64 = 16 * 1_024 * 1_024;
 
+/// What is tried to be written, in bytes: more than a block of the file system, whose rest a full disk may still have.
+const TRIED_BYTES: usize = 64 * 1_024;
+
 /// Number of files that are kept beside the one that is written.
 const FILES_KEPT: usize = 15;
 
@@ -74,6 +77,14 @@ impl AuditFile {
         }
         (self.length, self.last) = (self.length + added, last);
         Ok(())
+    }
+
+    /// Tries whether there is room for entries, and leaves the file as it is. A reader meanwhile, and a server that dies, leave or see
+    /// empty lines, which are no entries.
+    pub(super) fn try_write(&mut self) -> io::Result<()> {
+        let tried = self.file.write_all(&[b'\n'; TRIED_BYTES]).and_then(|()| self.file.sync_data());
+        self.file.set_len(self.length)?;
+        tried
     }
 
     fn set_aside(&mut self) -> io::Result<()> {

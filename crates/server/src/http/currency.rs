@@ -1,4 +1,5 @@
-//! What each answer says of how current it is: the age of the world that it was made from, and that the store takes no changes.
+//! What each answer says of how current it is: the age of the world that it was made from, and that no
+//! change is accepted.
 
 use axum::response::Response;
 use bellwether_api::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE};
@@ -14,8 +15,7 @@ const MAX_REASON: usize = 400;
 /// Adds the headers, if there is anything to say.
 pub(super) fn mark(app: &AppState, response: &mut Response) {
     let stale = app.cluster.freshness.stale_for();
-    let health = app.records.store.health();
-    let trouble = trouble(&health.borrow().condition);
+    let trouble = trouble(app);
     if stale.is_none() && trouble.is_none() {
         return;
     }
@@ -33,8 +33,15 @@ pub(super) fn mark(app: &AppState, response: &mut Response) {
     }
 }
 
+/// Why no change is accepted: what the store does not take, or the audit log does not; none if both do.
+pub(super) fn trouble(app: &AppState) -> Option<String> {
+    let health = app.records.store.health();
+    let of_store = of_store(&health.borrow().condition);
+    of_store.or_else(|| app.audit.trouble())
+}
+
 /// Why the store takes no changes; none if it does.
-pub(super) fn trouble(condition: &Condition) -> Option<String> {
+fn of_store(condition: &Condition) -> Option<String> {
     match condition {
         Condition::Writable => None,
         Condition::ReadOnly { reason, .. } => Some(format!("the store is read-only: {reason}")),

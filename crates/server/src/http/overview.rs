@@ -66,6 +66,7 @@ pub(crate) async fn get(
             app.cluster.failures.of(&namespace),
             app.cluster.clocks.borrow().warnings(),
             health.defects().into_iter().collect(),
+            app.audit.trouble().into_iter().collect(),
         ]
         .concat(),
         store: Some(store(&health)),

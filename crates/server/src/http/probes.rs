@@ -21,7 +21,7 @@ pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Ready when what agents and people send can succeed: the store answers and takes changes, this server knows what it has, and is
+/// Ready when what agents and people send can succeed: the store answers and takes changes, and so does the audit log; this server knows what it has, and is
 /// registered among the servers. Otherwise the first of these that is not so.
 pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
     match unready(&app).await {
@@ -32,14 +32,14 @@ pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, 
 
 async fn unready(app: &AppState) -> Option<String> {
     let store = &app.records.store;
-    let condition = || store.health().borrow().condition.clone();
     let read = tokio::time::timeout(READY_WITHIN, store.list(Range::one(key_text::META), None, 1)).await;
     let answers = match read {
         Ok(Ok(_)) => None,
         Ok(Err(error)) => Some(format!("cannot {error}")),
         Err(_) => Some("the store does not answer in time".to_owned()),
     };
-    if matches!(condition(), Condition::ReadOnly { .. }) {
+    let is_full = matches!(store.health().borrow().condition, Condition::ReadOnly { .. });
+    if is_full {
         // A store learns by a write that there is room again, and nobody may write to a server that is not ready.
         let nothing = store.commit(Txn { compares: Vec::new(), ops: Vec::new() });
         drop(tokio::time::timeout(READY_WITHIN, nothing).await);
@@ -48,7 +48,7 @@ async fn unready(app: &AppState) -> Option<String> {
         let age = app.cluster.freshness.stale_for()?;
         Some(format!("this server has had no answer from its store for {}", age.brief()))
     };
-    if let Some(reason) = currency::trouble(&condition()).or(answers).or_else(behind) {
+    if let Some(reason) = currency::trouble(app).or(answers).or_else(behind) {
         return Some(reason);
     }
     // Acquired within milliseconds of the start.
@@ -66,6 +66,7 @@ pub(crate) async fn metrics_page(
         sessions: app.traffic.sessions.count(),
         leading: app.cluster.leadership.term().is_some(),
         store: app.records.store.health().borrow().clone(),
+        audits: app.audit.trouble().is_none(),
         clocks: app.cluster.clocks.borrow().clone(),
         age: app.cluster.freshness.age(),
     };
