@@ -214,6 +214,13 @@ impl Config {
         self.listen = address;
         self
     }
+
+    /// The same configuration, in which nothing else has to speak for the system clock if it is accepted.
+    #[must_use]
+    pub fn accepting_clock(mut self, is_accepted: bool) -> Self {
+        self.clock_synchronized_file.take_if(|_| is_accepted);
+        self
+    }
 }
 
 /// What is kept, and for how long.

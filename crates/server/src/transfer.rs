@@ -7,6 +7,8 @@ pub mod migrate;
 pub mod set_back;
 
 use bellwether_api::shape::ShapeError;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::words::time::Timestamp;
 use bellwether_store::{
     CommitOutcome, Compare, MAX_OPS, MAX_TXN_BYTES, Op, Page, Range, Revision, Store, StoreError, Txn,
 };
@@ -14,7 +16,8 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::installation::{Installation, InstallationError};
-use crate::records::key_text;
+use crate::records::encoding;
+use crate::records::key_text::{self, KeyLocation};
 use crate::run::RunError;
 
 /// Entries per read.
@@ -58,6 +61,15 @@ pub enum TransferError {
         path: std::path::PathBuf,
         /// The system's error.
         source: std::io::Error,
+    },
+    /// The system clock may be wrong.
+    #[error(
+        "restore the records: the system clock is {doubt} their newest time, and if it is wrong, so are the numbers that are issued from \
+         then on; if it is right, add --accept-clock; otherwise correct it"
+    )]
+    Clock {
+        /// How it differs, such as "3d ahead of".
+        doubt: String,
     },
     /// The file is not a backup, or is damaged.
     #[error("read the backup: {0}")]
@@ -149,6 +161,25 @@ impl<'a> RecordReader<'a> {
 fn is_moved(key: &[u8]) -> bool {
     let aside = [key_text::META, key_text::LEADER, key_text::MOVING];
     !aside.iter().any(|one| one.as_bytes() == key) && !key.starts_with(key_text::SERVERS.as_bytes())
+}
+
+/// The time of a record that is an event.
+pub(crate) fn event_time(key: &[u8], value: &[u8]) -> Option<Timestamp> {
+    let Some(KeyLocation::Namespaced(_, key @ Key::Event(_))) = key_text::read(key) else { return None };
+    match encoding::read(&key, value) {
+        Ok(Record::Event(event)) => Some(event.time),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// The time of the newest event of a store.
+pub(crate) async fn newest_event(store: &Store) -> Result<Option<Timestamp>, TransferError> {
+    let mut reader = RecordReader::start(store, None).await?;
+    let mut newest = None;
+    while let Some(records) = reader.next().await? {
+        newest = records.iter().filter_map(|(key, value)| event_time(key, value)).max().max(newest);
+    }
+    Ok(newest)
 }
 
 /// Count and checksum of all records that are moved.

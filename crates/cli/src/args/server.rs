@@ -79,6 +79,9 @@ pub(crate) enum ServerVerb {
         /// Raise the numbers of a store that was set back by other means, such as a snapshot of etcd
         #[arg(long)]
         in_place: bool,
+        /// Believe the system clock, also if it is more than a day later than the newest time in the records
+        #[arg(long)]
+        accept_clock: bool,
     },
     /// Check the whole store of a stopped server: every page, record and event, and its history; changes nothing
     Check {
@@ -112,7 +115,7 @@ pub(crate) enum ServerVerb {
         /// Check the configuration and exit
         #[arg(long)]
         check: bool,
-        /// Believe the system clock, also if this server ran last more than a day before
+        /// Believe the system clock, also if it is more than a day from the time at which this server ran last
         #[arg(long)]
         accept_clock: bool,
         /// Stop when the process that started this one ends

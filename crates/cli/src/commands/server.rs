@@ -80,11 +80,12 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
-        ServerVerb::Restore { config, file: Some(file), .. } => {
-            transfer::restore(global, &load(&config)?, config.config.as_deref(), &file).await
-        }
-        ServerVerb::Restore { config, file: None, .. } => {
-            transfer::note_set_back(global, &load(&config)?).await
+        ServerVerb::Restore { config, file, accept_clock, .. } => {
+            let loaded = load(&config)?.accepting_clock(accept_clock);
+            match file {
+                Some(file) => transfer::restore(global, &loaded, config.config.as_deref(), &file).await,
+                None => transfer::note_set_back(global, &loaded).await,
+            }
         }
         ServerVerb::Check { config } => store_check::run(global, &load(&config)?),
         ServerVerb::Recover { config, admin_token: _ } => recover(global, &load(&config)?).await,
@@ -99,9 +100,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         }
         ServerVerb::Run { config, check: false, accept_clock, die_with_parent } => {
             crate::parent::follow(die_with_parent)?;
-            let mut config = load(&config)?;
-            config.clock_synchronized_file.take_if(|_| accept_clock);
-            serve(&config).await
+            serve(&load(&config)?.accepting_clock(accept_clock)).await
         }
     }
 }

@@ -19,7 +19,9 @@ const PROGRESS_EVERY: u64 = 10_000;
 impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Self {
         let exit = match &error {
-            TransferError::Installation(_) | TransferError::InUse { .. } => Exit::Refused,
+            TransferError::Installation(_) | TransferError::InUse { .. } | TransferError::Clock { .. } => {
+                Exit::Refused
+            }
             TransferError::Damaged(_) | TransferError::Newer { .. } => LocalFault::Input.exit(),
             TransferError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             TransferError::File { action: "read", .. } => LocalFault::Input.exit(),

@@ -13,7 +13,7 @@ use crate::world::WorldError;
 /// Waits while the system clock is doubtful. Nothing listens meanwhile: whoever asks is refused at once, and can ask another server.
 pub(super) async fn of(config: &Config, clock: &Clock) -> Result<LastTime, RunError> {
     let last = LastTime::of(config);
-    if !last.is_doubtful(config, clock) {
+    if last.doubt(config, clock.wall(), None).is_none() {
         return Ok(last);
     }
     let path = config.data_dir.join("pki/ca.pem");

@@ -1,6 +1,8 @@
-//! When this server ran last, in a file of its data directory. A system clock that is far later at a start may be wrong, and time does
-//! not go back: tokens would have expired for good. Such a start waits until something else speaks for the clock.
+//! When this server ran last, or its records were restored, in a file of its data directory. A system clock that is far later at a start
+//! may be wrong, and time does not go back: tokens would have expired for good. With one that is far earlier, time would go back. Such a
+//! start waits until something else speaks for the clock.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -23,6 +25,24 @@ const WRITTEN_EVERY: Span = Span::from_secs(60 * 60);
 /// How often a start that waits looks again.
 const AGAIN: Span = Span::from_secs(5);
 
+/// How a system clock differs from the last time that is known, if it may be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockDoubt {
+    /// It is later, by so much.
+    Ahead(Span),
+    /// It is earlier, by so much.
+    Behind(Span),
+}
+
+impl fmt::Display for ClockDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ahead(by) => write!(f, "{} ahead of", by.brief()),
+            Self::Behind(by) => write!(f, "{} behind", by.brief()),
+        }
+    }
+}
+
 /// The file with the time.
 #[derive(Debug, Clone)]
 pub(crate) struct LastTime(PathBuf);
@@ -33,10 +53,24 @@ impl LastTime {
         Self(config.data_dir.join("last-time"))
     }
 
-    /// Whether the system clock is so much later than the last time that something else must speak for it.
-    pub(crate) fn is_doubtful(&self, config: &Config, clock: &Clock) -> bool {
-        let Some(synchronized) = &config.clock_synchronized_file else { return false };
-        self.read().is_some_and(|last| clock.wall() > last.plus(BELIEVED)) && !synchronized.exists()
+    /// Whether a system clock differs so much from the last time, or from one that is known otherwise if that is later, that something
+    /// else must speak for it.
+    pub(crate) fn doubt(
+        &self,
+        config: &Config,
+        wall: Timestamp,
+        known: Option<Timestamp>,
+    ) -> Option<ClockDoubt> {
+        let synchronized = config.clock_synchronized_file.as_ref()?;
+        let last = self.read().max(known)?;
+        let doubt = if wall > last.plus(BELIEVED) {
+            ClockDoubt::Ahead(wall.since(last))
+        } else if last > wall.plus(BELIEVED) {
+            ClockDoubt::Behind(last.since(wall))
+        } else {
+            return None;
+        };
+        (!synchronized.exists()).then_some(doubt)
     }
 
     /// Waits while the system clock is doubtful.
@@ -50,7 +84,7 @@ impl LastTime {
         (clock, peers): (&Clock, &dyn PeerTimes),
     ) -> Result<(), StoreError> {
         let mut is_told = false;
-        while self.is_doubtful(config, clock) {
+        while let Some(doubt) = self.doubt(config, clock.wall(), None) {
             let others = others(store, &config.name).await?;
             let asked = join_all(others.iter().map(|peer| measure(clock, peers, peer))).await;
             if asked.iter().any(Option::is_some) {
@@ -59,10 +93,13 @@ impl LastTime {
             }
             if !is_told {
                 tracing::error!(
-                    "waiting, and not listening: the system clock is {} ahead of the time at which this server last ran, and a wrong one \
-                     would let tokens and certificates expire; if it is right, start with --accept-clock; otherwise correct it; this \
-                     server also continues when another one tells the time, or when clock_synchronized_file exists",
-                    self.read().map_or(Span::ZERO, |last| clock.wall().since(last)).brief(),
+                    "waiting, and not listening: the system clock is {doubt} the time at which this server last ran or was restored, and \
+                     with a wrong one {}; if it is right, start with --accept-clock; otherwise correct it; this server also continues \
+                     when another one tells the time, or when clock_synchronized_file exists",
+                    match doubt {
+                        ClockDoubt::Ahead(_) => "tokens and certificates would expire",
+                        ClockDoubt::Behind(_) => "time would go back",
+                    },
                 );
                 is_told = true;
             }
@@ -86,7 +123,8 @@ impl LastTime {
         said.or_else(written)
     }
 
-    fn write(&self, now: Timestamp) {
+    /// Writes the last time.
+    pub(crate) fn write(&self, now: Timestamp) {
         // Half a number is no time that has been: it is replaced in one move.
         let new = self.0.with_extension("new");
         let written = || -> io::Result<()> {
@@ -112,6 +150,28 @@ impl LastTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_is_doubted_that_is_more_than_a_day_from_the_last_time_unless_it_is_synchronised() {
+        let dir = tempfile::tempdir().unwrap();
+        let last = LastTime(dir.path().join("last-time"));
+        let synchronized = dir.path().join("synchronized");
+        let mut config = Config::load(None).unwrap();
+        config.clock_synchronized_file = Some(synchronized.clone());
+        let day = |days: u64| Timestamp::from_millis(days * 24 * 3_600_000);
+        let days = |days: u64| Span::from_secs(days * 24 * 3_600);
+        assert_eq!(last.doubt(&config, day(100), None), None, "it never ran");
+        last.write(day(50));
+        for believed in [49, 50, 51] {
+            assert_eq!(last.doubt(&config, day(believed), None), None);
+        }
+        assert_eq!(last.doubt(&config, day(52), None), Some(ClockDoubt::Ahead(days(2))));
+        assert_eq!(last.doubt(&config, day(52), Some(day(52))), None);
+        assert_eq!(last.doubt(&config, day(47), None), Some(ClockDoubt::Behind(days(3))));
+        assert_eq!(last.doubt(&config, day(52), Some(day(60))), Some(ClockDoubt::Behind(days(8))));
+        std::fs::write(&synchronized, "").unwrap();
+        assert_eq!(last.doubt(&config, day(52), None), None);
+    }
 
     #[test]
     fn a_time_that_cannot_be_read_is_when_it_was_written() {

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::{RecordReader, TransferError, begin, clear, finish_in, in_another_store, unused, write};
+use super::{
+    RecordReader, TransferError, begin, clear, event_time, finish_in, in_another_store, unused, write,
+};
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
 use crate::secret;
@@ -62,6 +64,8 @@ pub struct BackupContents {
     pub revision: u64,
     /// When it was taken, by the clock of the machine that took it.
     pub taken_ms: u64,
+    /// The newest time in it: when it was taken, or of its newest event if that is later.
+    pub newest_ms: u64,
     /// The release that took it.
     pub version: String,
     /// Number of records.
@@ -110,8 +114,10 @@ pub async fn take(
 /// [`TransferError::Damaged`] and [`TransferError::Newer`].
 pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, TransferError> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let mut newest = Timestamp::EPOCH;
     let (head, records) = read(from, async |records: Vec<(Bytes, Bytes)>| {
-        for (key, _) in records {
+        for (key, value) in records {
+            newest = newest.max(event_time(&key, &value).unwrap_or(newest));
             *kinds.entry(kind(&String::from_utf8_lossy(&key))).or_insert(0) += 1;
         }
         Ok(())
@@ -122,6 +128,7 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
         ca_fingerprint: head.installation.ca_fingerprint,
         revision: head.revision,
         taken_ms: head.taken_ms,
+        newest_ms: head.taken_ms.max(newest.as_millis()),
         version: head.version,
         records,
         kinds,
@@ -164,7 +171,7 @@ fn format(first: &[u8]) -> Result<(), TransferError> {
     Ok(())
 }
 
-async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
+pub(super) async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
     let opened = tokio::fs::File::open(file).await;
     opened.map_err(|source| TransferError::File { action: "read", path: file.to_owned(), source })
 }

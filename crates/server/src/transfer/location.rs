@@ -7,13 +7,14 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
 use tokio::io::AsyncWrite;
 
-use super::TransferError;
 use super::backup::{self, BackupContents};
 use super::migrate::{self, MigrationResult};
 use super::set_back;
+use super::{TransferError, newest_event};
 use crate::config::Config;
 use crate::installation::Installation;
 use crate::run::store::open_store;
+use crate::timing::last_time::{ClockDoubt, LastTime};
 
 /// A description of the store, for messages.
 #[must_use]
@@ -51,14 +52,19 @@ pub async fn back_up(
     with(config, async |store| backup::take(store, now, out).await).await
 }
 
-/// Restores a backup; see [`backup::restore`].
+/// Restores a backup; see [`backup::restore`]. The server that starts on it does not believe a clock that is far from this time, or from
+/// that of the backup.
 ///
 /// # Errors
 /// [`TransferError`].
 pub async fn restore(config: &Config, now: Timestamp, file: &Path) -> Result<BackupContents, TransferError> {
     // Before the store is opened, which creates one where there is none.
     backup::head_of(file).await?;
-    with(config, async |store| backup::restore(store, now, file).await).await
+    let newest = Timestamp::from_millis(backup::inspect(backup::open(file).await?).await?.newest_ms);
+    believe(config, now, Some(newest))?;
+    let contents = with(config, async |store| backup::restore(store, now, file).await).await?;
+    LastTime::of(config).write(now.max(newest));
+    Ok(contents)
 }
 
 /// Notes that a store was set back; see [`set_back::note`].
@@ -67,7 +73,23 @@ pub async fn restore(config: &Config, now: Timestamp, file: &Path) -> Result<Bac
 /// [`TransferError`].
 pub async fn note_set_back(config: &Config, now: Timestamp) -> Result<Installation, TransferError> {
     exists(config).await?;
-    with(config, async |store| set_back::note(store, now).await).await
+    let noted = with(config, async |store| {
+        let newest = newest_event(store).await?;
+        believe(config, now, newest)?;
+        Ok((set_back::note(store, now).await?, newest))
+    });
+    let (installation, newest) = noted.await?;
+    LastTime::of(config).write(newest.map_or(now, |newest| newest.max(now)));
+    Ok(installation)
+}
+
+/// Refuses a system clock that may be ahead: an epoch begins with its time, and none that begins later may be below it.
+fn believe(config: &Config, now: Timestamp, newest: Option<Timestamp>) -> Result<(), TransferError> {
+    match LastTime::of(config).doubt(config, now, newest) {
+        Some(doubt @ ClockDoubt::Ahead(_)) => Err(TransferError::Clock { doubt: doubt.to_string() }),
+        // What is behind the numbers that were issued is refused by them.
+        Some(ClockDoubt::Behind(_)) | None => Ok(()),
+    }
 }
 
 /// Checks that there is a store to read: opening one would create it.

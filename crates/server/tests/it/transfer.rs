@@ -9,7 +9,7 @@ use bellwether_server::config::etcd::Etcd;
 use bellwether_server::installation::Installation as InstallationRecord;
 use bellwether_server::run::Server;
 use bellwether_server::store_rules::StoreRules;
-use bellwether_server::transfer::{TransferError, backup, migrate::migrate, set_back};
+use bellwether_server::transfer::{TransferError, backup, location, migrate::migrate, set_back};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Op, Range, Store, Txn};
 
@@ -195,6 +195,66 @@ async fn each_restore_of_a_backup_counts_from_above_the_one_before() {
         assert!(refused.to_string().contains("set the clock"), "{refused}");
         known = there;
     }
+}
+
+/// Longest time for which a start is watched that is to wait.
+const WATCHED: std::time::Duration = std::time::Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_restore_by_a_clock_that_nothing_speaks_for_is_refused_and_a_start_by_one_that_is_behind_it_waits()
+{
+    let mut installation = Installation::new().await;
+    at_work(&installation).await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (file, last_time) = (dir.path().join("backup"), installation.config.data_dir.join("last-time"));
+    let (mut bytes, right) = (Vec::new(), Clock::system());
+    location::back_up(&installation.config, right.now(), &mut bytes).await.unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+    std::fs::remove_dir_all(installation.store_file()).unwrap();
+    std::fs::remove_file(&last_time).unwrap();
+    installation.config.clock_synchronized_file = Some(dir.path().join("synchronized"));
+
+    let years = Span::from_secs(3 * 365 * 24 * 3_600);
+    let wrong = right.now().plus(years);
+    let refused = location::restore(&installation.config, wrong, &file).await.unwrap_err();
+    assert!(matches!(refused, TransferError::Clock { .. }), "{refused}");
+    assert!(refused.to_string().contains("add --accept-clock"), "{refused}");
+    assert!(!installation.store_file().exists(), "something was written");
+
+    let accepted = installation.config.clone().accepting_clock(true);
+    location::restore(&accepted, wrong, &file).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&last_time).unwrap().trim(), wrong.as_millis().to_string());
+    let back = location::note_set_back(&accepted, right.now()).await.unwrap_err();
+    assert!(back.to_string().contains("set the clock"), "{back}");
+    let config = installation.config.clone();
+    let mut start = Server::start(&config, Clock::system());
+    let waits = tokio::time::timeout(WATCHED, &mut start).await.is_err();
+    assert!(waits, "it started by a clock that is years behind");
+    std::fs::write(config.clock_synchronized_file.as_ref().unwrap(), "").unwrap();
+    installation.server = Some(start.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_restore_knows_the_newest_event_of_a_backup_and_leaves_it_to_the_next_start() {
+    let mut installation = Installation::new().await;
+    at_work(&installation).await;
+    let hour = Span::from_secs(3_600);
+    let ahead = Clock::system();
+    ahead.set(ahead.now().plus(hour));
+    installation.restart_at(ahead).await;
+    set_entity(&installation.admin(), policy("2", "0s")).await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (file, mut bytes, now) = (dir.path().join("backup"), Vec::new(), Clock::system().now());
+    location::back_up(&installation.config, now, &mut bytes).await.unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+    let contents = backup::inspect(&bytes[..]).await.unwrap();
+    assert!(contents.newest_ms > now.plus(Span::from_secs(3_000)).as_millis(), "{contents:?}");
+    std::fs::remove_dir_all(installation.store_file()).unwrap();
+    location::restore(&installation.config, Clock::system().now(), &file).await.unwrap();
+    let noted = std::fs::read_to_string(installation.config.data_dir.join("last-time")).unwrap();
+    assert_eq!(noted.trim(), contents.newest_ms.to_string());
 }
 
 async fn record(store: &Store) -> InstallationRecord {
