@@ -12,7 +12,7 @@ use bellwether_rt::config_error::ConfigError;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::key_files::{KeyDir, KeyFileError};
+use crate::key_files::{KeyDir, KeyFileError, NewFiles};
 use crate::pki::write_private;
 use crate::secret::SERVER_JOIN_PREFIX;
 
@@ -100,6 +100,11 @@ pub enum JoinError {
     /// The keys cannot be written.
     #[error("{0}")]
     Keys(#[from] KeyFileError),
+    /// What was received cannot be stored; the token is used up.
+    #[error(
+        "{0}; nothing was kept, and the join token is used up: create another one with `bellwether server join-token`"
+    )]
+    Unfinished(Box<JoinError>),
     /// The configuration cannot be written.
     #[error("write {file}: {reason}")]
     File {
@@ -162,19 +167,19 @@ pub async fn join(request: &JoinRequest) -> Result<JoinedInstallation, JoinError
     if !config_is_new {
         agrees(request)?;
     }
+    if config_is_new {
+        can_write(request)?;
+    }
     keys.make()?;
     let call = |source| JoinError::Call { from: request.from.clone(), source };
     let client = Client::by_fingerprint(std::slice::from_ref(&request.from), fingerprint).map_err(call)?;
     let join = JoinServer { token: request.token.expose().to_owned(), name: request.name.to_string() };
     let joined = client.join_server(&join).await.map_err(call)?;
-    keys.write(&joined)?;
+    store(request, &keys, &joined, config_is_new).map_err(|error| JoinError::Unfinished(Box::new(error)))?;
     let etcd = table(&joined.etcd, &request.etcd_files);
     let files = [&etcd.ca_file, &etcd.cert_file, &etcd.key_file];
     let cannot_be_read = |path: &&PathBuf| std::fs::File::open(path).is_err();
     let missing_files = files.into_iter().flatten().filter(cannot_be_read).cloned().collect();
-    if config_is_new {
-        write(request, etcd)?;
-    }
     let JoinedServer { installation, .. } = joined;
     Ok(JoinedInstallation {
         installation,
@@ -223,7 +228,29 @@ fn table(theirs: &EtcdAccess, ours: &EtcdFiles) -> EtcdTable {
     }
 }
 
-fn write(request: &JoinRequest, etcd: EtcdTable) -> Result<(), JoinError> {
+/// Stores what was received: the keys, then the configuration. If it fails, nothing is left that would refuse the next join.
+fn store(
+    request: &JoinRequest,
+    keys: &KeyDir,
+    joined: &JoinedServer,
+    config_is_new: bool,
+) -> Result<(), JoinError> {
+    let mut made = keys.write(joined)?;
+    if config_is_new && let Err(error) = write(request, table(&joined.etcd, &request.etcd_files), &mut made) {
+        made.remove();
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Refuses a configuration file that cannot be written, before the token is used up.
+fn can_write(request: &JoinRequest) -> Result<(), JoinError> {
+    let file = &request.config_file;
+    let tried = write_private(file, "").and_then(|()| std::fs::remove_file(file));
+    tried.map_err(|error| JoinError::File { file: file.clone(), reason: error.to_string() })
+}
+
+fn write(request: &JoinRequest, etcd: EtcdTable, made: &mut NewFiles) -> Result<(), JoinError> {
     let file = File {
         name: request.name.as_str(),
         data_dir: &request.data_dir,
@@ -233,7 +260,7 @@ fn write(request: &JoinRequest, etcd: EtcdTable) -> Result<(), JoinError> {
     };
     let failed = |reason: String| JoinError::File { file: request.config_file.clone(), reason };
     let text = toml::to_string(&file).map_err(|error| failed(error.to_string()))?;
-    write_private(&request.config_file, &text).map_err(|error| failed(error.to_string()))
+    made.write(&request.config_file, &text).map_err(|error| failed(error.to_string()))
 }
 
 #[cfg(test)]
@@ -284,6 +311,43 @@ mod tests {
         assert!(error.contains("has a certificate authority already"), "{error}");
     }
 
+    #[tokio::test]
+    async fn a_configuration_that_cannot_be_written_is_refused_before_the_token_is_sent_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut request = request(dir.path(), &whole_token());
+        request.config_file = dir.path().join("missing/server.toml");
+        let error = join(&request).await.unwrap_err();
+        assert!(matches!(error, JoinError::File { .. }), "{error}");
+        assert!(!request.data_dir.exists(), "something was left");
+    }
+
+    #[test]
+    fn keys_that_came_with_a_join_that_failed_are_not_in_the_way_of_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let request = request(dir.path(), &whole_token());
+        let keys = KeyDir::of(&request.data_dir);
+        keys.make().unwrap();
+        let joined = JoinedServer {
+            installation: "i".to_owned(),
+            ca: "ca".to_owned(),
+            ca_key: "key".to_owned(),
+            secret_keys: Some("keys".to_owned()),
+            etcd: EtcdAccess {
+                endpoints: Vec::new(),
+                prefix: "/bellwether".to_owned(),
+                ca_file: None,
+                cert_file: None,
+                key_file: None,
+            },
+        };
+        std::fs::write(&request.config_file, "").unwrap();
+        store(&request, &keys, &joined, true).unwrap_err();
+        assert!(!keys.has_authority());
+        assert!(request.config_file.exists(), "what was there before is left");
+        std::fs::remove_file(&request.config_file).unwrap();
+        store(&request, &keys, &joined, true).unwrap();
+    }
+
     #[test]
     fn the_configuration_that_is_written_is_the_one_of_the_new_server() {
         let dir = tempfile::tempdir().unwrap();
@@ -295,7 +359,7 @@ mod tests {
             cert_file: Some("/etc/etcd/server.pem".into()),
             key_file: Some("/etc/etcd/server.key".into()),
         };
-        write(&request, table(&theirs, &request.etcd_files)).unwrap();
+        write(&request, table(&theirs, &request.etcd_files), &mut NewFiles::default()).unwrap();
         agrees(&request).unwrap();
         let config = Config::load(Some(&request.config_file)).unwrap();
         let etcd = config.etcd.unwrap();

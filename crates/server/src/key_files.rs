@@ -31,6 +31,33 @@ pub struct KeyFileError {
     source: io::Error,
 }
 
+/// Files that were made by one attempt, and are of no use if it fails.
+#[derive(Debug, Default)]
+pub(crate) struct NewFiles(Vec<PathBuf>);
+
+impl NewFiles {
+    /// Makes a file that only its owner may read.
+    pub(crate) fn write(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        let written = write_private(path, text);
+        // One that was there before is not ours.
+        if !written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+            self.0.push(path.to_owned());
+        }
+        written
+    }
+
+    /// Removes them.
+    pub(crate) fn remove(&self) {
+        for path in &self.0 {
+            if let Err(error) = std::fs::remove_file(path)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::warn!(%error, path = %path.display(), "cannot remove what is left of an attempt that failed");
+            }
+        }
+    }
+}
+
 impl KeyDir {
     /// The keys in this data directory.
     #[must_use]
@@ -64,8 +91,20 @@ impl KeyDir {
         made.map_err(|source| KeyFileError { action: "create", path, source })
     }
 
-    /// Writes the keys as received, the authority's certificate last: a server starts only with it.
-    pub(crate) fn write(&self, joined: &JoinedServer) -> Result<(), KeyFileError> {
+    /// Writes the keys as received, the authority's certificate last: a server starts only with it. Answers the files that it made; if
+    /// one cannot be written, none of them is left, and those that were there before are as they were.
+    pub(crate) fn write(&self, joined: &JoinedServer) -> Result<NewFiles, KeyFileError> {
+        let mut made = NewFiles::default();
+        match self.write_each(joined, &mut made) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                made.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn write_each(&self, joined: &JoinedServer, made: &mut NewFiles) -> Result<(), KeyFileError> {
         let files = [
             (KEYRING_FILE, joined.secret_keys.as_ref()),
             (CA_KEY_FILE, Some(&joined.ca_key)),
@@ -74,11 +113,7 @@ impl KeyDir {
         for (file, text) in files {
             let path = self.0.join(file);
             if let Some(text) = text {
-                write_private(&path, text).map_err(|source| KeyFileError {
-                    action: "write",
-                    path,
-                    source,
-                })?;
+                made.write(&path, text).map_err(|source| KeyFileError { action: "write", path, source })?;
             }
         }
         let path = self.0.join("pki");

@@ -61,6 +61,7 @@ pub(super) async fn join(global: &Global, asked: ServerJoin) -> CommandResult {
 fn not_joined(error: JoinError) -> Failure {
     let what = error.to_string();
     let exit = match error {
+        JoinError::Unfinished(_) => LocalFault::Output.exit(),
         JoinError::Call { source, .. } => Failure::from(source).exit,
         JoinError::Config(error) => return error.into(),
         JoinError::Token(_) | JoinError::Contradiction { .. } => Exit::Usage,
