@@ -78,6 +78,11 @@ pub struct CertificateIdentity {
     pub key_fingerprint: String,
 }
 
+/// SHA-256 of a certificate (PEM), lower-case hex; none of what is no certificate.
+pub(crate) fn fingerprint(pem: &str) -> Option<String> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).ok().map(|der| secret::hash(&der))
+}
+
 impl Pki {
     /// Loads the authority from `dir`, or creates it there, and issues the server a certificate for `names`.
     ///

@@ -71,6 +71,20 @@ pub enum TransferError {
         /// How it differs, such as "3d ahead of".
         doubt: String,
     },
+    /// The data directory has the authority of another installation.
+    #[error(
+        "restore the backup: {dir}/pki has the authority of another installation (ca.pem {theirs}, and the backup's is {ours}), which its \
+         agents do not trust and no server would start with; name another data directory, put ca.pem and ca.key of that time there first, \
+         or do so afterwards and add --any-authority"
+    )]
+    Authority {
+        /// The data directory.
+        dir: String,
+        /// Fingerprint of the authority that is there, shortened.
+        theirs: String,
+        /// Fingerprint of the backup's, shortened.
+        ours: String,
+    },
     /// The file is not a backup, or is damaged.
     #[error("read the backup: {0}")]
     Damaged(String),

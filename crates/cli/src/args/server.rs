@@ -82,6 +82,9 @@ pub(crate) enum ServerVerb {
         /// Believe the system clock, also if it is more than a day later than the newest time in the records
         #[arg(long)]
         accept_clock: bool,
+        /// Restore also if pki in the data directory is of another installation; put that of the backup there afterwards
+        #[arg(long, conflicts_with = "in_place")]
+        any_authority: bool,
     },
     /// Check the whole store of a stopped server: every page, record and event, and its history; changes nothing
     Check {

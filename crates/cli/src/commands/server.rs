@@ -14,6 +14,7 @@ use bellwether_server::config::Config;
 use bellwether_server::recover::admin_token;
 use bellwether_server::run::{RunError, Server, ServerFault, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
+use bellwether_server::transfer::location::AllowedAuthority;
 
 use super::overview::store_line;
 use super::server_join;
@@ -80,10 +81,13 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
-        ServerVerb::Restore { config, file, accept_clock, .. } => {
+        ServerVerb::Restore { config, file, accept_clock, any_authority, in_place: _ } => {
             let loaded = load(&config)?.accepting_clock(accept_clock);
             match file {
-                Some(file) => transfer::restore(global, &loaded, config.config.as_deref(), &file).await,
+                Some(file) => {
+                    let allowed = if any_authority { AllowedAuthority::Any } else { AllowedAuthority::Own };
+                    transfer::restore(global, &loaded, config.config.as_deref(), (&file, allowed)).await
+                }
                 None => transfer::note_set_back(global, &loaded).await,
             }
         }

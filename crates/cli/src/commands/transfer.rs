@@ -6,6 +6,7 @@ use bellwether_core::words::plural::Plural;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
 use bellwether_server::transfer::backup::BackupContents;
+use bellwether_server::transfer::location::AllowedAuthority;
 use bellwether_server::transfer::{TransferError, backup, location};
 
 use crate::args::Global;
@@ -19,9 +20,10 @@ const PROGRESS_EVERY: u64 = 10_000;
 impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Self {
         let exit = match &error {
-            TransferError::Installation(_) | TransferError::InUse { .. } | TransferError::Clock { .. } => {
-                Exit::Refused
-            }
+            TransferError::Installation(_)
+            | TransferError::InUse { .. }
+            | TransferError::Clock { .. }
+            | TransferError::Authority { .. } => Exit::Refused,
             TransferError::Damaged(_) | TransferError::Newer { .. } => LocalFault::Input.exit(),
             TransferError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             TransferError::File { action: "read", .. } => LocalFault::Input.exit(),
@@ -152,9 +154,9 @@ pub(super) async fn restore(
     global: &Global,
     config: &Config,
     from: Option<&Path>,
-    file: &Path,
+    (file, allowed): (&Path, AllowedAuthority),
 ) -> CommandResult {
-    let contents = location::restore(config, Clock::system().now(), file).await?;
+    let contents = location::restore(config, Clock::system().now(), file, allowed).await?;
     let goal = location::name(config);
     let from = from.map_or(String::new(), |from| format!(" --config {}", from.display()));
     Show::new(global).data(

@@ -13,6 +13,7 @@ use super::set_back;
 use super::{TransferError, newest_event};
 use crate::config::Config;
 use crate::installation::Installation;
+use crate::pki;
 use crate::run::store::open_store;
 use crate::timing::last_time::{ClockDoubt, LastTime};
 
@@ -52,15 +53,32 @@ pub async fn back_up(
     with(config, async |store| backup::take(store, now, out).await).await
 }
 
+/// Which certificate authority a data directory may have into which a backup is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedAuthority {
+    /// That of the backup, or none yet.
+    Own,
+    /// Any: a person puts that of the backup there afterwards.
+    Any,
+}
+
 /// Restores a backup; see [`backup::restore`]. The server that starts on it does not believe a clock that is far from this time, or from
 /// that of the backup.
 ///
 /// # Errors
 /// [`TransferError`].
-pub async fn restore(config: &Config, now: Timestamp, file: &Path) -> Result<BackupContents, TransferError> {
+pub async fn restore(
+    config: &Config,
+    now: Timestamp,
+    file: &Path,
+    allowed: AllowedAuthority,
+) -> Result<BackupContents, TransferError> {
     // Before the store is opened, which creates one where there is none.
-    backup::head_of(file).await?;
-    let newest = Timestamp::from_millis(backup::inspect(backup::open(file).await?).await?.newest_ms);
+    let contents = backup::inspect(backup::open(file).await?).await?;
+    if allowed == AllowedAuthority::Own {
+        has_no_other_authority(config, &contents)?;
+    }
+    let newest = Timestamp::from_millis(contents.newest_ms);
     believe(config, now, Some(newest))?;
     let contents = with(config, async |store| backup::restore(store, now, file).await).await?;
     LastTime::of(config).write(now.max(newest));
@@ -81,6 +99,18 @@ pub async fn note_set_back(config: &Config, now: Timestamp) -> Result<Installati
     let (installation, newest) = noted.await?;
     LastTime::of(config).write(newest.map_or(now, |newest| newest.max(now)));
     Ok(installation)
+}
+
+/// Refuses a data directory with another authority than that of a backup. One that cannot be read is left to the start of a server.
+fn has_no_other_authority(config: &Config, backup: &BackupContents) -> Result<(), TransferError> {
+    let there = std::fs::read_to_string(config.data_dir.join("pki/ca.pem")).ok();
+    let Some(theirs) = there.and_then(|pem| pki::fingerprint(&pem)) else { return Ok(()) };
+    if theirs == backup.ca_fingerprint {
+        return Ok(());
+    }
+    let cut = |text: &str| text.chars().take(16).collect();
+    let (theirs, ours) = (cut(&theirs), cut(&backup.ca_fingerprint));
+    Err(TransferError::Authority { dir: config.data_dir.display().to_string(), theirs, ours })
 }
 
 /// Refuses a system clock that may be ahead: an epoch begins with its time, and none that begins later may be below it.

@@ -9,6 +9,7 @@ use bellwether_server::config::etcd::Etcd;
 use bellwether_server::installation::Installation as InstallationRecord;
 use bellwether_server::run::Server;
 use bellwether_server::store_rules::StoreRules;
+use bellwether_server::transfer::location::AllowedAuthority;
 use bellwether_server::transfer::{TransferError, backup, location, migrate::migrate, set_back};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Op, Range, Store, Txn};
@@ -217,13 +218,14 @@ async fn a_restore_by_a_clock_that_nothing_speaks_for_is_refused_and_a_start_by_
 
     let years = Span::from_secs(3 * 365 * 24 * 3_600);
     let wrong = right.now().plus(years);
-    let refused = location::restore(&installation.config, wrong, &file).await.unwrap_err();
+    let refused =
+        location::restore(&installation.config, wrong, &file, AllowedAuthority::Own).await.unwrap_err();
     assert!(matches!(refused, TransferError::Clock { .. }), "{refused}");
     assert!(refused.to_string().contains("add --accept-clock"), "{refused}");
     assert!(!installation.store_file().exists(), "something was written");
 
     let accepted = installation.config.clone().accepting_clock(true);
-    location::restore(&accepted, wrong, &file).await.unwrap();
+    location::restore(&accepted, wrong, &file, AllowedAuthority::Own).await.unwrap();
     assert_eq!(std::fs::read_to_string(&last_time).unwrap().trim(), wrong.as_millis().to_string());
     let back = location::note_set_back(&accepted, right.now()).await.unwrap_err();
     assert!(back.to_string().contains("set the clock"), "{back}");
@@ -252,9 +254,37 @@ async fn a_restore_knows_the_newest_event_of_a_backup_and_leaves_it_to_the_next_
     let contents = backup::inspect(&bytes[..]).await.unwrap();
     assert!(contents.newest_ms > now.plus(Span::from_secs(3_000)).as_millis(), "{contents:?}");
     std::fs::remove_dir_all(installation.store_file()).unwrap();
-    location::restore(&installation.config, Clock::system().now(), &file).await.unwrap();
+    location::restore(&installation.config, Clock::system().now(), &file, AllowedAuthority::Own)
+        .await
+        .unwrap();
     let noted = std::fs::read_to_string(installation.config.data_dir.join("last-time")).unwrap();
     assert_eq!(noted.trim(), contents.newest_ms.to_string());
+}
+
+#[tokio::test]
+async fn a_backup_is_not_restored_beside_the_authority_of_another_installation_unless_that_is_wanted() {
+    let (mut one, mut other) = (Installation::new().await, Installation::new().await);
+    one.server.take().unwrap().stop().await.unwrap();
+    other.server.take().unwrap().stop().await.unwrap();
+    let (dir, now) = (tempfile::tempdir().unwrap(), Clock::system().now());
+    let (file, mut bytes) = (dir.path().join("backup"), Vec::new());
+    location::back_up(&one.config, now, &mut bytes).await.unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+    std::fs::remove_dir_all(other.store_file()).unwrap();
+    let now = Clock::system().now();
+    let refused = location::restore(&other.config, now, &file, AllowedAuthority::Own).await.unwrap_err();
+    assert!(refused.to_string().contains("has the authority of another installation"), "{refused}");
+    assert!(refused.to_string().contains("add --any-authority"), "{refused}");
+    assert!(!other.store_file().exists(), "something was written");
+    location::restore(&other.config, now, &file, AllowedAuthority::Any).await.unwrap();
+    // Beside its own, or where there is none yet, it needs no word.
+    for dir in [one.store_file(), other.store_file()] {
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+    std::fs::remove_dir_all(other.config.data_dir.join("pki")).unwrap();
+    for config in [&one.config, &other.config] {
+        location::restore(config, Clock::system().now(), &file, AllowedAuthority::Own).await.unwrap();
+    }
 }
 
 async fn record(store: &Store) -> InstallationRecord {
