@@ -20,6 +20,7 @@ mod read;
 mod settings;
 mod shared;
 mod stream;
+mod switches;
 mod watch;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use super::fault::CallFault;
 use super::settings::EtcdSettings;
+use super::switches::Switches;
 use crate::error::OpenError;
 
 /// Pause before all members are asked again.
@@ -41,6 +42,7 @@ pub(super) struct EtcdMember {
 pub(super) struct Endpoints {
     members: Vec<EtcdMember>,
     current: AtomicUsize,
+    switches: Switches,
     deadline: Duration,
 }
 
@@ -80,7 +82,12 @@ impl Endpoints {
             let (calls, streams) = (endpoint.connect_lazy(), endpoint.connect_lazy());
             members.push(EtcdMember { address: address.clone(), calls, streams });
         }
-        Ok(Self { members, current: AtomicUsize::new(0), deadline: settings.deadline })
+        Ok(Self {
+            members,
+            current: AtomicUsize::new(0),
+            switches: Switches::default(),
+            deadline: settings.deadline,
+        })
     }
 
     /// How long a call may take.
@@ -109,7 +116,7 @@ impl Endpoints {
         if let (Ok(_), Some(from), Some(to)) = (moved, self.members.get(place), self.members.get(next))
             && place != next
         {
-            tracing::info!(from = from.address, to = to.address, "asking another member of etcd");
+            self.switches.happened(&from.address, &to.address);
         }
     }
 
