@@ -7,7 +7,10 @@ use crate::words::counter::{Generation, Term};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StaleOrder {
     /// Its leadership term is older than that of the present order.
-    #[error("accept an order of term {offered}: the stored order has term {known}")]
+    #[error(
+        "accept an order of term {offered}: the stored order has term {known}; if it goes on, the store of the servers was set back: stop them, then run \
+         `bellwether server restore --in-place`"
+    )]
     Term {
         /// Term of the refused order.
         offered: Term,

@@ -128,7 +128,10 @@ async fn an_older_order_changes_neither_the_ledger_nor_the_order_in_force() {
     for (stale, reason) in [
         (order(5, 3), "cannot accept an order of generation 5: the stored order has generation 5"),
         (order(4, 4), "cannot accept an order of generation 4: the stored order has generation 5"),
-        (order(9, 2), "cannot accept an order of term 2: the stored order has term 3"),
+        (
+            order(9, 2),
+            "cannot accept an order of term 2: the stored order has term 3; if it goes on, the store of the servers was set back: stop them, then run `bellwether server restore --in-place`",
+        ),
     ] {
         assert_eq!(format!("cannot {}", poll.accept(stale).await.unwrap_err()), reason);
     }
@@ -169,7 +172,9 @@ async fn a_refused_order_does_not_stop_polling() {
     assert_eq!(poll.handle(older).await, None, "polling goes on");
     assert_eq!(
         refused().as_deref(),
-        Some("cannot accept an order of term 2: the stored order has term 3; order 9 is refused")
+        Some(
+            "cannot accept an order of term 2: the stored order has term 3; if it goes on, the store of the servers was set back: stop them, then run `bellwether server restore --in-place`; order 9 is refused"
+        )
     );
     assert_eq!(poll.board.borrow().refused_order, refused(), "it is reported as well");
     assert_eq!(poll.snapshot.borrow().index, 7, "the catalogue in the same answer is applied");
