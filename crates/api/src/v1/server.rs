@@ -106,6 +106,9 @@ pub struct ControlPlane {
     /// The clocks of the servers that answered the last measurement, by server name.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub clocks: std::collections::BTreeMap<String, ServerClock>,
+    /// What is wrong with these clocks, or with the time of the control plane, and what to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clock_warnings: Vec<String>,
 }
 
 /// The leadership was handed over.

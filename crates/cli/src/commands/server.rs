@@ -213,7 +213,8 @@ async fn list(context: &Context) -> CommandResult {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),
         };
-        let warnings = plane.store.warnings.iter().cloned().chain(mixed(&plane.servers));
+        let warnings = plane.store.warnings.iter().chain(&plane.clock_warnings).cloned();
+        let warnings = warnings.chain(mixed(&plane.servers));
         let warnings: String = warnings.map(|warning| format!("\nwarning    {warning}")).collect();
         format!("{servers}\n\n{}{at}{warnings}", store_line(&plane.store, context.show.paint))
     })?;

@@ -49,6 +49,7 @@ pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane
         store: store(&health),
         sessions: sessions(&world),
         clocks: clocks(&app.cluster.clocks.borrow()),
+        clock_warnings: app.cluster.clocks.borrow().warnings(),
     })
 }
 

@@ -60,8 +60,11 @@ impl ClockTable {
         let mut warnings = Vec::new();
         if self.ahead_ms.unsigned_abs() >= WORTH_WARNING.as_millis() {
             let apart = apart(self.ahead_ms);
+            let takes = Span::from_millis(brought_in_ms(self.ahead_ms)).brief();
             warnings.push(format!(
-                "the control plane's time is {apart} most system clocks; it is brought there little by little"
+                "the control plane's time is {apart} most system clocks; it is brought there little by little, which takes {takes} or \
+                 more; if that is too long, stop all servers, then start them, with --accept-clock if it is more than a day: time goes on from the newest event, and if that is too \
+                 late as well, restore a backup from before"
             ));
         }
         for (name, clock) in &self.servers {
@@ -79,6 +82,13 @@ impl ClockTable {
         }
         warnings
     }
+}
+
+/// How long it takes at least until a time that is so far ahead, or behind if negative, is right: one that is ahead loses an eighth, one
+/// that is behind gains 1/64.
+const fn brought_in_ms(ahead_ms: i64) -> u64 {
+    let share = if ahead_ms > 0 { 8 } else { 64 };
+    ahead_ms.unsigned_abs().saturating_mul(share)
 }
 
 /// "3h ahead of", "2s behind".
@@ -220,5 +230,24 @@ impl TimeKeeper {
         let servers = known.iter().map(other).chain([(self.name.clone(), own)]).collect();
         let ahead_ms = target_ms.saturating_neg();
         self.table.send_replace(ClockTable { standing, ahead_ms, servers }).standing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_is_brought_to_the_clocks_is_warned_of_with_how_long_it_takes_and_what_else_there_is() {
+        let table = |ahead_ms| ClockTable { ahead_ms, ..ClockTable::default() };
+        assert!(table(999).warnings().is_empty());
+        let ahead = table(3 * 3_600_000).warnings().concat();
+        assert!(ahead.contains("is 3h ahead of most") && ahead.contains("takes 1d or more"), "{ahead}");
+        assert!(
+            ahead.contains("stop all servers, then start them") && ahead.contains("restore a backup"),
+            "{ahead}"
+        );
+        let behind = table(-3_600_000).warnings().concat();
+        assert!(behind.contains("is 1h behind most") && behind.contains("takes 2d"), "{behind}");
     }
 }
