@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::Sequence;
 use bellwether_core::words::name::Namespace;
-use bellwether_store::{Entry, Store, StoreCheck};
+use bellwether_store::{CutTail, Entry, Store, StoreCheck};
 
 use crate::config::Config;
 use crate::records::key_text::{self, KeyLocation};
@@ -21,6 +21,8 @@ pub struct InstallationCheck {
     pub records: u64,
     /// What is wrong with the records, apart from the store.
     pub findings: Vec<String>,
+    /// What an earlier start left out of the journal, with what to do about it.
+    pub cut_warning: Option<String>,
 }
 
 /// Looks at the store in the data directory.
@@ -32,8 +34,13 @@ pub fn check(config: &Config) -> Result<InstallationCheck, RunError> {
     if !dir.is_dir() {
         return Err(RunError::NotInitialised { dir: config.data_dir.clone() });
     }
+    if !dir.join("store.redb").exists() {
+        return Err(RunError::NoStoreFile { dir });
+    }
     let store = Store::check(&dir)?;
-    let mut check = InstallationCheck { store, records: 0, findings: Vec::new() };
+    let cut = store.cut_copy.clone().map(|copy| CutTail { copy: Some(copy), now: None });
+    let cut_warning = cut.map(|cut| cut.warning());
+    let mut check = InstallationCheck { store, records: 0, findings: Vec::new(), cut_warning };
     // A store that cannot be opened has nothing to look at.
     if !check.store.entries.is_empty() {
         (check.records, check.findings) = records(&check.store.entries);

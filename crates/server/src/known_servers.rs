@@ -123,6 +123,7 @@ mod tests {
             quota_bytes: None,
             alarms: Vec::new(),
             condition,
+            cut: None,
         }
     }
 

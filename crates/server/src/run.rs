@@ -3,6 +3,7 @@
 mod believed_clock;
 mod currency;
 mod deciding;
+mod dropped_tail;
 pub(crate) mod error;
 mod fault;
 mod sockets;
@@ -170,6 +171,7 @@ impl Server {
             }
         };
         currency::start(&app, &inner_tasks);
+        dropped_tail::start(&app, &inner_tasks);
         let sockets = Sockets { acceptor, listener, plain };
         sockets.serve(&app, &tasks);
         tasks.spawn("last time", last_time.keep(app.clock.clone(), tasks.token()));

@@ -15,6 +15,8 @@ pub struct StoreCheck {
     pub groups: usize,
     /// Whether its journal ends with a group that was not written whole; it was never acknowledged.
     pub is_torn: bool,
+    /// A copy of a journal whose last group an earlier start left out.
+    pub cut_copy: Option<PathBuf>,
     /// The entries that can be read, in the order of keys.
     pub entries: Vec<Entry>,
     /// What is wrong with it; nothing with a sound one.

@@ -50,7 +50,7 @@ use crate::backend::{Answer, Backend};
 use crate::entry::{LeaseId, Page, Revision};
 use crate::error::{OpenError, StoreError};
 use crate::feed::{Feed, FeedFollower};
-use crate::health::Health;
+use crate::health::{CutTail, Health};
 use crate::history::History;
 use crate::lease::{self, Leases};
 use crate::range::Range;
@@ -87,7 +87,7 @@ impl Embedded {
 
     /// Starts the writer and the lease keeper of an open store.
     fn run(files: OpenFiles, directory: Directory, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
-        let OpenFiles { database, journal, room, .. } = files;
+        let OpenFiles { database, journal, room, cut, .. } = files;
         let corrupt = |fault: fault::FileFault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }
@@ -97,7 +97,9 @@ impl Embedded {
             leases.start(lease, ttl);
         }
         let revision = view::View::of(&database).map_err(corrupt)?.revision();
-        let health = watch::Sender::new(Health::writable("embedded"));
+        let copy = directory.cut_copy();
+        let cut = (cut.is_some() || copy.is_some()).then_some(CutTail { copy, now: cut });
+        let health = watch::Sender::new(Health { cut, ..Health::writable("embedded") });
         let reader = Arc::new(Reader::new(database, directory.file(), health.clone()));
         let feed = Arc::new(Feed::new(History::new(revision, RECENT_COMMITS, RECENT_BYTES), revision));
         let (queue, requests) = mpsc::channel(QUEUE);

@@ -1,5 +1,7 @@
 //! The health of a store, as it knows it itself. Never decides what follows from it.
 
+use std::path::PathBuf;
+
 use tokio::time::Instant;
 
 /// The health of a store. etcd is polled; the embedded store knows what its last write met.
@@ -19,6 +21,40 @@ pub struct Health {
     pub alarms: Vec<String>,
     /// Whether it can be used.
     pub condition: Condition,
+    /// What was left out at the end of its journal when it was opened, or earlier.
+    pub cut: Option<CutTail>,
+}
+
+/// A group of changes at the end of a journal that was not whole and was left out at a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutTail {
+    /// A copy of the journal, which a person removes who has seen to it; none if it could not be kept.
+    pub copy: Option<PathBuf>,
+    /// Where it was, if it was left out at this start.
+    pub now: Option<JournalCut>,
+}
+
+/// Where a group was in a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalCut {
+    /// Its first byte.
+    pub at: u64,
+    /// Its length, as it claims.
+    pub bytes: u64,
+}
+
+impl CutTail {
+    /// What a person should know and do.
+    #[must_use]
+    pub fn warning(&self) -> String {
+        let done =
+            self.copy.as_ref().map_or(String::new(), |copy| format!("; then remove {}", copy.display()));
+        format!(
+            "a start left out the last group of changes in the journal, which was not whole: after a power cut nobody was told of them; if \
+             the disk damaged it, they were acknowledged, and fencing numbers may be issued again; if that may be, compare with a backup, \
+             and stop the server and begin a new epoch: bellwether server restore --in-place{done}"
+        )
+    }
 }
 
 /// Whether a store can be used. The reasons say what to do.
@@ -61,6 +97,7 @@ impl Health {
             quota_bytes: None,
             alarms: Vec::new(),
             condition: Condition::Writable,
+            cut: None,
         }
     }
 }
@@ -86,6 +123,12 @@ impl Health {
         ))
     }
 
+    /// What was left out of the journal, with what to do about it.
+    #[must_use]
+    pub fn cut_warning(&self) -> Option<String> {
+        self.cut.as_ref().map(CutTail::warning)
+    }
+
     /// What will be wrong soon, with what to do about it; empty for a healthy store.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
@@ -105,7 +148,7 @@ impl Health {
                 "{used}% of its quota are used; past it no change is taken: defragment it, or raise --quota-backend-bytes"
             )
         });
-        self.defects().into_iter().chain(old).chain(full).collect()
+        self.cut_warning().into_iter().chain(self.defects()).chain(old).chain(full).collect()
     }
 }
 

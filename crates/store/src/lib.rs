@@ -36,7 +36,7 @@ pub use check::{StoreCheck, StoreFinding};
 pub use entry::{Entry, Keys, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
 pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};
-pub use health::{Condition, Health};
+pub use health::{Condition, CutTail, Health, JournalCut};
 pub use limits::{
     MAX_OPS, MAX_PAGE, MAX_PAGE_BYTES, MAX_TTL, MAX_TXN_BYTES, MIN_TTL, RETAINED_BYTES, RETAINED_COMMITS,
 };

@@ -41,6 +41,7 @@ impl From<RunError> for Failure {
         let exit = match &error {
             RunError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             RunError::NotInitialised { .. }
+            | RunError::NoStoreFile { .. }
             | RunError::StoreAlone { .. }
             | RunError::NotAllowed { .. }
             | RunError::NoAuthority { .. }

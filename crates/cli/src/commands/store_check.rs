@@ -19,7 +19,12 @@ struct Seen {
     journal_groups: usize,
     /// Whether the last one is not whole, as a power cut leaves it.
     journal_is_torn: bool,
+    /// A copy of a journal whose last group an earlier start left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal_cut: Option<String>,
     findings: Vec<Finding>,
+    #[serde(skip)]
+    cut_warning: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -44,7 +49,7 @@ pub(super) fn run(global: &Global, config: &Config) -> CommandResult {
 }
 
 fn seen(config: &Config, check: InstallationCheck) -> Seen {
-    let InstallationCheck { store, records, findings } = check;
+    let InstallationCheck { store, records, findings, cut_warning } = check;
     let of_store = store
         .findings
         .into_iter()
@@ -57,6 +62,8 @@ fn seen(config: &Config, check: InstallationCheck) -> Seen {
         commits: store.commits,
         journal_groups: store.groups,
         journal_is_torn: store.is_torn,
+        journal_cut: store.cut_copy.map(|copy| copy.display().to_string()),
+        cut_warning,
         findings: of_store.chain(of_records).collect(),
     }
 }
@@ -72,7 +79,8 @@ fn text(seen: &Seen) -> String {
         ));
     }
     if seen.journal_is_torn {
-        lines.push("the last group in the journal is not whole, and a start leaves it out; a power cut leaves it so before anybody is told of it, and damage after that looks the same".to_owned());
+        lines.push("the last group in the journal is not whole, and a start leaves it out; a power cut leaves it so before anybody is told of it, and damage after that looks the same; if the disk may be damaged, compare with a backup, and begin a new epoch after the start: bellwether server restore --in-place".to_owned());
     }
+    lines.extend(seen.cut_warning.clone());
     lines.join("\n")
 }

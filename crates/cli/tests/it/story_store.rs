@@ -160,6 +160,45 @@ async fn a_server_that_cannot_write_its_audit_log_says_so_and_is_ready_once_ther
     assert_eq!(set(&place, "after"), 0);
 }
 
+/// Damages the last group of a journal: a frame has its length first, then 20 other bytes, and the last one of its generation ends it.
+#[expect(clippy::indexing_slicing, reason = "a test stops where the journal is not what it expects")]
+fn damage_the_last_group(journal: &std::path::Path) {
+    let mut bytes = std::fs::read(journal).unwrap();
+    let length =
+        |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize + 24;
+    let generation = bytes[8_192 + 8..8_192 + 16].to_vec();
+    let (mut at, mut last) = (8_192, 8_192);
+    while bytes[at + 8..at + 16] == generation && length(&bytes, at) > 24 {
+        (last, at) = (at, at + length(&bytes, at));
+    }
+    bytes[last + 30] ^= 1;
+    std::fs::write(journal, &bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_start_leaves_out_of_the_journal_is_an_event_and_a_warning_until_its_copy_is_removed() {
+    let mut place = Setup::new().await;
+    assert_eq!(set(&place, "web"), 0);
+    place.kill_server();
+    damage_the_last_group(&place.dir.path().join("server/store/journal"));
+    place.start_server().await;
+    let warned = "a start left out the last group of changes in the journal";
+    wait_for("it is an event", async || done(&place, &["events"]).contains("store.tail_dropped")).await;
+    for command in [&["status"], &["server", "list"][..]] {
+        let said = done(&place, command);
+        assert!(said.contains(warned) && said.contains("bellwether server restore --in-place"), "{said}");
+    }
+
+    place.kill_server();
+    let config = place.path("server.toml");
+    let said = done(&place, &["server", "check", "--config", &config]);
+    assert!(said.starts_with("the store is sound: ") && said.contains(warned), "{said}");
+    std::fs::remove_file(place.dir.path().join("server/store/journal.cut")).unwrap();
+    place.start_server().await;
+    assert!(!done(&place, &["status"]).contains(warned));
+    assert_eq!(done(&place, &["events"]).matches("store.tail_dropped").count(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_check_finds_nothing_in_what_a_killed_server_leaves_and_names_what_is_damaged() {
     let mut place = Setup::new().await;
@@ -188,6 +227,12 @@ async fn a_check_finds_nothing_in_what_a_killed_server_leaves_and_names_what_is_
         "{said}"
     );
     assert!(std::fs::read(&journal).unwrap() == bytes, "it was left alone");
+
+    std::fs::rename(place.path("server/store/store.redb"), place.path("taken")).unwrap();
+    let missing = place.run(&check);
+    let said = text(&missing.stderr);
+    assert_eq!(code(&missing), 7, "{said}");
+    assert!(said.contains("the file is missing") && said.contains("bellwether server restore"), "{said}");
 
     let nothing = place.run(&["server", "check", "--data-dir", &place.path("nowhere")]);
     assert_eq!(code(&nothing), 7);

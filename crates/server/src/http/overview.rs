@@ -65,7 +65,7 @@ pub(crate) async fn get(
             stored::warnings(&world, app.records.transactor.keyring()),
             app.cluster.failures.of(&namespace),
             app.cluster.clocks.borrow().warnings(),
-            health.defects().into_iter().collect(),
+            health.cut_warning().into_iter().chain(health.defects()).collect(),
             app.audit.trouble().into_iter().collect(),
         ]
         .concat(),

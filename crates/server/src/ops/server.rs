@@ -1,9 +1,10 @@
-//! Events about servers: that the leadership was handed over, and what became of their clocks. The keys of servers and of the leader are not written here.
+//! Events about servers: that the leadership was handed over, what became of their clocks, and what their stores left out. The keys of servers and of the leader are not written here.
 
 use bellwether_api::shape::read;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::verdict::Changeset;
 use bellwether_core::words::name::{Actor, ServerName};
+use bellwether_store::JournalCut;
 
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
@@ -43,6 +44,29 @@ pub async fn clock_judged(
     transactor
         .change(&read("namespace", "default")?, &actor, |_, _, _| {
             let event = event("server.clock", format!("server/{server}"), judgement);
+            Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
+        })
+        .await
+}
+
+/// Records that a start left out the end of the store's journal, in the events of the namespace `default`.
+///
+/// # Errors
+/// [`OpError::Commit`].
+pub async fn tail_dropped(
+    transactor: &Transactor,
+    server: &ServerName,
+    cut: JournalCut,
+) -> Result<(), OpError> {
+    let actor = Actor::parse("bellwether").expect("plain letters are an actor");
+    let cause = format!(
+        "{} bytes at byte {} of the journal are not a whole group and were left out, as a power cut leaves them; if the disk damaged \
+         them, they were acknowledged: compare with a backup, and begin a new epoch with `bellwether server restore --in-place`",
+        cut.bytes, cut.at
+    );
+    transactor
+        .change(&read("namespace", "default")?, &actor, |_, _, _| {
+            let event = event("store.tail_dropped", format!("server/{server}"), &cause);
             Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
         })
         .await

@@ -63,6 +63,15 @@ pub enum RunError {
         /// The data directory.
         dir: PathBuf,
     },
+    /// The store has lost its file.
+    #[error(
+        "find store.redb in {dir}: the file is missing; keep what is left, and restore a backup into an empty directory: \
+         bellwether server restore"
+    )]
+    NoStoreFile {
+        /// The directory of the store.
+        dir: PathBuf,
+    },
     /// The data directory belongs to another user.
     #[error("read {path}: permission denied; run the server as the user that owns it")]
     NotAllowed {

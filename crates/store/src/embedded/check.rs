@@ -36,6 +36,7 @@ pub(crate) fn check(dir: &Path) -> Result<StoreCheck, OpenError> {
         commits: 0,
         groups: 0,
         is_torn: false,
+        cut_copy: directory.cut_copy(),
         entries: Vec::new(),
         findings: Vec::new(),
     };
@@ -48,7 +49,7 @@ pub(crate) fn check(dir: &Path) -> Result<StoreCheck, OpenError> {
         }
         Err(error) => return Err(error),
     };
-    (check.groups, check.is_torn) = (files.replayed, files.is_torn);
+    (check.groups, check.is_torn) = (files.replayed, files.cut.is_some());
     let mut look = Look::default();
     let looked = catch_unwind(AssertUnwindSafe(|| look.all(&files.database)));
     // A library that panicked may panic again when it is dropped.

@@ -95,12 +95,22 @@ impl Directory {
         }
     }
 
+    /// A copy of a journal whose last group was left out at a start, kept until a person removes it.
+    fn cut(&self) -> PathBuf {
+        self.path.join("journal.cut")
+    }
+
+    /// That copy, if there is one.
+    pub(super) fn cut_copy(&self) -> Option<PathBuf> {
+        Some(self.cut()).filter(|copy| copy.exists())
+    }
+
     /// Keeps a copy of a journal with a torn frame, so that a person can look at what is given up.
     pub(super) fn keep_torn(&self, journal: &[u8]) {
         if self.purpose == Purpose::Look {
             return;
         }
-        let copy = self.path.join("journal.cut");
+        let copy = self.cut();
         let kept = private().open(&copy).and_then(|file| {
             file.set_len(0)?;
             file.write_all_at(journal, 0)

@@ -21,6 +21,7 @@ use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, META_SU
 use super::upgrade::{self, OLD};
 use crate::entry::LeaseId;
 use crate::error::OpenError;
+use crate::health::JournalCut;
 
 /// The newest format that this release reads, and the one it writes.
 pub(super) const FORMAT: u64 = 2;
@@ -37,8 +38,8 @@ pub(super) struct OpenFiles {
     pub(super) room: ReservedSpace,
     /// Groups that were replayed from the journal.
     pub(super) replayed: usize,
-    /// Whether one at its end was not written whole.
-    pub(super) is_torn: bool,
+    /// One at its end that is not whole and was left out.
+    pub(super) cut: Option<JournalCut>,
 }
 
 /// Opens the file in `directory` with its journal, making both first if there is none. Afterwards the
@@ -136,8 +137,10 @@ fn catch_up(database: Database, media: Media, directory: &Directory) -> Result<O
     let mark = calmly(|| Ok(meta::mark(&database)?)).map_err(refuse)?;
     let path = directory.journal();
     let OpenJournal { mut journal, payloads, torn } = Journal::open(media.journal, &path, &mark)?;
-    if let Some(torn) = &torn {
+    if let Some((torn, cut)) = &torn {
         tracing::warn!(
+            at = cut.at,
+            bytes = cut.bytes,
             "the last group in the journal is not whole: it is left out, and kept in journal.cut; a power cut leaves it so before \
              anybody is told of it, and damage after that looks the same"
         );
@@ -162,7 +165,7 @@ fn catch_up(database: Database, media: Media, directory: &Directory) -> Result<O
             Err(refused) => return Err(refuse(refused)),
         }
     }
-    Ok(OpenFiles { database, journal, room, replayed: payloads.len(), is_torn: torn.is_some() })
+    Ok(OpenFiles { database, journal, room, replayed: payloads.len(), cut: torn.map(|(_, cut)| cut) })
 }
 
 /// Runs work on the database; its panics over a damaged file become faults.

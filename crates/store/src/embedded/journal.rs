@@ -23,6 +23,7 @@ use super::directory::{io_at, private};
 use super::fault::{FileFault, is_full};
 use super::medium::{Medium, read_all};
 use crate::error::OpenError;
+use crate::health::JournalCut;
 
 /// The journal of one generation, open to append to.
 #[derive(Debug)]
@@ -40,8 +41,8 @@ pub(super) struct OpenJournal {
     pub(super) journal: Journal,
     /// What its groups did, in order.
     pub(super) payloads: Vec<Vec<u8>>,
-    /// All of it, if its last group was not written whole.
-    pub(super) torn: Option<Vec<u8>>,
+    /// All of it, if its last group is not whole, and where that is.
+    pub(super) torn: Option<(Vec<u8>, JournalCut)>,
 }
 
 impl Journal {
@@ -85,8 +86,8 @@ impl Journal {
         if found.is_behind {
             journal.write_header().map_err(io_at(path))?;
         }
-        let is_torn = found.is_torn;
-        Ok(OpenJournal { journal, payloads, torn: is_torn.then_some(bytes) })
+        let cut = found.torn_length.map(|bytes| JournalCut { at: end, bytes: offset(bytes) });
+        Ok(OpenJournal { journal, payloads, torn: cut.map(|cut| (bytes, cut)) })
     }
 
     /// Makes `payload` durable. After [`FileFault::NoRoom`] it is as if this was never called.

@@ -17,24 +17,25 @@ const SHARE: u64 = 2;
 
 /// Shrinks the file if most of it is free. If that fails, the file is opened again as it is.
 pub(super) fn shrink(files: OpenFiles, directory: &Directory) -> Result<OpenFiles, OpenError> {
-    let OpenFiles { mut database, journal, mut room, replayed, is_torn } = files;
+    let OpenFiles { mut database, journal, mut room, replayed, cut } = files;
     let before = length(directory);
     // What only the journal holds is not durable in the file yet; a full disk keeps it so.
     let fits = journal.is_empty() && before >= SMALL && room.take().is_ok();
     let is_due = fits && used(&database).is_ok_and(|used| used.saturating_mul(SHARE) < before);
     if !is_due {
-        return Ok(OpenFiles { database, journal, room, replayed, is_torn });
+        return Ok(OpenFiles { database, journal, room, replayed, cut });
     }
     match database.compact() {
         Ok(_) => {
             tracing::info!(before, after = length(directory), "the store's file was shrunk");
-            Ok(OpenFiles { database, journal, room, replayed, is_torn })
+            Ok(OpenFiles { database, journal, room, replayed, cut })
         }
         Err(error) => {
             tracing::warn!(%error, "cannot shrink the store's file; it is used as it is");
             // The library does not go on after a failed write.
             drop(database);
-            super::file::open(directory)
+            // The journal is empty now; what was left out of it is still to be told.
+            Ok(OpenFiles { cut, ..super::file::open(directory)? })
         }
     }
 }

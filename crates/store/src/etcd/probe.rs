@@ -149,6 +149,7 @@ fn tell(shared: &EtcdClient, status: &StatusResponse, before: Option<&Health>) -
         quota_bytes: positive(status.db_size_quota),
         alarms,
         condition,
+        cut: None,
     }
 }
 

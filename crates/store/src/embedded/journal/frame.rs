@@ -32,9 +32,10 @@ pub(super) fn read<'a>(bytes: &'a [u8], mark: &JournalMark) -> Option<Frame<'a>>
     (checksum(mark, group, payload) == sum).then_some(Frame { group, payload })
 }
 
-/// Whether `bytes` begin as the frame of `group` does, whole or not.
-pub(super) fn begins(bytes: &[u8], mark: &JournalMark, group: u64) -> bool {
-    claim(bytes, mark).is_some_and(|(_, _, found)| found == group)
+/// The length that the frame of `group` claims, if `bytes` begin as it does, whole or not.
+pub(super) fn claimed_length(bytes: &[u8], mark: &JournalMark, group: u64) -> Option<usize> {
+    let (length, _, _) = claim(bytes, mark).filter(|(_, _, found)| *found == group)?;
+    Some(length.saturating_add(HEADER))
 }
 
 /// Length, checksum and group of what claims to be a frame of this generation. Zeros claim nothing.

@@ -21,8 +21,8 @@ pub(in super::super) struct Scan<'a> {
     pub(super) end: usize,
     /// Number of the last group.
     pub(super) group: u64,
-    /// Whether a frame was begun at the end.
-    pub(in super::super) is_torn: bool,
+    /// Length of the frame that was begun at the end and is not whole, as it claims.
+    pub(in super::super) torn_length: Option<usize>,
     /// Whether the database was made durable and the journal was not restarted yet.
     pub(super) is_behind: bool,
 }
@@ -70,7 +70,7 @@ fn behind<'a>(journal: &'a [u8], found: &JournalMark, mark: &JournalMark) -> Res
         ));
     }
     let (payloads, group) = (Vec::new(), mark.group);
-    Ok(Scan { payloads, end: FRAMES, group, is_torn: false, is_behind: true })
+    Ok(Scan { payloads, end: FRAMES, group, torn_length: None, is_behind: true })
 }
 
 fn frames<'a>(journal: &'a [u8], mark: &JournalMark) -> Result<Scan<'a>, String> {
@@ -91,8 +91,8 @@ fn frames<'a>(journal: &'a [u8], mark: &JournalMark) -> Result<Scan<'a>, String>
             "its frame at byte {end} is damaged: group {next} should be there, and group {found} is whole at byte {place}"
         ));
     }
-    let is_torn = frame::begins(rest(end), mark, next);
-    Ok(Scan { payloads, end, group, is_torn, is_behind: false })
+    let torn_length = frame::claimed_length(rest(end), mark, next);
+    Ok(Scan { payloads, end, group, torn_length, is_behind: false })
 }
 
 /// Bytes that are compared with zeros at a time.

@@ -27,7 +27,7 @@ impl Sample {
     }
 
     fn torn(&self) -> Option<Vec<u8>> {
-        Journal::open(Arc::new(self.file()), &self.path, &self.mark).unwrap().torn
+        Journal::open(Arc::new(self.file()), &self.path, &self.mark).unwrap().torn.map(|(journal, _)| journal)
     }
 
     /// With three groups, and where their frames begin.
