@@ -183,7 +183,8 @@ async fn what_a_start_leaves_out_of_the_journal_is_an_event_and_a_warning_until_
     damage_the_last_group(&place.dir.path().join("server/store/journal"));
     place.start_server().await;
     let warned = "a start left out the last group of changes in the journal";
-    wait_for("it is an event", async || done(&place, &["events"]).contains("store.tail_dropped")).await;
+    wait_for("it is an event", async || done(&place, &["events"]).contains("server.journal_tail_dropped"))
+        .await;
     for command in [&["status"], &["server", "list"][..]] {
         let said = done(&place, command);
         assert!(said.contains(warned) && said.contains("bellwether server restore --in-place"), "{said}");
@@ -196,7 +197,7 @@ async fn what_a_start_leaves_out_of_the_journal_is_an_event_and_a_warning_until_
     std::fs::remove_file(place.dir.path().join("server/store/journal.cut")).unwrap();
     place.start_server().await;
     assert!(!done(&place, &["status"]).contains(warned));
-    assert_eq!(done(&place, &["events"]).matches("store.tail_dropped").count(), 1);
+    assert_eq!(done(&place, &["events"]).matches("server.journal_tail_dropped").count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,7 +66,7 @@ pub async fn tail_dropped(
     );
     transactor
         .change(&read("namespace", "default")?, &actor, |_, _, _| {
-            let event = event("store.tail_dropped", format!("server/{server}"), &cause);
+            let event = event("server.journal_tail_dropped", format!("server/{server}"), &cause);
             Ok((Some(Changeset { writes: Vec::new(), events: vec![event] }), ()))
         })
         .await
