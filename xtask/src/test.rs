@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 16] = [
+const PACKAGES: [(&str, &str, &str); 18] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -19,6 +19,12 @@ const PACKAGES: [(&str, &str, &str); 16] = [
     ("systemd", "systemd-analyze", "--version"),
     ("etcd-server", "etcd", "--version"),
     ("redis-server", "redis-server", "--version"),
+    (
+        "postgresql",
+        "/usr/bin/python3",
+        "-cimport glob; assert glob.glob('/usr/lib/postgresql/*/bin/postgres')",
+    ),
+    ("zookeeper", "/usr/bin/python3", "-cimport os; assert os.path.exists('/usr/share/java/zookeeper.jar')"),
     ("etcd-client", "etcdctl", "version"),
     // Its own discovery of Consul's targets, and with blocking reads; Debian's Prometheus is built without any.
     ("victoria-metrics", "victoria-metrics", "-version"),

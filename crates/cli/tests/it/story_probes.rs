@@ -11,17 +11,23 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::place::{Setup, done, free_ports, text, wait_for};
 
-const NODES: [&str; 3] = ["db-1", "db-2", "db-3"];
+pub(crate) const NODES: [&str; 3] = ["db-1", "db-2", "db-3"];
 
 /// A program of this story, killed at its end.
-struct Program(Child);
+pub(crate) struct Program(Child);
 
 impl Program {
+    /// Starts it, with its output in a file.
+    pub(crate) fn of(mut command: Command, log: std::fs::File) -> Self {
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        Self(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")))
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
@@ -34,11 +40,10 @@ impl Drop for Program {
     }
 }
 
-fn start(program: &str, args: &[String], log: PathBuf) -> Program {
-    let log = std::fs::File::create(log).unwrap();
+pub(crate) fn start(program: &str, args: &[String], log: PathBuf) -> Program {
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-    Program(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
+    command.args(args);
+    Program::of(command, std::fs::File::create(log).unwrap())
 }
 
 fn redis(place: &Setup, port: u16, of: Option<u16>) -> Program {
@@ -61,7 +66,7 @@ fn ask_redis(port: u16, words: &[&str]) {
     assert!(text(&answer).starts_with("+OK\r\n"), "{words:?} {count}");
 }
 
-async fn view(place: &Setup, what: &str, holds: impl Fn(&ClusterView) -> bool) -> ClusterView {
+pub(crate) async fn view(place: &Setup, what: &str, holds: impl Fn(&ClusterView) -> bool) -> ClusterView {
     let client = place.client();
     let mut last = None;
     wait_for(what, async || {
@@ -73,25 +78,25 @@ async fn view(place: &Setup, what: &str, holds: impl Fn(&ClusterView) -> bool) -
 }
 
 /// The node of the only primary.
-fn primary(view: &ClusterView) -> Option<&str> {
+pub(crate) fn primary(view: &ClusterView) -> Option<&str> {
     let primaries = &view.stores.get("db")?.shards.get("0")?.primaries;
     primaries.iter().next().filter(|_| primaries.len() == 1).map(String::as_str)
 }
 
-fn replicas(view: &ClusterView) -> u64 {
+pub(crate) fn replicas(view: &ClusterView) -> u64 {
     view.stores.get("db").and_then(|store| store.shards.get("0")).map_or(0, |shard| shard.replicas)
 }
 
-fn state(view: &ClusterView, node: &str) -> Option<StoreState> {
+pub(crate) fn state(view: &ClusterView, node: &str) -> Option<StoreState> {
     view.nodes.iter().find(|of| of.node == node)?.stores.get("db").map(|store| store.state)
 }
 
-fn is_connected(view: &ClusterView, node: &str) -> Option<bool> {
+pub(crate) fn is_connected(view: &ClusterView, node: &str) -> Option<bool> {
     view.nodes.iter().find(|of| of.node == node)?.stores.get("db")?.facts.shards.get("0")?.streaming
 }
 
 /// What was told of a node's store since an event, as kind, before and after; and the number of the newest event.
-async fn told(place: &Setup, node: &str, since: u64) -> Vec<String> {
+pub(crate) async fn told(place: &Setup, node: &str, since: u64) -> Vec<String> {
     let events =
         place.client().events("default", Some(since), 1_000, std::time::Duration::ZERO).await.unwrap();
     let subject = format!("store/{node}/db");
@@ -104,13 +109,13 @@ async fn told(place: &Setup, node: &str, since: u64) -> Vec<String> {
 }
 
 /// Of what was told, the changes of a store's state.
-fn states(told: &[String]) -> Vec<&str> {
+pub(crate) fn states(told: &[String]) -> Vec<&str> {
     let kinds = ["store.up ", "store.down ", "store.unknown ", "store.removed "];
     let is_state = |event: &&str| kinds.iter().any(|kind| event.starts_with(kind));
     told.iter().map(String::as_str).filter(is_state).collect()
 }
 
-async fn newest(place: &Setup) -> u64 {
+pub(crate) async fn newest(place: &Setup) -> u64 {
     let events = place.client().events("default", Some(0), 1_000, std::time::Duration::ZERO).await.unwrap();
     events.items.last().map_or(0, |event| event.seq)
 }
