@@ -3,12 +3,16 @@
 
 use bellwether_api::v1;
 use bellwether_api::v1::hook::answer::read_answer;
+use bellwether_core::decide::probes::absorb as absorb_probes;
 use bellwether_core::decide::report::{absorb, absorb_unassigned};
 use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
+use bellwether_core::records::key::{AnyRecord, Record};
 use bellwether_core::records::policy::Policy;
+use bellwether_core::records::probes::NodeProbes;
 use bellwether_core::records::report::Report;
 use bellwether_core::records::rollout::TargetCounts;
 use bellwether_core::rollout::hook_question::HookQuestion;
+use bellwether_core::verdict::Write;
 use bellwether_core::words::name::{EntityName, FilterName, NodeName, TargetName};
 use bellwether_core::words::percent::{Amount, Percent};
 use bellwether_core::words::filter::field::Field;
@@ -61,8 +65,23 @@ fn of_kind(kind: &EntityKind, source: &TargetSource, policy: &v1::policy::Policy
     }
 }
 
-/// A report of a node, absorbed as the first one and as the next one.
+/// The data stores of a node, absorbed as the first report and as the next one, which says nothing new.
+fn probes(data: &[u8]) {
+    let Some(Ok(probes)) = read::<v1::probes::NodeProbes>(data).map(NodeProbes::try_from) else { return };
+    let again = NodeProbes::try_from(sent(&v1::probes::NodeProbes::from(&probes)));
+    assert_eq!(again.expect("accepted stores are accepted again"), probes);
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    let written = absorb_probes(None, probes.clone(), now).into_iter().flat_map(|changeset| changeset.writes);
+    for write in written {
+        let Write::Put(record) = write else { continue };
+        let AnyRecord::Namespaced(Record::Probes(kept)) = *record else { continue };
+        assert_eq!(absorb_probes(Some(&kept), probes.clone(), now), None);
+    }
+}
+
+/// A report of a node, absorbed as the first one and as the next one; or its data stores.
 pub fn report(data: &[u8]) {
+    probes(data);
     let Some(Ok(report)) = read::<v1::report::Report>(data).map(Report::try_from) else { return };
     let again = Report::try_from(sent(&v1::report::Report::from(&report)));
     assert_eq!(again.expect("an accepted report is accepted again"), report);
