@@ -1,4 +1,5 @@
 use bellwether_core::records::probes::ShardRole;
+use bellwether_core::words::time::Span;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -6,13 +7,17 @@ use super::*;
 use crate::config::data_store::Login;
 use crate::config::recipe::Command;
 
-const TIMEOUT: bellwether_core::words::time::Span = bellwether_core::words::time::Span::from_millis(700);
+/// For what never answers.
+const SHORT: Span = Span::from_millis(700);
 
-fn probe(kind: StoreKind) -> ProbeTask {
+/// For what answers, however slow this machine is.
+const LONG: Span = Span::from_secs(60);
+
+fn probe(kind: StoreKind, timeout: Span) -> ProbeTask {
     let (found, known) = (watch::channel(BTreeMap::new()).0, watch::channel(None).0);
     ProbeTask {
         name: "db".parse().unwrap(),
-        probe: StoreProbe { kind, interval: TIMEOUT, timeout: TIMEOUT },
+        probe: StoreProbe { kind, interval: timeout, timeout },
         node: "db-1".parse().unwrap(),
         found,
         known,
@@ -61,7 +66,7 @@ async fn what_answers_nonsense_or_too_much_or_nothing_is_unknown_with_a_reason()
     for answer in answers {
         let address = serving(answer.clone(), false).await;
         for kind in every_kind(&address) {
-            let store = probe(kind.clone()).ask().await;
+            let store = probe(kind.clone(), SHORT).ask().await;
             let shown = String::from_utf8_lossy(answer.get(..20).unwrap_or(&answer)).into_owned();
             assert_eq!(store.state, StoreState::Unknown, "{kind:?} {shown:?}: {}", store.reason);
             assert!(!store.reason.is_empty() && !store.reason.contains('\u{1b}'), "{:?}", store.reason);
@@ -74,7 +79,7 @@ async fn what_answers_nonsense_or_too_much_or_nothing_is_unknown_with_a_reason()
 async fn what_floods_is_left_within_the_limit() {
     let address = serving(vec![b'+'; 65_536], true).await;
     for kind in every_kind(&address) {
-        assert_eq!(probe(kind).ask().await.state, StoreState::Unknown);
+        assert_eq!(probe(kind, SHORT).ask().await.state, StoreState::Unknown);
     }
 }
 
@@ -86,7 +91,7 @@ async fn a_port_that_nobody_listens_on_is_down() {
     };
     for kind in every_kind(&address) {
         let software = kind.software();
-        let store = probe(kind).ask().await;
+        let store = probe(kind, LONG).ask().await;
         assert_eq!(
             (store.state, store.facts.software.as_str()),
             (StoreState::Down, software),
@@ -96,15 +101,18 @@ async fn a_port_that_nobody_listens_on_is_down() {
     }
 }
 
-async fn told(script: &str) -> DataStore {
+async fn told(script: &str, timeout: Span) -> DataStore {
     let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    probe(StoreKind::Exec(Command { argv, workdir: "/".into(), env: BTreeMap::default() })).ask().await
+    probe(StoreKind::Exec(Command { argv, workdir: "/".into(), env: BTreeMap::default() }), timeout)
+        .ask()
+        .await
 }
 
 #[tokio::test]
 async fn the_answer_of_a_command_is_read_and_what_else_it_does_is_a_reason() {
     let good = told(
         r#"echo noise >&2; echo '{"state":"up","facts":{"software":"our-db","shards":{"0":{"role":"primary","offset":{"amount":3,"unit":"bytes"}}}}}'"#,
+        LONG,
     )
     .await;
     assert_eq!(
@@ -113,16 +121,16 @@ async fn the_answer_of_a_command_is_read_and_what_else_it_does_is_a_reason() {
         "{}",
         good.reason
     );
-    let down = told(r#"echo '{"state":"down","reason":"no quorum"}'"#).await;
+    let down = told(r#"echo '{"state":"down","reason":"no quorum"}'"#, LONG).await;
     assert_eq!((down.state, down.reason.as_str()), (StoreState::Down, "no quorum"));
-    for (script, reason) in [
-        ("echo oops >&2; exit 3", "exit code 3: oops"),
-        ("echo '{}'", "its answer is not that of a probe: missing field `state` at line 1 column 2"),
-        ("sleep 600", "after 700ms"),
-        ("yes | head -c 20000000", "its answer has more than 1048576 bytes"),
-        ("yes", "after 700ms"),
+    for (script, timeout, reason) in [
+        ("echo oops >&2; exit 3", LONG, "exit code 3: oops"),
+        ("echo '{}'", LONG, "its answer is not that of a probe: missing field `state` at line 1 column 2"),
+        ("yes | head -c 20000000", LONG, "its answer has more than 1048576 bytes"),
+        ("sleep 600", SHORT, "killed after its timeout"),
+        ("yes", SHORT, "killed after its timeout"),
     ] {
-        let store = told(script).await;
+        let store = told(script, timeout).await;
         assert_eq!(store.state, StoreState::Unknown, "{script}");
         assert!(store.reason.contains(reason), "{script}: {}", store.reason);
     }
