@@ -17,6 +17,7 @@ use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
 
 use crate::apply::CommandFacts;
+use crate::apply::output::one_line;
 use crate::check_store::StoredCheck;
 use crate::config::recipe::{CheckRecipe, Probe};
 
@@ -212,8 +213,8 @@ impl CheckTask {
     }
 
     fn fold(&self, result: Result<Option<String>, String>) {
-        let result = result.map(|warning| warning.map(|warning| one_line(&warning)));
-        let result = result.map_err(|message| one_line(&message));
+        let result = result.map(|warning| warning.map(|warning| one_line(&warning, MAX_MESSAGE_BYTES)));
+        let result = result.map_err(|message| one_line(&message, MAX_MESSAGE_BYTES));
         let now = self.clock.now();
         self.folded.send_if_modified(|all| {
             let before = all.remove(&self.name).unwrap_or_default();
@@ -241,12 +242,6 @@ fn turn(check: &Folded) -> (u8, u32, bool) {
         CheckVerdict::Failing(_, _) => 2,
     };
     (verdict, check.stored().against, check.has_result())
-}
-
-fn one_line(message: &str) -> String {
-    let flat = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = (0..=flat.len().min(MAX_MESSAGE_BYTES)).rev().find(|index| flat.is_char_boundary(*index));
-    flat.get(..end.unwrap_or_default()).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -200,6 +200,7 @@ impl MachineLink {
             stores: stores.known,
             requested: requested.clone(),
             marker: stores.marker,
+            numbers: ReportNumbers::new(clock.now()),
             chosen: None,
         };
         tasks.spawn("probe report", deliver(probes, connection.moves(), seed, tasks.clone()));

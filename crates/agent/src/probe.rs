@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bellwether_core::local::delay;
-use bellwether_core::records::probes::{DataStore, StoreState};
+use bellwether_core::records::probes::{DataStore, MAX_PROBES_BYTES, MAX_TEXT_BYTES, StoreState};
 use bellwether_core::words::name::{NodeName, ProbeName};
 use bellwether_rt::observed::{self, TimeLimit};
 use bellwether_rt::tasks::Tasks;
@@ -84,7 +84,7 @@ impl ProbeTask {
             // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
             tokio::select! {
                 () = token.cancelled() => return,
-                store = self.ask_observed() => self.publish(store),
+                store = self.ask_observed() => self.publish(within_limits(store)),
             }
             let spread = delay::spread(self.probe.interval, self.seed, round);
             tokio::select! {
@@ -131,14 +131,47 @@ impl ProbeTask {
             found.insert(self.name.clone(), store);
         });
         let found = self.found.borrow().clone();
-        if found.len() == self.count {
-            self.known.send_if_modified(|known| {
-                let is_new = known.as_ref() != Some(&found);
-                *known = Some(found);
-                is_new
-            });
+        if found.len() < self.count {
+            return;
+        }
+        let found = within_room(found);
+        self.known.send_if_modified(|known| {
+            let is_new = known.as_ref() != Some(&found);
+            *known = Some(found);
+            is_new
+        });
+    }
+}
+
+/// A store that says more than a report may have is unknown: a server would refuse the whole report.
+fn within_limits(store: DataStore) -> DataStore {
+    match store.check() {
+        Ok(_) => store,
+        Err(error) => too_large(&store, &error.to_string()),
+    }
+}
+
+/// The same for all stores together: the largest are unknown.
+fn within_room(mut stores: BTreeMap<ProbeName, DataStore>) -> BTreeMap<ProbeName, DataStore> {
+    let sizes = |stores: &BTreeMap<ProbeName, DataStore>| -> Vec<(usize, ProbeName)> {
+        stores.iter().map(|(name, store)| (store.check().unwrap_or_default(), name.clone())).collect()
+    };
+    while sizes(&stores).iter().map(|(size, _)| size).sum::<usize>() > MAX_PROBES_BYTES {
+        let Some((_, largest)) = sizes(&stores).into_iter().max() else { break };
+        let reason = format!(
+            "the data stores of this node say more than {MAX_PROBES_BYTES} bytes together, and this one most of it"
+        );
+        if let Some(store) = stores.get_mut(&largest) {
+            *store = too_large(store, &reason);
         }
     }
+    stores
+}
+
+fn too_large(store: &DataStore, reason: &str) -> DataStore {
+    let software = &store.facts.software;
+    let software = if software.len() > MAX_TEXT_BYTES { "" } else { software };
+    failing(software, &ProbeError::Unknown(reason.to_owned()))
 }
 
 impl StoreKind {

@@ -30,6 +30,15 @@ pub(crate) fn visible(bytes: &[u8]) -> String {
     hide(String::from_utf8_lossy(bytes).chars().map(shown).collect())
 }
 
+/// A message in one line of at most `most` bytes, without control characters.
+pub(crate) fn one_line(message: &str, most: usize) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat: String = words.chars().map(shown).collect();
+    let end = (0..=flat.len().min(most)).rev().find(|index| flat.is_char_boundary(*index));
+    flat.get(..end.unwrap_or_default()).unwrap_or_default().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

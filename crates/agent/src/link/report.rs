@@ -35,7 +35,7 @@ pub(super) struct ReportSender {
     /// Closed until every entity of the ledger has an account.
     pub(super) gate: StartGate,
     /// The numbers of the reports.
-    pub(super) numbers: ReportNumbers,
+    pub(super) numbers: ReportNumbers<ReportBoard>,
 }
 
 impl Delivery for ReportSender {

@@ -4,38 +4,36 @@ use std::sync::{Mutex, PoisonError};
 
 use bellwether_core::words::time::Timestamp;
 
-use crate::report_board::ReportBoard;
-
 /// Numbers for each second: an agent that starts again a second later begins above them.
 const PER_SECOND: u64 = 1 << 20;
 
 /// Gives each report that says something new a number above all before, over restarts of the agent: numbers begin with the time of the
 /// start. Where that went back, the server says that a later report is known, and they jump ahead.
 #[derive(Debug)]
-pub(super) struct ReportNumbers(Mutex<Numbering>);
+pub(super) struct ReportNumbers<T>(Mutex<Numbering<T>>);
 
 #[derive(Debug)]
-struct Numbering {
+struct Numbering<T> {
     last: u64,
     /// What was sent with that number.
-    sent: Option<ReportBoard>,
+    sent: Option<T>,
     acknowledged: bool,
     /// How far to jump ahead the next time.
     jump: u64,
 }
 
-impl ReportNumbers {
+impl<T: Clone + PartialEq> ReportNumbers<T> {
     pub(super) fn new(now: Timestamp) -> Self {
         let last = (now.as_millis() / 1_000).saturating_mul(PER_SECOND);
         Self(Mutex::new(Numbering { last, sent: None, acknowledged: false, jump: PER_SECOND }))
     }
 
     /// The number of the next report. One that is known to have arrived has the same number when it is sent again.
-    pub(super) fn next(&self, board: &ReportBoard) -> u64 {
+    pub(super) fn next(&self, reported: &T) -> u64 {
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !of.acknowledged || of.sent.as_ref() != Some(board) {
+        if !of.acknowledged || of.sent.as_ref() != Some(reported) {
             of.last = of.last.saturating_add(1);
-            of.sent = Some(board.clone());
+            of.sent = Some(reported.clone());
             of.acknowledged = false;
         }
         of.last
@@ -60,6 +58,7 @@ mod tests {
     use bellwether_core::words::counter::Generation;
 
     use super::*;
+    use crate::report_board::ReportBoard;
 
     #[test]
     fn reports_are_numbered_so_that_a_late_one_is_known() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use bellwether_core::records::probes::{DataStore, MAX_REASON_BYTES, StoreFacts, StoreState};
 use bellwether_core::words::time::Timestamp;
 
+use crate::apply::output::one_line;
 use crate::config::data_store::Login;
 
 /// Most bytes of an answer that are read: the largest that fits the limits of a report is smaller.
@@ -33,15 +34,12 @@ pub(super) fn failing(software: &str, error: &ProbeError) -> DataStore {
         ProbeError::Unknown(_) => StoreState::Unknown,
     };
     let facts = StoreFacts { software: software.to_owned(), ..StoreFacts::default() };
-    DataStore { state, since: Timestamp::from_millis(0), reason: one_line(&error.to_string()), facts }
-}
-
-/// A reason in one line, within the limit of a report.
-pub(super) fn one_line(reason: &str) -> String {
-    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let flat: String = reason.split_whitespace().collect::<Vec<_>>().join(" ").chars().map(shown).collect();
-    let end = (0..=flat.len().min(MAX_REASON_BYTES)).rev().find(|index| flat.is_char_boundary(*index));
-    flat.get(..end.unwrap_or_default()).unwrap_or_default().to_owned()
+    DataStore {
+        state,
+        since: Timestamp::from_millis(0),
+        reason: one_line(&error.to_string(), MAX_REASON_BYTES),
+        facts,
+    }
 }
 
 /// The password of a login.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use bellwether_api::v1;
-use bellwether_core::records::probes::DataStore;
+use bellwether_core::records::probes::{DataStore, MAX_REASON_BYTES};
 
-use super::answer::{MAX_ANSWER_BYTES, ProbeError, failing, one_line};
+use super::answer::{MAX_ANSWER_BYTES, ProbeError, failing};
 use crate::apply::CommandFacts;
 use crate::apply::exec::{CommandExit, answer};
+use crate::apply::output::one_line;
 use crate::config::recipe::Command;
 
 /// Runs the command, killing its group at its end or at the limit.
@@ -37,7 +38,6 @@ pub(super) async fn ask(command: &Command, facts: &CommandFacts, limit: Duration
 fn read(written: &[u8]) -> Result<DataStore, String> {
     let shape: v1::probes::DataStore = serde_json::from_slice(written).map_err(|error| error.to_string())?;
     let mut store = DataStore::from(shape);
-    store.reason = one_line(&store.reason);
-    store.check().map_err(|error| error.to_string())?;
+    store.reason = one_line(&store.reason, MAX_REASON_BYTES);
     Ok(store)
 }

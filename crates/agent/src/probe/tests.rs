@@ -1,5 +1,5 @@
-use bellwether_core::records::probes::ShardRole;
-use bellwether_core::words::time::Span;
+use bellwether_core::records::probes::{NodeProbes, Shard, ShardRole, StoreFacts};
+use bellwether_core::words::time::{Span, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -134,4 +134,37 @@ async fn the_answer_of_a_command_is_read_and_what_else_it_does_is_a_reason() {
         assert_eq!(store.state, StoreState::Unknown, "{script}");
         assert!(store.reason.contains(reason), "{script}: {}", store.reason);
     }
+}
+
+#[test]
+fn what_says_more_than_a_report_may_have_is_unknown_and_the_others_are_told() {
+    let shard = Shard {
+        role: ShardRole::Primary,
+        history: Some("x".repeat(250)),
+        offset: None,
+        lag: None,
+        upstream: None,
+        streaming: None,
+    };
+    let with = |shards: usize| {
+        let shards = (0..shards).map(|index| (index.to_string(), shard.clone())).collect();
+        up(StoreFacts { software: "our-db".into(), shards, ..StoreFacts::default() })
+    };
+    let large = within_limits(with(1_025));
+    assert_eq!(
+        (large.state, large.reason.as_str()),
+        (StoreState::Unknown, "shards: there are more than 1024")
+    );
+    let all = [("a", 600), ("b", 700), ("c", 1)];
+    let all = all.map(|(name, shards)| (name.parse().unwrap(), within_limits(with(shards))));
+    let stores = within_room(all.into_iter().collect());
+    let states: Vec<StoreState> = stores.values().map(|store| store.state).collect();
+    assert_eq!(states, [StoreState::Up, StoreState::Unknown, StoreState::Up]);
+    let probes = NodeProbes {
+        node: "db-1".parse().unwrap(),
+        received_at: Timestamp::from_millis(0),
+        sequence: 1,
+        stores,
+    };
+    assert_eq!(probes.check(), Ok(()));
 }

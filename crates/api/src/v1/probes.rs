@@ -6,7 +6,7 @@ use bellwether_core::records::probes as core;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, is_zero, read};
 use crate::word::words;
 
 words! {
@@ -45,6 +45,10 @@ pub struct NodeProbes {
     /// ignored.
     #[serde(default)]
     pub received_at_ms: u64,
+    /// Number of the report among those of the node's agent, from 1: one that arrives after a later one changes nothing. Absent from one that
+    /// is not numbered.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sequence: u64,
     /// By probe: its data store. At most 16.
     pub stores: BTreeMap<String, DataStore>,
 }
@@ -146,6 +150,7 @@ impl From<&core::NodeProbes> for NodeProbes {
         Self {
             node: from.node.to_string(),
             received_at_ms: from.received_at.as_millis(),
+            sequence: from.sequence,
             stores: from.stores.iter().map(|(name, store)| (name.to_string(), store.into())).collect(),
         }
     }
@@ -218,6 +223,7 @@ impl TryFrom<NodeProbes> for core::NodeProbes {
         let probes = Self {
             node: read("node", &from.node)?,
             received_at: Timestamp::from_millis(from.received_at_ms),
+            sequence: from.sequence,
             stores: stores.collect::<Result<_, ShapeError>>()?,
         };
         probes.check().map_err(|error| ShapeError::at(&error.place, error.reason))?;

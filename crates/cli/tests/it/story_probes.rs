@@ -221,6 +221,15 @@ async fn a_store_that_hangs_and_one_whose_agent_is_silent_are_unknown() {
         ["store.unknown up > unknown", "store.up unknown > up"]
     );
 
+    // An agent that is stopped and goes on, as behind a cable that was cut, is the same one: it tells again what it told before.
+    let since = newest(&place).await;
+    kill_process(place.agent_pid("db-1"), Signal::STOP).unwrap();
+    view(&place, "the stopped agent", |view| state(view, "db-1") == Some(StoreState::Unknown)).await;
+    kill_process(place.agent_pid("db-1"), Signal::CONT).unwrap();
+    view(&place, "the primary once more", |view| primary(view) == Some("db-1")).await;
+    let events = told(&place, "db-1", since).await;
+    assert_eq!(states(&events), ["store.unknown up > unknown", "store.up unknown > up"]);
+
     // A probe that is no longer configured is removed, also from a node whose agent probes nothing any more.
     let since = newest(&place).await;
     place.stop_agent("db-3");
@@ -231,6 +240,15 @@ async fn a_store_that_hangs_and_one_whose_agent_is_silent_are_unknown() {
     let gone = view(&place, "the probe that is gone", |view| state(view, "db-3").is_none()).await;
     assert_eq!(gone.stores["db"].problems, ["1 member without this probe"]);
     assert_eq!(told(&place, "db-3", since).await, ["store.removed up > -"]);
+
+    // A machine that is installed anew under the name, and probes nothing, has no stores of the one before.
+    place.kill_agent("db-2");
+    view(&place, "the silent machine", |view| state(view, "db-2") == Some(StoreState::Unknown)).await;
+    done(&place, &["node", "decommission", "db-2", "--yes"]);
+    std::fs::remove_dir_all(place.path("db-2")).unwrap();
+    place.start_agent("db-2", "");
+    let is_new = |view: &ClusterView| view.nodes.iter().any(|of| of.node == "db-2" && of.stores.is_empty());
+    view(&place, "the machine without stores", is_new).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,8 +14,9 @@ use crate::words::name::{NodeName, ProbeName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// The changes to write for a report of a node's data stores; `None` if it says nothing new, or if only offsets and lags differ
-/// and they were written less than [`OFFSETS_INTERVAL`] ago. A store that is not up keeps the facts it had when it was.
+/// The changes to write for a report of a node's data stores; `None` if it says nothing new, or if the essence of every store is the
+/// same and was written less than [`OFFSETS_INTERVAL`] ago. A store that is not up keeps the facts it had when it was. The caller refuses
+/// what was overtaken.
 #[must_use]
 pub fn absorb(last: Option<&NodeProbes>, new: NodeProbes, now: Timestamp) -> Option<Changeset> {
     let none = BTreeMap::new();
@@ -25,24 +26,26 @@ pub fn absorb(last: Option<&NodeProbes>, new: NodeProbes, now: Timestamp) -> Opt
     }
     let stores: BTreeMap<_, _> = new
         .stores
+        .clone()
         .into_iter()
         .map(|(name, store)| {
             let store = merged(before.get(&name), store, now);
             (name, store)
         })
         .collect();
-    if stores == *before {
+    let is_behind_a_gap = last.is_some_and(|last| NodeProbes::is_behind_a_gap(&new, last));
+    if stores == *before && !is_behind_a_gap {
         return None;
     }
     let events = changes::events(&new.node, before, &stores);
     let recent = last.is_some_and(|last| now.since(last.received_at) < OFFSETS_INTERVAL);
-    if recent && is_same_but_for_amounts(before, &stores) {
+    if recent && !is_behind_a_gap && is_same_in_essence(before, &stores) {
         return None;
     }
     let write = if stores.is_empty() {
         Write::delete(Key::Probes(new.node))
     } else {
-        Write::put(Record::Probes(NodeProbes { node: new.node, received_at: now, stores }))
+        Write::put(Record::Probes(NodeProbes { received_at: now, stores, ..new }))
     };
     Some(Changeset { writes: Vec::from([write]), events })
 }
@@ -77,12 +80,11 @@ fn merged(before: Option<&DataStore>, new: DataStore, now: Timestamp) -> DataSto
     DataStore { since, facts, ..new }
 }
 
-fn is_same_but_for_amounts(
+fn is_same_in_essence(
     before: &BTreeMap<ProbeName, DataStore>,
     after: &BTreeMap<ProbeName, DataStore>,
 ) -> bool {
-    let bare = |store: &DataStore| DataStore { facts: store.facts.without_amounts(), ..store.clone() };
-    let same = |(a, b): ((_, &DataStore), (_, &DataStore))| a.0 == b.0 && bare(a.1) == bare(b.1);
+    let same = |(a, b): ((_, &DataStore), (_, &DataStore))| a.0 == b.0 && a.1.essence() == b.1.essence();
     before.len() == after.len() && before.iter().zip(after).all(same)
 }
 

@@ -26,7 +26,7 @@ pub const MAX_REASON_BYTES: usize = 512;
 /// Size of all that is recorded of a node's data stores, in bytes of texts.
 pub const MAX_PROBES_BYTES: usize = 262_144;
 
-/// Shortest interval between two writes of which only offsets and lags differ.
+/// Shortest interval between two writes of which only offsets, lags and the wording of a reason differ.
 pub const OFFSETS_INTERVAL: Span = Span::from_secs(30);
 
 /// The data stores of a node.
@@ -36,6 +36,8 @@ pub struct NodeProbes {
     pub node: NodeName,
     /// Time at which the report arrived that was written last, by the server's clock.
     pub received_at: Timestamp,
+    /// Number of that report among those of the node's agent; zero if it was not numbered.
+    pub sequence: u64,
     /// By probe: its data store.
     pub stores: BTreeMap<ProbeName, DataStore>,
 }
@@ -169,6 +171,19 @@ impl ShardRole {
 }
 
 impl NodeProbes {
+    /// Whether a report that came before this one was made after it.
+    #[must_use]
+    pub const fn is_overtaken(&self, last: &Self) -> bool {
+        self.sequence > 0 && self.sequence < last.sequence
+    }
+
+    /// Whether there may be reports between the last one and this one that are yet to come: it is written although it says the same, so
+    /// that they are known to be older.
+    #[must_use]
+    pub const fn is_behind_a_gap(&self, last: &Self) -> bool {
+        self.sequence > last.sequence.saturating_add(1)
+    }
+
     /// Checks the limits.
     ///
     /// # Errors
@@ -212,6 +227,16 @@ impl DataStore {
         }
         Ok(self.reason.len() + self.facts.size()?)
     }
+
+    /// What is written at once when it changes: all but offsets, lags and the wording of the reason, which may change with every probe.
+    #[must_use]
+    pub fn essence(&self) -> Self {
+        let mut store = Self { reason: String::new(), ..self.clone() };
+        for shard in store.facts.shards.values_mut() {
+            (shard.offset, shard.lag) = (None, None);
+        }
+        store
+    }
 }
 
 impl StoreFacts {
@@ -247,15 +272,5 @@ impl StoreFacts {
             size += text.len() + 8;
         }
         Ok(size)
-    }
-
-    /// These facts without offsets and lags, which change all the time.
-    #[must_use]
-    pub fn without_amounts(&self) -> Self {
-        let mut facts = self.clone();
-        for shard in facts.shards.values_mut() {
-            (shard.offset, shard.lag) = (None, None);
-        }
-        facts
     }
 }

@@ -74,10 +74,14 @@ impl Agreement {
 }
 
 impl Fleet {
-    /// The data stores of a cluster by name of probe.
+    /// The data stores of a cluster by name of probe, of those members that are to be seen.
     #[must_use]
-    pub fn store_view(&self, cluster: &ClusterName) -> BTreeMap<ProbeName, StoreSummary> {
-        let members: Vec<&NodeName> = self.membership.members(cluster).collect();
+    pub fn store_view(
+        &self,
+        cluster: &ClusterName,
+        is_seen: impl Fn(&NodeName) -> bool,
+    ) -> BTreeMap<ProbeName, StoreSummary> {
+        let members: Vec<&NodeName> = self.membership.members(cluster).filter(|node| is_seen(node)).collect();
         let probes = |node: &NodeName| self.probes.get(node).map(|kept| &*kept.value);
         let names: BTreeSet<&ProbeName> =
             members.iter().filter_map(|node| probes(node)).flat_map(|probes| probes.stores.keys()).collect();

@@ -52,7 +52,7 @@ impl Fleet {
         if !claimed.is_empty() {
             lines.push(self.why_claimed(&claimed));
         }
-        for (probe, stores) in self.store_view(name) {
+        for (probe, stores) in self.store_view(name, |_| true) {
             lines.extend(
                 stores.problems().into_iter().map(|problem| format!("data stores {probe}: {problem}")),
             );

@@ -20,6 +20,7 @@ use super::input::{AtRevision, JsonAnswer, JsonBody, NamedCluster, NamespacePath
 use super::list::node::NodeRow;
 use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
+use super::readable::Readable;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
@@ -59,15 +60,17 @@ pub(crate) async fn members(
     list.answer_json((&CLUSTER_MEMBERS, app.clock.now()), members.into_iter(), world.revision)
 }
 
-/// The data stores of a cluster.
+/// The data stores of those members of a cluster that the caller may read.
 pub(crate) async fn view(
     State(app): State<AppState>,
+    readable: Readable,
     (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
 ) -> Result<JsonAnswer<ClusterView>, Failure> {
     let world = app.world();
     let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.clusters.contains_key(&name));
     let fleet = fleet.ok_or_else(|| missing(&name))?;
-    let (stores, nodes) = ops::store_view::view(fleet, &name);
+    let (stores, nodes) =
+        ops::store_view::view(fleet, &name, |node| readable.has_object(ObjectKind::Node, node.as_str()));
     let (revision, at_ms) = (world.revision.get(), app.clock.now().as_millis());
     Ok(JsonAnswer(ClusterView { cluster: name.to_string(), revision, at_ms, stores, nodes }))
 }

@@ -1,13 +1,12 @@
 //! Facts of nodes: absorbs what agents report, and records that a rescan is wanted.
 
-use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_core::access::Identity;
 use bellwether_core::decide::facts::absorb;
 use bellwether_core::records::facts::NodeFacts;
 use bellwether_core::words::name::{Namespace, NodeName};
 
-use super::node::{active, put};
+use super::node::{about_itself, active, put};
 use super::scope::NodeScope;
 use super::{OpError, event};
 use crate::transactor::Transactor;
@@ -23,10 +22,7 @@ pub async fn absorb_facts(
     node: &NodeName,
     shape: v1::facts::NodeFacts,
 ) -> Result<(), OpError> {
-    if shape.node != node.as_str() {
-        let reason = format!("{:?} is not {node}: a node reports about itself only", shape.node);
-        return Err(ShapeError::at("node", reason).into());
-    }
+    about_itself(&shape.node, node)?;
     let facts = NodeFacts::try_from(shape)?;
     let actor = Identity::Node(node.clone()).actor();
     transactor

@@ -326,6 +326,24 @@ pub(super) fn active(fleet: &Fleet, name: &NodeName) -> Result<Node, OpError> {
     found.ok_or_else(|| OpError::NotFound(format!("node {name}")))
 }
 
+/// Checks that a node reports about itself.
+///
+/// # Errors
+/// [`OpError::Invalid`].
+pub(super) fn about_itself(reported: &str, node: &NodeName) -> Result<(), OpError> {
+    if reported == node.as_str() {
+        return Ok(());
+    }
+    let reason = format!("{reported:?} is not {node}: a node reports about itself only");
+    Err(ShapeError::at("node", reason).into())
+}
+
+/// The refusal of what a node reported before what is known of it already.
+pub(super) fn overtaken(what: &str, node: &NodeName) -> OpError {
+    let reason = format!("take the {what} of node {node}: a later one is known");
+    OpError::Moved { reason, hint: "give the next one a larger `sequence`".to_owned() }
+}
+
 /// One write of a node, with its event.
 pub(super) fn put(node: Node, event: EventDraft) -> Changeset {
     Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![event] }

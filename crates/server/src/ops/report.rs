@@ -9,6 +9,7 @@ use bellwether_core::records::status::{MAX_CATEGORIES, Status, is_built_in};
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
+use super::node::{about_itself, overtaken};
 use super::scope::NodeScope;
 use super::{OpError, job};
 use crate::transactor::Transactor;
@@ -23,10 +24,7 @@ pub async fn absorb_report(
     node: &NodeName,
     shape: v1::report::Report,
 ) -> Result<(), OpError> {
-    if shape.node != node.as_str() {
-        let reason = format!("{:?} is not {node}: a node reports about itself only", shape.node);
-        return Err(ShapeError::at("node", reason).into());
-    }
+    about_itself(&shape.node, node)?;
     let mut shape = shape;
     let told = job::told(&mut shape)?;
     let report = with_times(shape, transactor.now())?;
@@ -35,11 +33,7 @@ pub async fn absorb_report(
         .change(namespace, &actor, |_, fleet, now| {
             let last = fleet.reports.get(node).map(|kept| &*kept.value);
             if last.is_some_and(|last| report.is_overtaken(last)) {
-                let reason = format!("take the report of node {node}: a later one is known");
-                return Err(OpError::Moved {
-                    reason,
-                    hint: "give the next one a larger `sequence`".to_owned(),
-                });
+                return Err(overtaken("report", node));
             }
             // Only a report that answers the present order tells that nothing is left of earlier assignments.
             let order = fleet.orders.get(node).map(|kept| &*kept.value);

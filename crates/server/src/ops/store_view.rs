@@ -7,10 +7,14 @@ use bellwether_core::records::node::PresenceState;
 use bellwether_core::words::name::{ClusterName, NodeName};
 use bellwether_core::world::fleet::Fleet;
 
-/// The data stores of a cluster: put together, and of each member.
+/// The data stores of a cluster: put together, and of each member that is to be seen.
 #[must_use]
-pub fn view(fleet: &Fleet, cluster: &ClusterName) -> (BTreeMap<String, StoreSummary>, Vec<NodeStores>) {
-    let stores = fleet.store_view(cluster);
+pub fn view(
+    fleet: &Fleet,
+    cluster: &ClusterName,
+    is_seen: impl Fn(&NodeName) -> bool,
+) -> (BTreeMap<String, StoreSummary>, Vec<NodeStores>) {
+    let stores = fleet.store_view(cluster, &is_seen);
     let stores = stores.iter().map(|(name, summary)| (name.to_string(), summary.into())).collect();
     let of = |node: &NodeName| {
         let probes = fleet.probes.get(node).map(|kept| &kept.value);
@@ -26,5 +30,5 @@ pub fn view(fleet: &Fleet, cluster: &ClusterName) -> (BTreeMap<String, StoreSumm
                 .collect(),
         }
     };
-    (stores, fleet.membership.members(cluster).map(of).collect())
+    (stores, fleet.membership.members(cluster).filter(|node| is_seen(node)).map(of).collect())
 }

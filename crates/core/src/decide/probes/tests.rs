@@ -45,7 +45,7 @@ fn failing(state: StoreState, reason: &str) -> DataStore {
 
 fn of(stores: impl IntoIterator<Item = (&'static str, DataStore)>) -> NodeProbes {
     let stores = stores.into_iter().map(|(name, store)| (name.parse().unwrap(), store)).collect();
-    NodeProbes { node: "db-1".parse().unwrap(), received_at: Timestamp::from_millis(0), stores }
+    NodeProbes { node: "db-1".parse().unwrap(), received_at: Timestamp::from_millis(0), sequence: 0, stores }
 }
 
 /// The world after reports, each with the kinds of the events it told.
@@ -110,13 +110,15 @@ fn every_change_of_a_store_is_told_once_and_a_repeated_report_is_silent() {
         (at(4), Some("7.0.15")),
         "what it said last is kept"
     );
-    // Another reason is recorded and not told.
-    assert_eq!(play.report(5, of([("db", failing(StoreState::Down, "loading"))])), [""; 0]);
-    assert_eq!(play.recorded().unwrap().stores.values().next().unwrap().reason, "loading");
-    assert_eq!(play.report(6, of([("db", redis(ShardRole::Primary, 9))])), ["store.up"]);
-    assert_eq!(play.report(7, of([])), ["store.removed"]);
+    // Another wording of the reason is recorded from time to time, and not told.
+    for (second, reason) in [(5, "connection refused"), (34, "loading")] {
+        assert_eq!(play.report(second, of([("db", failing(StoreState::Down, "loading"))])), [""; 0]);
+        assert_eq!(play.recorded().unwrap().stores.values().next().unwrap().reason, reason);
+    }
+    assert_eq!(play.report(35, of([("db", redis(ShardRole::Primary, 9))])), ["store.up"]);
+    assert_eq!(play.report(36, of([])), ["store.removed"]);
     assert_eq!(play.recorded(), None);
-    assert_eq!(play.report(8, of([])), [""; 0]);
+    assert_eq!(play.report(37, of([])), [""; 0]);
 }
 
 #[test]
@@ -168,6 +170,20 @@ fn offsets_alone_are_written_seldom_and_never_told() {
         writes += play.revision - before;
     }
     assert_eq!(writes, 10);
+}
+
+#[test]
+fn a_report_that_was_overtaken_is_known_and_one_behind_a_gap_is_written() {
+    let mut play = Play::default();
+    let numbered = |sequence, role| NodeProbes { sequence, ..of([("db", redis(role, 1))]) };
+    play.report(1, numbered(7, ShardRole::Primary));
+    let last = play.recorded().unwrap();
+    assert!(numbered(6, ShardRole::Replica).is_overtaken(&last));
+    assert!(!numbered(7, ShardRole::Replica).is_overtaken(&last) && !of([]).is_overtaken(&last));
+    let (before, told) = (play.revision, play.report(2, numbered(8, ShardRole::Primary)));
+    assert_eq!((told.len(), play.revision), (0, before), "it says the same");
+    assert_eq!(play.report(3, numbered(10, ShardRole::Primary)), [""; 0]);
+    assert_eq!(play.recorded().unwrap().sequence, 10, "what is between them is known to be older");
 }
 
 #[test]

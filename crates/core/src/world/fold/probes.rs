@@ -22,10 +22,10 @@ impl Fleet {
     /// The presence or the data stores of a node changed.
     pub(super) fn settle_unseen(&mut self, name: &NodeName) {
         let unseen = match (self.probes.get(name), self.presences.get(name)) {
-            // A report that arrived after the node was declared unreachable is from its agent all the same.
+            // A report that was written after the node was declared unreachable is from its agent all the same.
             (Some(probes), Some(presence)) => {
                 presence.value.contact == PresenceState::Unreachable
-                    && probes.value.received_at <= presence.value.since
+                    && probes.revision < presence.revision
                     && probes.value.is_known()
             }
             (_, None) | (None, _) => false,
