@@ -135,7 +135,8 @@ fn opinion(store: &DataStore) -> Option<Vec<(&str, Option<&str>, bool)>> {
 impl StoreSummary {
     fn add_facts(&mut self, node: &NodeName, store: &DataStore) {
         let facts = &store.facts;
-        if !facts.software.is_empty() {
+        // A store that never answered has no version that could differ.
+        if !facts.software.is_empty() && (facts.version.is_some() || store.state == StoreState::Up) {
             let version = facts.version.as_deref().unwrap_or("unknown");
             *self.versions.entry(format!("{} {version}", facts.software)).or_default() += 1;
         }

@@ -77,7 +77,8 @@ fn head(summary: &StoreSummary, paint: Paint) -> String {
         count(summary.unknown, "unknown", Tone::Busy),
     ];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    format!("{}  {}", versions.join(", "), counts.join(", "))
+    let parts = [versions.join(", "), counts.join(", ")];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
 fn shard_line(name: &str, shard: &ShardSummary, paint: Paint) -> String {
@@ -106,7 +107,7 @@ fn member(now_ms: u64, node: &NodeStores, probe: &str, summary: &StoreSummary, p
     };
     let state = paint.text(tone, &format!("{glyph} {}", store.state.as_str()));
     let since = ago(now_ms, store.since_ms);
-    let told = received_at_ms.map_or_else(String::new, |at| format!("reported {} ago", ago(now_ms, at)));
+    let told = received_at_ms.map_or_else(String::new, |at| format!("recorded {} ago", ago(now_ms, at)));
     let mut parts = vec![format!("{name}  {state} for {since}")];
     if !store.reason.is_empty() {
         parts.push(store.reason.clone());
@@ -206,9 +207,9 @@ mod tests {
         └ db  redis 7.0.15  2 up, 1 down
           ├ ! a problem
           ├ shard 0: primary db-1, 1 replica
-          ├ db-1  ✓ up for 10s  primary at 120 bytes  reported 3s ago
-          ├ db-2  ✓ up for 10s  replica of 10.0.0.1:6379, 3 bytes behind  reported 3s ago
-          └ db-3  ✗ down for 10s  127.0.0.1:6379: Connection refused  last replica of 10.0.0.1:6379  reported 3s ago
+          ├ db-1  ✓ up for 10s  primary at 120 bytes  recorded 3s ago
+          ├ db-2  ✓ up for 10s  replica of 10.0.0.1:6379, 3 bytes behind  recorded 3s ago
+          └ db-3  ✗ down for 10s  127.0.0.1:6379: Connection refused  last replica of 10.0.0.1:6379  recorded 3s ago
         ");
     }
 }

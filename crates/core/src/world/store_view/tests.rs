@@ -63,6 +63,14 @@ fn a_primary_that_nobody_sees_is_the_last_one_and_a_dead_one_is_none() {
     assert_eq!((unseen.up, unseen.unknown, unseen.missing), (1, 1, 1));
     let said = unseen.problems();
     assert_eq!(said, ["no primary of shard 0 is known; it was last db-0", "1 member without this probe"]);
+    let mut never = store(StoreState::Down, ShardRole::Replica, 1);
+    (never.facts.version, never.facts.shards) = (None, BTreeMap::new());
+    let never = of(&[up(ShardRole::Primary, 1), Some(never)]);
+    assert_eq!(
+        (never.versions.len(), never.problems().len()),
+        (1, 0),
+        "it never answered: its version is not another one"
+    );
     let dead = of(&[Some(store(StoreState::Down, ShardRole::Primary, 1)), up(ShardRole::Replica, 1)]);
     assert_eq!(dead.problems(), ["shard 0 has no primary"]);
 }
