@@ -272,8 +272,8 @@ impl Board {
         }
         let succeeded = tally.of(TargetPhase::Succeeded) + tally.of(TargetPhase::Adopted);
         let failed = tally.of(TargetPhase::Failed) + tally.of(TargetPhase::Departed);
-        let (unreachable, held) =
-            (tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent), tally.of(TargetPhase::Held));
+        let unreachable = tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent);
+        let held = tally.of(TargetPhase::Held) + tally.of(TargetPhase::HeldReturning);
         let failing_before = tally.of(TargetPhase::FailedAsBefore);
         let outcomes = succeeded + tally.of(TargetPhase::Failed) + failing_before;
         let assigned = in_flight + outcomes + unreachable + held;

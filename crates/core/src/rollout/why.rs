@@ -78,7 +78,7 @@ fn why_member(board: &Board, member: &BoardMember, time: WhyTime) -> String {
         }
         TargetPhase::Quiet => "skipped: stopped reporting; updated when it reports again".into(),
         TargetPhase::Silent => "skipped: unreachable; updated when it reports again".into(),
-        TargetPhase::Held => format!("skipped: {}", held()),
+        TargetPhase::Held | TargetPhase::HeldReturning => format!("skipped: {}", held()),
     }
 }
 
@@ -329,6 +329,7 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
         TargetPhase::Quiet,
         TargetPhase::Silent,
         TargetPhase::Held,
+        TargetPhase::HeldReturning,
         TargetPhase::Lost,
     ]));
     let next = match &board.entity().wanted {

@@ -3,6 +3,7 @@
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::decide::rollout::verdict::RolloutVerdict;
+use bellwether_core::records::policy::ordering::PolicyStage;
 use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft};
 use bellwether_core::records::progress::{Progress, RolloutActivity};
 use bellwether_core::records::report::{TargetActivity, TargetHealth};
@@ -366,4 +367,30 @@ fn a_target_that_returns_in_flight_makes_nothing_unavailable() {
         step(&mut world, act);
     }
     assert_eq!(world.in_flight(), 3);
+}
+
+#[test]
+fn a_target_that_is_held_when_it_is_heard_of_again_has_been_updated_in_its_stage() {
+    let stage = |upto, approve| PolicyStage { upto, approve };
+    let policy = PolicyDraft {
+        batch: Some(Amount::Count(2)),
+        stages: Some(vec![
+            stage(Amount::Count(2), false),
+            stage(Amount::Share(Percent::new(100).unwrap()), true),
+        ]),
+        success: Percent::new(1),
+        unreachable: Some(Amount::Count(0)),
+        soak: "1s".parse().ok(),
+        deadline: "2s".parse().ok(),
+        fail_fast: Some(false),
+        ..PolicyDraft::default()
+    };
+    let mut world = World::new();
+    world.set_policy(Policy::new(policy).unwrap());
+    world.act(&Act::Join(0, 1));
+    let lost = [Act::Start(2), Act::Time(2), Act::Time(1), Act::Held(0, true)];
+    for act in lost.iter().chain(&[Act::Join(1, 0), Act::ComplyAll, Act::Join(2, 0)]) {
+        step(&mut world, act);
+    }
+    assert_eq!(world.states.len(), 2, "the third one is of the next stage");
 }

@@ -14,7 +14,7 @@ use crate::records::rollout::{
 };
 use crate::rollout::board::Board;
 use crate::rollout::board::member::BoardMember;
-use crate::rollout::board::phase::{ASSIGNABLE, MOVED, OPEN, PhaseSet, STARTED, TargetPhase};
+use crate::rollout::board::phase::{ASSIGNABLE, HELD, MOVED, OPEN, STARTED, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::observation::refusal;
 use crate::rollout::thresholds::Thresholds;
@@ -200,9 +200,8 @@ fn call(
 /// One of the targets that are held, and why.
 fn held(board: &Board) -> Option<HeldTarget> {
     let tally = board.tree().tally();
-    let all = tally.of(TargetPhase::Held) + tally.of(TargetPhase::HeldFlight);
-    let phases = PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight]);
-    let first = board.tree().first(&WalkFilter::all(phases))?;
+    let all = tally.count(HELD);
+    let first = board.tree().first(&WalkFilter::all(HELD))?;
     let reason = first.observation.as_ref()?.held.clone()?;
     Some(HeldTarget { target: first.name.clone(), reason, others: all.saturating_sub(1) })
 }
@@ -222,7 +221,7 @@ fn call_without_work(
         Assessment::Wait(RolloutWait::OnlyQuiet)
     } else if good {
         Assessment::End
-    } else if tally.of(TargetPhase::Held) + tally.of(TargetPhase::HeldFlight) > 0 {
+    } else if tally.count(HELD) > 0 {
         Assessment::Wait(RolloutWait::OnlyHeld { held: held(board) })
     } else if tally.count(STARTED) + counts.succeeded == 0 {
         Assessment::Wait(RolloutWait::OnlyUnreachable)

@@ -133,7 +133,7 @@ impl BoardFrame {
                 AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
                 AssignmentOutcome::Failed { .. } => failed(state),
                 AssignmentOutcome::Unreachable { at, .. } if is_heard_since(observation, state, *at) => {
-                    tellable(observation, TargetPhase::Returning)
+                    returning(observation)
                 }
                 AssignmentOutcome::Unreachable { .. } => TargetPhase::Lost,
             };
@@ -184,7 +184,11 @@ impl BoardFrame {
         let returned = state.rollout == self.rollout && state.purpose == AssignmentPurpose::Rollback;
         match &state.outcome {
             AssignmentOutcome::Unreachable { at, .. } if is_heard_since(observation, state, *at) => {
-                tellable(observation, if returned { TargetPhase::Returning } else { TargetPhase::Newcomer })
+                if returned {
+                    returning(observation)
+                } else {
+                    tellable(observation, TargetPhase::Newcomer)
+                }
             }
             AssignmentOutcome::InFlight if returned => flight(observation),
             AssignmentOutcome::Succeeded { .. } if returned => TargetPhase::Succeeded,
@@ -277,6 +281,11 @@ const fn failed(state: &TargetState) -> TargetPhase {
 
 const fn flight(observation: &Observation) -> TargetPhase {
     if observation.held.is_some() { TargetPhase::HeldFlight } else { TargetPhase::InFlight }
+}
+
+/// The phase of a target that was given up in this rollout and is in contact again.
+const fn returning(observation: &Observation) -> TargetPhase {
+    if observation.held.is_some() { TargetPhase::HeldReturning } else { TargetPhase::Returning }
 }
 
 /// Whether a target that was given up at `at` is in contact again: it connected since, or reported that it accepted its

@@ -48,6 +48,8 @@ pub(crate) enum TargetPhase {
     Lost,
     /// Assigned by this rollout, given up as unreachable, and heard of again: it is in flight again once there is room.
     Returning,
+    /// The same, and held by an operator.
+    HeldReturning,
     /// Must be rolled back to last known good.
     Moved,
     /// Must be rolled back, and is unavailable already, so that rolling it back reduces nothing.
@@ -96,16 +98,21 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::FailedAsBefore,
     TargetPhase::Lost,
     TargetPhase::Returning,
+    TargetPhase::HeldReturning,
 ]);
 
-/// Failed in this rollout, or were given up in it; one of those may be held since it is heard of again.
+/// Held by an operator, whatever they were about.
+pub(crate) const HELD: PhaseSet =
+    PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight, TargetPhase::HeldReturning]);
+
+/// Failed in this rollout, or were given up in it.
 pub(crate) const MAY_HAVE_FAILED: PhaseSet = PhaseSet::of(&[
     TargetPhase::Failed,
     TargetPhase::FailedAsBefore,
     TargetPhase::Departed,
     TargetPhase::Lost,
     TargetPhase::Returning,
-    TargetPhase::Held,
+    TargetPhase::HeldReturning,
 ]);
 
 /// Proceed without any change around them.

@@ -10,7 +10,7 @@ use super::{WhyTime, why};
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::rollout::board::member::BoardMember;
-use crate::rollout::board::phase::{ASSIGNABLE, MOVED, PhaseSet, TargetPhase};
+use crate::rollout::board::phase::{ASSIGNABLE, HELD, MOVED, PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::version::Version;
 
@@ -21,7 +21,7 @@ const NAMED: usize = 10;
 const KINDS: [(&str, PhaseSet); 6] = [
     ("failed", PhaseSet::of(&[TargetPhase::Failed, TargetPhase::FailedAsBefore, TargetPhase::Departed])),
     ("unreachable", PhaseSet::of(&[TargetPhase::Lost, TargetPhase::Silent, TargetPhase::Quiet])),
-    ("paused", PhaseSet::of(&[TargetPhase::Held, TargetPhase::HeldFlight])),
+    ("paused", HELD),
     ("in flight", PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::Adopting, TargetPhase::CarriedOver])),
     ("to be rolled back", MOVED),
     ("waiting", ASSIGNABLE),
