@@ -168,6 +168,7 @@ impl ReportBoard {
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             generation: self.generation.get(),
             ledger: self.ledger.as_ref().map(ToString::to_string),
+            ledger_since: 0,
             sequence: 0,
             entities: entities.collect(),
             statuses: self.statuses(now),

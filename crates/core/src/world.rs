@@ -9,6 +9,7 @@ pub mod drain;
 pub mod fleet;
 pub(crate) mod fold;
 pub mod live_params;
+pub mod lost_runs;
 pub mod occupancy;
 pub mod runs;
 pub mod schedules;

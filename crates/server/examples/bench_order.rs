@@ -247,6 +247,7 @@ fn report(name: &str, order: &Order) -> Report {
         agent_version: "bench".to_owned(),
         generation: order.generation,
         ledger: None,
+        ledger_since: 0,
         sequence: 0,
         entities: done.collect(),
         statuses: BTreeMap::new(),

@@ -149,6 +149,7 @@ async fn report(
             agent_version: "bench".to_owned(),
             generation: 0,
             ledger: None,
+            ledger_since: 0,
             sequence: 0,
             entities: BTreeMap::new(),
             statuses: BTreeMap::from([("configure".to_owned(), status)]),

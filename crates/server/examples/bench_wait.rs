@@ -176,6 +176,7 @@ fn report(generation: u64, entities: BTreeMap<String, EntityReport>) -> Report {
         agent_version: "bench".to_owned(),
         generation,
         ledger: Some("bench".to_owned()),
+        ledger_since: 0,
         sequence: 0,
         entities,
         statuses: BTreeMap::new(),

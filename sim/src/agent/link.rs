@@ -234,6 +234,7 @@ fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Re
         agent_version: "sim".to_owned(),
         generation: board.generation,
         ledger: Some(node.ledger().to_string()),
+        ledger_since: 0,
         sequence: 0,
         entities: entities.collect(),
         statuses: BTreeMap::new(),

@@ -98,6 +98,9 @@ pub struct StoredJobs {
     /// Whether the node was told that no further task follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed: bool,
+    /// Whether the ledger does not know jobs that it told of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgotten: bool,
 }
 
 /// What became of a job.
@@ -253,6 +256,7 @@ impl From<&core::NodeJobs> for StoredJobs {
             ledger: from.ledger.as_ref().map(ToString::to_string),
             jobs: from.jobs.iter().map(Into::into).collect(),
             closed: from.closed,
+            forgotten: from.forgotten,
         }
     }
 }
@@ -267,6 +271,7 @@ impl TryFrom<StoredJobs> for core::NodeJobs {
             ledger: read_some("ledger", from.ledger.as_deref())?,
             jobs: jobs.collect::<Result<_, ShapeError>>().map_err(|error| error.within("jobs"))?,
             closed: from.closed,
+            forgotten: from.forgotten,
         })
     }
 }

@@ -139,7 +139,8 @@ pub struct Assignment {
     /// With the run of a workflow: number of its tasks that are complete, as another ledger had it; it goes on after them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub complete: u64,
-    /// With the run of a workflow: the ledger that the node has instead, and that may not go on with the run.
+    /// The ledger that the node has instead, and that may not go on with the run of a workflow. Without `ledger`, with an action too: it may
+    /// have begun with a ledger that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_for: Option<String>,
     /// With the run of a workflow: number of the failed assignment that is to be tried again; absent if none is.

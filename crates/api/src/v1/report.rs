@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::report as core;
-use bellwether_core::words::counter::{AssignmentNumber, Generation};
+use bellwether_core::words::counter::{AssignmentNumber, Epoch, Generation};
 use bellwether_core::words::feature::{Feature, Features};
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct Report {
     /// The agent's ledger, a DNS label; another one means that the agent lost the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
+    /// The epoch of the installation in which this ledger was reported first; 0 if it was never restored from a backup. Ignored in requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ledger_since: u64,
     /// Number of the report among those of this ledger, from 1: one that arrives after a later one changes nothing. Absent from an agent
     /// that does not number them.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -176,6 +179,7 @@ impl From<&core::Report> for Report {
             generation: from.generation.get(),
             features: Some(from.features.iter().map(|feature| feature.to_string()).collect()),
             ledger: from.ledger.as_ref().map(ToString::to_string),
+            ledger_since: from.ledger_since.get(),
             sequence: from.sequence,
             entities: map_from(entities),
             statuses: map_from(statuses),
@@ -213,6 +217,7 @@ impl TryFrom<Report> for core::Report {
                 features.iter().filter_map(|feature| Feature::named(feature)).collect()
             }),
             ledger: read_some("ledger", from.ledger.as_deref())?,
+            ledger_since: Epoch::new(from.ledger_since),
             sequence: from.sequence,
             entities: try_map_from(entities)?,
             statuses: try_map_from(statuses)?,

@@ -235,6 +235,7 @@ impl Agent {
             agent_version: "bench".to_owned(),
             generation: order.map_or(0, |order| order.generation),
             ledger: Some(self.name.clone()),
+            ledger_since: 0,
             sequence: 0,
             entities: done.collect(),
             statuses: BTreeMap::new(),

@@ -1,6 +1,8 @@
 //! A restored backup, and a data directory that was copied back, on a real fleet: what happened after the backup is forgotten by the
 //! control plane and known to agents, holders of locks and managers. Whatever is decided afterwards reaches them all the same.
 
+use rustix::process::{Signal, kill_process};
+
 use crate::place::{Setup, done, text, wait_for};
 use crate::story_workflows::{apply, installed, lines, start, state, why};
 
@@ -247,4 +249,59 @@ async fn a_run_that_was_deleted_after_the_backup_is_lost_and_not_run_again() {
     done(&place, &["rollout", "resume", &run]);
     wait_for("web-2 says that it is lost", async || why(&place, &run, "web-2").contains("lost")).await;
     assert_eq!(lines(&out), ["web-1", "web-2"], "once each");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_ran_after_the_backup_is_lost_with_the_ledger_of_its_node_and_not_run_again() {
+    let nodes = ["web-1", "web-2", "web-3"];
+    let mut place = installed(&nodes).await;
+    let (config, file, out) = (place.path("server.toml"), place.path("all.backup"), place.path("out"));
+    apply(&place, &[("first", "", &format!("echo \"$BELLWETHER_NODE\" >> {out}"))]);
+    // The backup has the run: it is assigned to the first node, which has not begun it, and to no other.
+    kill_process(place.agent_pid("web-1"), Signal::STOP).unwrap();
+    let run = start(&place, &["--batch", "1", "--order", "name"]);
+    wait_for("web-1 has it", async || {
+        done(&place, &["rollout", "get", &run, "-o", "json"]).contains("in_flight")
+    })
+    .await;
+    assert_eq!(done(&place, &["job", "list", "-o", "name"]), "");
+    place.kill_server();
+    done(&place, &["server", "backup", "--config", &config, &file]);
+    place.start_server().await;
+    kill_process(place.agent_pid("web-1"), Signal::CONT).unwrap();
+    wait_for("the run is complete", async || state(&place, &run) == "succeeded").await;
+    assert_eq!(lines(&out), nodes, "once on each node");
+    place.kill_server();
+    std::fs::remove_dir_all(place.path("server/store")).unwrap();
+    done(&place, &["server", "restore", "--config", &config, &file]);
+    // Of the third one, the ledger is there.
+    for node in ["web-1", "web-2"] {
+        place.kill_agent(node);
+        std::fs::remove_dir_all(place.path(&format!("{node}/data/ledger"))).unwrap();
+        place.resume_agent(node);
+    }
+    place.start_server().await;
+    for node in ["web-1", "web-2"] {
+        wait_for("it says that it is lost, or runs again", async || {
+            why(&place, &run, node).contains("lost") || lines(&out).len() > nodes.len()
+        })
+        .await;
+        assert_eq!(lines(&out), nodes, "once on each node");
+        let told = why(&place, &run, node);
+        let next = format!("bellwether workflow run work -l 'name = \"{node}\"' --from all/first");
+        assert!(told.contains(&next), "{told}");
+        done(&place, &["rollout", "resume", &run]);
+    }
+    wait_for("the third one tells that it ran", async || {
+        done(&place, &["run", "get", &run]).contains("1 done")
+    })
+    .await;
+    assert_eq!(lines(&out), nodes, "once on each node");
+    // What is started now is carried out by all.
+    for node in ["web-1", "web-2"] {
+        done(&place, &["node", "runnable", node]);
+    }
+    let next = start(&place, &["--force", "--batch", "100%"]);
+    wait_for("the next run is complete", async || state(&place, &next) == "succeeded").await;
+    assert_eq!(lines(&out).len(), 6);
 }

@@ -110,6 +110,7 @@ fn report(index: usize, now: Timestamp) -> Record {
         agent_version: "1".into(),
         generation: Generation::ZERO,
         ledger: None,
+        ledger_since: Default::default(),
         sequence: 0,
         entities: BTreeMap::from([(name, entity)]),
         statuses: BTreeMap::new(),

@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 
 use crate::records::job::{Job, JobState, NodeJobs};
 use crate::records::key::Record;
-use crate::records::report::Report;
+use crate::records::report::{EntityReport, Report, TargetActivity};
 use crate::records::run::Run;
 use crate::records::versioned::Versioned;
 use crate::verdict::Write;
+use crate::words::counter::AssignmentNumber;
 use crate::words::name::{EntityName, LedgerId, NodeName};
 use crate::world::fleet::Fleet;
 
@@ -16,8 +17,9 @@ use crate::world::fleet::Fleet;
 /// that differ from what is stored.
 ///
 /// `told` has the jobs of the runs that the report tells about; of the others nothing has changed. A job that was open is lost
-/// when the node's ledger is another one, and cancelled once the node has accepted an order without its run and reports it no
-/// longer. Silence changes nothing.
+/// when the node's ledger is another one, or the same one that does not know it any more, and cancelled once the node has accepted an
+/// order without its run and reports it no longer. Silence changes nothing, unless the run has failed there: then what the node was to
+/// begin is not begun.
 #[must_use]
 pub fn absorb(fleet: &Fleet, report: &Report, told: &BTreeMap<EntityName, Vec<Job>>) -> Vec<Write> {
     let (targeted, open) = (fleet.entities_of_node.get(&report.node), fleet.open_jobs.get(&report.node));
@@ -44,7 +46,7 @@ fn next(
         return Some(match (lost, is_withdrawn(fleet, &run.name, report)) {
             (true, _) => before.with_open_ones(JobState::Lost),
             (false, true) => before.with_open_ones(JobState::Cancelled),
-            (false, false) => before,
+            (false, false) => without_missing(fleet, (&run.name, report), before, None),
         });
     };
     let tasks = fleet.tasks_of(run, &report.node);
@@ -52,18 +54,78 @@ fn next(
         let task = usize::try_from(job.index).ok().and_then(|index| tasks.get(index));
         task.is_some_and(|task| task.task == job.task)
     };
-    let closed = before.is_some_and(|before| before.closed && before.ledger == report.ledger);
+    let before = before.cloned().map(|before| match before.ledger == report.ledger {
+        true => without_missing(fleet, (&run.name, report), before, Some(told)),
+        // What an agent with another ledger saw is not known to this one, and stays.
+        false => NodeJobs { closed: false, forgotten: false, ..before.with_open_ones(JobState::Lost) },
+    });
+    let (closed, forgotten) =
+        before.as_ref().map_or((false, false), |before| (before.closed, before.forgotten));
     let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
-    // What an agent with another ledger saw is not known to this one, and stays.
-    if let Some(before) = before.cloned() {
-        let same = before.ledger == report.ledger;
-        let before = if same { before } else { before.with_open_ones(JobState::Lost) };
-        jobs.extend(before.jobs.into_iter().map(|job| (job.index, job)));
-    }
+    jobs.extend(before.into_iter().flat_map(|before| before.jobs).map(|job| (job.index, job)));
     jobs.extend(told.iter().filter(is_of_run).map(|job| (job.index, job.clone())));
     let (name, node, ledger) = (run.name.clone(), report.node.clone(), report.ledger.clone());
     let jobs: Vec<Job> = jobs.into_values().collect();
-    (!jobs.is_empty()).then_some(NodeJobs { run: name, node, ledger, jobs, closed })
+    (!jobs.is_empty()).then_some(NodeJobs { run: name, node, ledger, jobs, closed, forgotten })
+}
+
+/// The jobs that are recorded for the ledger of the report, where those are lost that it does not know any more. `told` has all of the run
+/// that it knows; `None` if that has not changed.
+///
+/// What it told of it knew: reports are numbered, so that this one is later. What was only dispatched may be on its way to the agent, unless
+/// the run has failed there.
+fn without_missing(
+    fleet: &Fleet,
+    (run, report): (&EntityName, &Report),
+    mut before: NodeJobs,
+    told: Option<&Vec<Job>>,
+) -> NodeJobs {
+    let order = fleet.orders.get(&report.node).and_then(|kept| kept.value.content.entities.get(run));
+    let Some(order) =
+        order.filter(|order| order.binding.ledger.is_some() && order.binding.ledger == report.ledger)
+    else {
+        return before;
+    };
+    let has_failed = report.entities.get(run).is_some_and(|entity| has_failed_for(entity, order.number));
+    // Jobs of the tasks before are those of another ledger.
+    let is_missing = |job: &Job| {
+        job.index >= order.binding.complete
+            && told.is_none_or(|told| told.iter().all(|known| known.index != job.index))
+    };
+    if told.is_some() && report.sequence > 0 {
+        before.forgotten = before.jobs.iter().filter(|job| is_missing(job)).any(|job| match job.state {
+            JobState::Running
+            | JobState::Incomplete
+            | JobState::Finished
+            | JobState::Skipped
+            | JobState::Failed => true,
+            JobState::Created | JobState::Cancelled | JobState::Lost => before.forgotten,
+        });
+    }
+    let (forgotten, is_told) = (before.forgotten, told.is_some());
+    for job in before.jobs.iter_mut().filter(|job| is_missing(job)) {
+        let is_lost = match job.state {
+            JobState::Created => has_failed || forgotten && is_told,
+            JobState::Running | JobState::Incomplete => forgotten && is_told,
+            JobState::Finished
+            | JobState::Skipped
+            | JobState::Failed
+            | JobState::Cancelled
+            | JobState::Lost => false,
+        };
+        if is_lost {
+            job.state = JobState::Lost;
+        }
+    }
+    before
+}
+
+/// Whether the node reports that what this assignment asks for has failed.
+fn has_failed_for(report: &EntityReport, number: AssignmentNumber) -> bool {
+    match report.activity {
+        TargetActivity::Failed { .. } => report.answering == number,
+        TargetActivity::Nothing | TargetActivity::Applying { .. } | TargetActivity::Waiting { .. } => false,
+    }
 }
 
 /// Whether the node has accepted an order without the run, and has none of it any more.
@@ -75,39 +137,73 @@ fn is_withdrawn(fleet: &Fleet, run: &EntityName, report: &Report) -> bool {
         })
 }
 
-/// The node reported that it finished or skipped the task, which does not run again.
+/// Why a node does not begin a task: its ledger does not know what it reported, as after its directory was restored from a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FinishedAlready;
+pub enum DispatchRefusal {
+    /// It reported that it finished or skipped the task, which does not run again.
+    Finished,
+    /// It reported that it began the task, which is not idempotent, and nobody asked for it again.
+    Begun,
+    /// It does not know other jobs of the run.
+    Forgotten,
+}
 
 /// The record of jobs to write when the node's agent, with this ledger, takes the inputs of the task of this index: from then on
 /// the task is being executed. The index behind the last task closes the list. `None` if that is what is recorded, as when the agent asks
 /// again because it did not get the answer.
 ///
 /// # Errors
-/// [`FinishedAlready`]: the agent's ledger is older than what it reported, as after its directory was restored from a copy.
+/// [`DispatchRefusal`]: the agent's ledger is older than what it reported.
 pub fn dispatched(
     fleet: &Fleet,
     (run, node): (&Run, &NodeName),
     ledger: Option<&LedgerId>,
     index: u32,
-) -> Result<Option<NodeJobs>, FinishedAlready> {
+) -> Result<Option<NodeJobs>, DispatchRefusal> {
     let before = fleet.jobs.get(&(run.name.clone(), node.clone())).map(|kept| &*kept.value);
     let (name, node_name) = (run.name.clone(), node.clone());
+    let is_same = before.is_some_and(|before| before.ledger.as_ref() == ledger);
     let mut after = match before.cloned() {
-        Some(before) if before.ledger.as_ref() == ledger => before,
-        Some(before) => {
-            NodeJobs { ledger: ledger.cloned(), closed: false, ..before.with_open_ones(JobState::Lost) }
-        }
-        None => {
-            NodeJobs { run: name, node: node_name, ledger: ledger.cloned(), jobs: Vec::new(), closed: false }
-        }
+        Some(before) if is_same => before,
+        Some(before) => NodeJobs {
+            ledger: ledger.cloned(),
+            closed: false,
+            forgotten: false,
+            ..before.with_open_ones(JobState::Lost)
+        },
+        None => NodeJobs {
+            run: name,
+            node: node_name,
+            ledger: ledger.cloned(),
+            jobs: Vec::new(),
+            closed: false,
+            forgotten: false,
+        },
     };
+    if after.forgotten {
+        return Err(DispatchRefusal::Forgotten);
+    }
+    let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(&run.name));
+    let report = fleet.reports.get(node).and_then(|kept| kept.value.entities.get(&run.name));
+    // What it asked for has failed already, once that is reported.
+    let is_retried = order.is_some_and(|order| {
+        order.retry.is_some() && report.is_none_or(|report| !has_failed_for(report, order.number))
+    });
     let task = usize::try_from(index).ok().and_then(|index| fleet.tasks_of(run, node).get(index));
     match (task, after.jobs.iter_mut().find(|job| job.index == index)) {
         (None, _) => after.closed = true,
-        (Some(_), Some(job)) if job.state.is_complete() => return Err(FinishedAlready),
-        // A task that failed begins again.
         (Some(task), Some(job)) => {
+            let is_refused = match job.state {
+                JobState::Finished | JobState::Skipped => return Err(DispatchRefusal::Finished),
+                JobState::Running => is_same,
+                JobState::Failed | JobState::Lost => is_same && !is_retried,
+                // The task asked for it itself, or has not begun.
+                JobState::Incomplete | JobState::Created | JobState::Cancelled => false,
+            };
+            if is_refused && !task.idempotent {
+                return Err(DispatchRefusal::Begun);
+            }
+            // A task that failed begins again.
             *job = Job { attempts: job.attempts, ..Job::created(index, task.task.clone()) };
         }
         (Some(task), None) => after.jobs.push(Job::created(index, task.task.clone())),
@@ -119,7 +215,8 @@ impl Fleet {
     /// How many tasks of a run are complete on a node, if an agent with another ledger may go on with it after them; `None` if it may
     /// not.
     ///
-    /// Each task is recorded here before its agent has the inputs for it, so what is not recorded has not begun. A task whose end is not
+    /// Each task is recorded here before its agent has the inputs for it, so what is not recorded has not begun; but of a run that was
+    /// started in an earlier epoch than the node's ledger was reported, any task may have begun after the backup. A task whose end is not
     /// recorded is begun again only if it is idempotent, and on a logical node, whose former host is known to have ended it.
     #[must_use]
     pub fn goes_on_after(&self, run: &EntityName, node: &NodeName) -> Option<u32> {
@@ -127,17 +224,24 @@ impl Fleet {
         if self.has_ended(run) {
             return None;
         }
-        let Some(known) = self.jobs.get(&(run.clone(), node.clone())).map(|kept| &*kept.value) else {
+        let known = self.jobs.get(&(run.clone(), node.clone())).map(|kept| &*kept.value);
+        let (run, node_of_run) = (&self.runs.get(run)?.value, self.nodes.get(node)?);
+        let is_recorded = self
+            .ledger(node)
+            .is_none_or(|ledger| run.version().is_ok_and(|version| ledger.others_are_recorded(&version)));
+        if known.is_none() && is_recorded {
             return Some(0);
-        };
-        let (run, node_of_run) = (self.runs.get(run)?, self.nodes.get(node)?);
+        }
         node_of_run.value.logical.as_ref()?;
-        let tasks = self.tasks_of(&run.value, node);
-        if known.closed {
+        let tasks = self.tasks_of(run, node);
+        if known.is_some_and(|known| known.closed) {
             return u32::try_from(tasks.len()).ok();
         }
         // In their order. Those that are complete have told their outputs.
-        let complete = known.jobs.iter().take_while(|job| job.state.is_complete()).count();
+        let jobs = known.map(|known| known.jobs.as_slice()).unwrap_or_default();
+        let in_order =
+            (0..).zip(jobs).take_while(|(index, job)| job.index == *index && job.state.is_complete());
+        let complete = in_order.count();
         let may_run_again = |job: &Job| {
             let task = usize::try_from(job.index).ok().and_then(|index| tasks.get(index));
             let has_ended = match job.state {
@@ -151,7 +255,8 @@ impl Fleet {
             };
             !has_ended && task.is_some_and(|task| task.idempotent)
         };
-        let goes_on = known.jobs.iter().skip(complete).all(may_run_again);
+        let goes_on = jobs.iter().skip(complete).all(may_run_again)
+            && (is_recorded || tasks.iter().skip(complete).all(|task| task.idempotent));
         u32::try_from(complete).ok().filter(|_| goes_on)
     }
 

@@ -14,7 +14,7 @@ use crate::words::time::Timestamp;
 
 /// The changes to write for a report; `None` if it is the same as the last one.
 ///
-/// The caller has turned ages into times; `since` of a status is kept while the state is the same, and
+/// The caller has turned ages into times, and `ledger_since` is the present epoch, which counts if the ledger is another one; `since` of a status is kept while the state is the same, and
 /// becomes `now` when it changes: node clocks are not trusted. A category that is missing in this report is
 /// kept if it was set by hand, and so is one that repeats an update already reported: it may have been set by
 /// hand since, or have become silent.
@@ -76,6 +76,9 @@ fn fold(
     }
     if !by_hand {
         leave_out_deleted(last, &mut new);
+    }
+    if let Some(last) = last.filter(|last| last.ledger == new.ledger) {
+        new.ledger_since = last.ledger_since;
     }
     for (category, status) in &mut new.statuses {
         let before = last.and_then(|last| last.statuses.get(category));

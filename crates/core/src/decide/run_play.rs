@@ -54,6 +54,7 @@ pub(super) fn report(node: &str) -> Report {
         generation: Generation::ZERO,
         features: Feature::ALL.into_iter().collect(),
         ledger: None,
+        ledger_since: Default::default(),
         sequence: 0,
         entities: BTreeMap::new(),
         statuses: BTreeMap::new(),

@@ -3,10 +3,11 @@
 
 use alloc::string::ToString;
 
-use super::memory::{ActionRun, ApplyProgress, EntityMemory, LOST, RunOutcome, StepOutcome};
+use super::memory::{ActionRun, ApplyProgress, EntityMemory, RunOutcome, StepOutcome};
 use super::plan::IdleReason;
 use crate::records::evidence::Evidence;
 use crate::records::order::{ApplyMethod, LedgerBinding};
+use crate::records::report::LOST;
 use crate::words::name::LedgerId;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -57,6 +58,8 @@ pub fn next(memory: &EntityMemory, ledger: &LedgerId, paused: bool) -> ActionSte
                     }
                 }
                 Some(bound) if !known && bound != ledger => ActionStep::Lose(version),
+                // A control plane that was restored cannot know whether one before this was bound to it.
+                None if !known && lost_for.as_ref() == Some(ledger) => ActionStep::Lose(version),
                 None if !known => ActionStep::Rest(IdleReason::LedgerNotRecorded),
                 Some(_) | None if paused => ActionStep::Rest(IdleReason::Paused),
                 Some(_) | None => ActionStep::Run(version),

@@ -5,6 +5,7 @@ use alloc::string::ToString;
 use super::delay;
 use crate::records::evidence::Evidence;
 use crate::records::order::Assignment;
+use crate::records::report::LOST;
 use crate::words::counter::Epoch;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
@@ -12,9 +13,6 @@ use crate::words::version::Version;
 /// Healthy time after which earlier failures are forgotten: longer than the longest back-off, so that a
 /// service that ends soon after every start is tried less and less often.
 pub const STEADY: Span = Span::from_secs(60);
-
-/// Evidence of a run that may have begun under a ledger that was lost.
-pub const LOST: &str = "lost: it may have begun before, on a former host or with a ledger that is gone, and nobody knows how far it came; not run again";
 
 /// What an agent remembers about one entity. It is on disk before the step it describes starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -27,6 +27,8 @@ pub struct NodeJobs {
     pub jobs: Vec<Job>,
     /// Whether the node was told that no further task follows: its task list does not change any more.
     pub closed: bool,
+    /// Whether the ledger does not know jobs that it told of: it was set back, or files of it were removed. Nothing of the run begins again.
+    pub forgotten: bool,
 }
 
 /// The execution of one task on one node. Times are by the agent's clock.

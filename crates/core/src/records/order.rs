@@ -7,6 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::entity::EntityKind;
+use super::report::ReportedLedger;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::access::NamePattern;
 use crate::words::counter::{AssignmentNumber, Epoch, FenceNumber, Generation, RescanNumber, Term};
@@ -86,7 +87,8 @@ pub struct LedgerBinding {
     pub ledger: Option<LedgerId>,
     /// With the run of a workflow: number of its tasks that are complete, as another ledger had it; it goes on after them.
     pub complete: u32,
-    /// With the run of a workflow: the ledger that the node has instead, and that may not go on with the run.
+    /// The ledger that the node has instead, and that may not go on with the run of a workflow. Without `ledger`, with an action too: it
+    /// may have begun with a ledger that is not known, and not with this one.
     pub lost_for: Option<LedgerId>,
 }
 
@@ -116,7 +118,7 @@ impl OrderContent {
     pub fn bound(
         mut self,
         last: Option<&Self>,
-        ledger: Option<&LedgerId>,
+        ledger: Option<ReportedLedger<'_>>,
         goes_on: impl Fn(&EntityName) -> Option<u32>,
     ) -> Self {
         for (name, assignment) in &mut self.entities {
@@ -131,7 +133,7 @@ impl OrderContent {
     pub fn is_current(
         &self,
         wanted: &Self,
-        ledger: Option<&LedgerId>,
+        ledger: Option<ReportedLedger<'_>>,
         goes_on: impl Fn(&EntityName) -> Option<u32>,
     ) -> bool {
         let same = |(name, written): (&EntityName, &Assignment),
@@ -161,16 +163,21 @@ impl Assignment {
     fn binding_after(
         &self,
         last: Option<&Self>,
-        reported: Option<&LedgerId>,
+        reported: Option<ReportedLedger<'_>>,
         goes_on: impl FnOnce() -> Option<u32>,
     ) -> LedgerBinding {
         let kept = last.filter(|last| last.version == self.version).map(|last| last.binding.clone());
         let kept = kept.unwrap_or_default();
         let to =
             |ledger: Option<&LedgerId>| LedgerBinding { ledger: ledger.cloned(), ..LedgerBinding::default() };
-        match (self.method, &kept.ledger, reported) {
+        let is_recorded = reported.is_none_or(|reported| reported.others_are_recorded(&self.version));
+        match (self.method, &kept.ledger, reported.map(|reported| reported.id)) {
             (ApplyMethod::Apply | ApplyMethod::Render, _, _) => LedgerBinding::default(),
             (ApplyMethod::Acknowledge, _, _) => to(kept.ledger.as_ref()),
+            // Another ledger may have been bound to it after the backup.
+            (ApplyMethod::Run | ApplyMethod::Workflow, None, Some(reported)) if !is_recorded => {
+                LedgerBinding { lost_for: Some(reported.clone()), ..kept }
+            }
             (ApplyMethod::Run | ApplyMethod::Workflow, None, reported) => to(reported),
             (ApplyMethod::Workflow, Some(bound), Some(reported)) if bound != reported => {
                 // What the node was told once about this ledger holds.

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 
 use super::status::{ORDERS, Status};
 use crate::records::evidence::Evidence;
-use crate::words::counter::{AssignmentNumber, Generation};
+use crate::words::counter::{AssignmentNumber, Epoch, Generation};
 use crate::words::feature::Features;
 use crate::words::name::{Category, EntityName, LedgerId, NodeName, ServiceName};
 use crate::words::time::{Span, Timestamp};
@@ -17,6 +17,10 @@ pub const MAX_ENTITIES: usize = 1_024;
 
 /// Most services that one entity, or one service instance, may wait for.
 pub const MAX_WAITS_FOR: usize = 64;
+
+/// Evidence of a run that may have begun under a ledger that was lost. Agents report it in these words, and the control plane knows by them
+/// that no assignment has the run begin there.
+pub const LOST: &str = "lost: it may have begun before, on a former host or with a ledger that is gone, and nobody knows how far it came; not run again";
 
 /// What one node observed of its entities and statuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,9 @@ pub struct Report {
     pub features: Features,
     /// The agent's ledger: another one means that it lost the one before.
     pub ledger: Option<LedgerId>,
+    /// The epoch of the installation in which this ledger was reported first. What another one began before that may be unknown here: it
+    /// may have been after the backup from which the control plane was restored.
+    pub ledger_since: Epoch,
     /// Number of the report among those of this ledger; zero from an agent that does not number them.
     pub sequence: u64,
     /// Entities that the node has a recipe for, or was assigned a version of.
@@ -60,6 +67,25 @@ impl Report {
 
     fn is_numbered_like(&self, last: &Self) -> bool {
         self.sequence > 0 && last.sequence > 0 && self.ledger == last.ledger
+    }
+}
+
+/// The ledger that a node reports, and since when it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedLedger<'a> {
+    /// The ledger.
+    pub id: &'a LedgerId,
+    /// The epoch in which it was reported first.
+    pub since: Epoch,
+}
+
+impl ReportedLedger<'_> {
+    /// Whether the control plane has on record all that other ledgers of the node began of a run. Numbers of runs are above the epoch in
+    /// which they were started: one of an earlier epoch may have begun after the backup, with a ledger that is gone.
+    #[must_use]
+    pub fn others_are_recorded(&self, version: &Version) -> bool {
+        self.since == Epoch::ZERO
+            || version.as_numbered().is_some_and(|(_, number)| number > self.since.get())
     }
 }
 
@@ -106,6 +132,19 @@ pub struct RunningStep {
     pub since: Timestamp,
     /// How long each part may take.
     pub limit: Span,
+}
+
+impl EntityReport {
+    /// Whether it is a run that may have begun under a ledger that was lost, and that never begins there again.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        match &self.activity {
+            TargetActivity::Failed { evidence, .. } => evidence.summary.starts_with(LOST),
+            TargetActivity::Nothing | TargetActivity::Applying { .. } | TargetActivity::Waiting { .. } => {
+                false
+            }
+        }
+    }
 }
 
 impl RunningStep {

@@ -12,6 +12,7 @@ use crate::records::freeze::{Freeze, FreezeKind, lift_command};
 use crate::records::report::RunningStep;
 use crate::records::rollout::RolloutState;
 use crate::records::run::UndoState;
+use crate::records::target::AssignmentOutcome;
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{ASSIGNABLE, MOVED};
 use crate::rollout::why::{WhyTime, why, why_rollout};
@@ -43,7 +44,11 @@ impl World {
                 let node = NodeName::parse(target.as_str()).ok().filter(|_| fleet.runs.contains_key(run));
                 match node.and_then(|node| fleet.left_without(run, &node)) {
                     Some(how) => format!("{target}: run {run} {how}{job}"),
-                    None => format!("{}{}{job}", why(board, target, time), step.unwrap_or_default()),
+                    None => {
+                        let lost = fleet.lost_run(board, target).map(|lost| format!("; {lost}"));
+                        let (step, lost) = (step.unwrap_or_default(), lost.unwrap_or_default());
+                        format!("{}{step}{job}{lost}", why(board, target, time))
+                    }
                 }
             }
         }
@@ -57,6 +62,17 @@ impl Fleet {
         let state = board.member(target)?.state.as_ref()?;
         let entity = report.value.entities.get(&board.entity().name)?;
         entity.step.as_ref().filter(|_| entity.answering == state.assignment)
+    }
+
+    /// Why a run that failed on a target never goes on there, with the command that does the rest.
+    fn lost_run(&self, board: &Board, target: &TargetName) -> Option<String> {
+        match board.member(target)?.state.as_ref()?.outcome {
+            AssignmentOutcome::Failed { .. } => {}
+            AssignmentOutcome::InFlight
+            | AssignmentOutcome::Succeeded { .. }
+            | AssignmentOutcome::Unreachable { .. } => return None,
+        }
+        self.why_lost(&board.entity().name, &NodeName::parse(target.as_str()).ok()?)
     }
 
     /// The last job of a run on a target, with its state.

@@ -13,7 +13,7 @@ use bellwether_core::rollout::operations;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::feature::Feature;
-use bellwether_core::words::name::{Actor, ClusterName, EntityName, Namespace, NodeName, TargetName};
+use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
@@ -156,14 +156,9 @@ fn failed(
         let hint = "upgrade the agent, or run the workflow on the node again".to_owned();
         return Err(refused("its agent is of a build that begins no task again", hint));
     }
-    let order = fleet.orders.get(node).and_then(|kept| kept.value.content.entities.get(name));
-    let bound = order.and_then(|assigned| assigned.binding.ledger.as_ref());
-    if bound.is_some() && bound != report.and_then(|report| report.ledger.as_ref()) {
-        let reason = match cluster_of(fleet, node) {
-            Some(_) => "another node hosts it now, so that nobody knows what ran",
-            None => "the node lost its ledger, so that nobody knows what ran",
-        };
-        return Err(refused(reason, from_a_task(fleet, run, node)));
+    if let Some(loss) = fleet.run_loss(name, node) {
+        let is_logical = fleet.nodes.get(node).is_some_and(|kept| kept.value.logical.is_some());
+        return Err(refused(loss.reason(is_logical), from_a_task(fleet, run, node)));
     }
     Ok(state.assignment)
 }
@@ -173,19 +168,7 @@ fn ended(fleet: &Fleet, run: &Run, node: &NodeName) -> OpError {
     OpError::Refused { reason, hint: Some(from_a_task(fleet, run, node)) }
 }
 
-/// The cluster whose manager a node is; `None` for a machine.
-fn cluster_of<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<&'a ClusterName> {
-    fleet.nodes.get(node)?.value.logical.as_ref()
-}
-
 /// The command that begins at a task, in another run.
 fn from_a_task(fleet: &Fleet, run: &Run, node: &NodeName) -> String {
-    if let Some(cluster) = cluster_of(fleet, node) {
-        let workflow = &run.workflow;
-        return format!(
-            "start another run there: bellwether cluster run {cluster} {workflow} --from STAGE/TASK"
-        );
-    }
-    let filter = format!("'name = \"{node}\"'");
-    format!("start another run there: bellwether workflow run {} -l {filter} --from STAGE/TASK", run.workflow)
+    format!("start another run there: {}", fleet.run_from(run, node))
 }

@@ -41,7 +41,7 @@ pub async fn absorb_report(
                 order.generation == report.generation && order.content.entities.is_empty()
             });
             let absorb = if unassigned { absorb_unassigned } else { absorb };
-            let absorbed = absorb(last, report.clone(), now);
+            let absorbed = absorb(last, Report { ledger_since: fleet.epoch, ..report.clone() }, now);
             let jobs = jobs::absorb(fleet, &report, &told);
             if absorbed.is_none() && jobs.is_empty() {
                 return Ok((None, ()));
@@ -84,6 +84,7 @@ pub async fn set_status(
                 agent_version: String::new(),
                 generation: Default::default(),
                 ledger: None,
+                ledger_since: fleet.epoch,
                 sequence: 0,
                 entities: Default::default(),
                 features: Default::default(),

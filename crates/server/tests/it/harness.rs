@@ -187,6 +187,7 @@ impl Node {
             agent_version: "test".to_owned(),
             generation: 0,
             ledger: None,
+            ledger_since: 0,
             sequence: 0,
             entities: BTreeMap::new(),
             statuses: BTreeMap::new(),

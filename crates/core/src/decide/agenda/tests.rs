@@ -208,6 +208,7 @@ impl Play {
             agent_version: "1".into(),
             generation: Generation::ZERO,
             ledger: None,
+            ledger_since: Default::default(),
             sequence: 0,
             entities: entities.collect(),
             statuses: BTreeMap::new(),

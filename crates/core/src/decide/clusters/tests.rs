@@ -126,6 +126,7 @@ impl Setup {
             agent_version: "1".into(),
             generation: Default::default(),
             ledger: None,
+            ledger_since: Default::default(),
             sequence: 0,
             entities: BTreeMap::new(),
             features: features.collect(),

@@ -18,6 +18,7 @@ use crate::words::time::Timestamp;
 use crate::world::World;
 
 mod ledgers;
+mod set_back;
 
 fn namespace() -> Namespace {
     Namespace::parse("default").unwrap()
@@ -87,6 +88,7 @@ fn report(ledger: &str) -> Report {
         generation: Generation::ZERO,
         features: Default::default(),
         ledger: Some(ledger.parse().unwrap()),
+        ledger_since: Default::default(),
         sequence: 0,
         entities: Default::default(),
         statuses: Default::default(),
@@ -186,7 +188,7 @@ fn jobs_are_forgotten_with_their_run() {
 
 /// The node takes the inputs of the task of this index; what is written for it.
 #[expect(clippy::unwrap_in_result, reason = "the result is what the test is about")]
-fn dispatch(world: &mut World, ledger: &str, index: u32) -> Result<Option<NodeJobs>, FinishedAlready> {
+fn dispatch(world: &mut World, ledger: &str, index: u32) -> Result<Option<NodeJobs>, DispatchRefusal> {
     let fleet = world.fleets.get(&namespace()).unwrap();
     let run = fleet.runs.get(&run_name()).unwrap().value.clone();
     let ledger = ledger.parse().unwrap();
@@ -203,9 +205,14 @@ fn a_task_whose_inputs_the_node_took_is_begun_and_asking_again_writes_nothing() 
     assert!(dispatch(&mut world, "a", 0).unwrap().is_some());
     assert!(dispatch(&mut world, "a", 0).unwrap().is_none(), "its answer was lost on the way");
     assert_eq!(states(&world), [(0, JobState::Created)]);
+    set_back::assigned(&mut world, 2);
     absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Failed)]));
     let again = dispatch(&mut world, "a", 0).unwrap().unwrap();
-    assert_eq!((again.begun(), again.jobs[0].state), (1, JobState::Created), "a failed task begins again");
+    assert_eq!(
+        (again.begun(), again.jobs[0].state),
+        (1, JobState::Created),
+        "a failed task begins again once a person asked"
+    );
 }
 
 #[test]
@@ -226,7 +233,7 @@ fn a_finished_task_is_never_dispatched_again() {
     let mut world = world();
     dispatch(&mut world, "a", 0).unwrap();
     absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Finished)]));
-    assert_eq!(dispatch(&mut world, "a", 0), Err(FinishedAlready));
+    assert_eq!(dispatch(&mut world, "a", 0), Err(DispatchRefusal::Finished));
 }
 
 #[test]
@@ -254,7 +261,7 @@ fn a_skipped_task_is_never_dispatched_again() {
     dispatch(&mut world, "a", 0).unwrap();
     absorbed(&mut world, &report("a"), Some(vec![job(0, "one", JobState::Skipped)]));
     for ledger in ["a", "b"] {
-        assert_eq!(dispatch(&mut world, ledger, 0), Err(FinishedAlready));
+        assert_eq!(dispatch(&mut world, ledger, 0), Err(DispatchRefusal::Finished));
     }
     assert!(dispatch(&mut world, "a", 1).unwrap().is_some());
     assert_eq!(states(&world), [(0, JobState::Skipped), (1, JobState::Created)]);

@@ -89,6 +89,7 @@ fn report(ledger: &str, features: Features) -> Record {
         agent_version: "1".into(),
         generation: Generation::ZERO,
         ledger: Some(ledger.parse().unwrap()),
+        ledger_since: Default::default(),
         sequence: 0,
         entities: Default::default(),
         statuses: Default::default(),

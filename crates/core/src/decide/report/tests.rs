@@ -16,6 +16,7 @@ fn report(state: StatusState) -> Report {
         agent_version: "1".into(),
         generation: Generation::ZERO,
         ledger: None,
+        ledger_since: Default::default(),
         sequence: 0,
         entities: BTreeMap::new(),
         features: Default::default(),

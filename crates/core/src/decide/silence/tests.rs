@@ -84,6 +84,7 @@ impl Setup {
             agent_version: String::new(),
             generation: Default::default(),
             ledger: None,
+            ledger_since: Default::default(),
             sequence: 0,
             entities: BTreeMap::new(),
             features: Default::default(),

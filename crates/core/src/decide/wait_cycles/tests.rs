@@ -6,8 +6,7 @@ use super::*;
 use crate::records::key::{LocatedRecord, Record};
 use crate::records::node::Node;
 use crate::records::registrations::{CheckStatus, ServiceRegistration, ServiceRegistrations};
-use crate::records::report::{EntityReport, Report};
-use crate::records::report::{TargetActivity, TargetHealth};
+use crate::records::report::{EntityReport, Report, TargetActivity, TargetHealth};
 use crate::words::addresses::Addresses;
 use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::label::Labels;
@@ -88,6 +87,7 @@ fn report(node: &str, entities: &[(&str, &[&str])]) -> Record {
         agent_version: Default::default(),
         generation: Generation::ZERO,
         ledger: None,
+        ledger_since: Default::default(),
         sequence: 0,
         entities: entities.iter().map(entity).collect(),
         features: Default::default(),

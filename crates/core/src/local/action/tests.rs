@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::order::{Assignment, LedgerBinding, OrderContent};
-use crate::words::counter::AssignmentNumber;
+use crate::records::report::ReportedLedger;
+use crate::words::counter::{AssignmentNumber, Epoch};
 use crate::words::name::EntityName;
 
 fn run(number: u64) -> Version {
@@ -29,6 +30,11 @@ fn assign_to(memory: &mut EntityMemory, ledger: &LedgerId, version: u64, number:
 
 fn ledger(number: usize) -> LedgerId {
     LedgerId::parse(&alloc::format!("ledger-{number}")).unwrap()
+}
+
+/// One that is reported since the beginning.
+fn first_known(id: &LedgerId) -> ReportedLedger<'_> {
+    ReportedLedger { id, since: Epoch::ZERO }
 }
 
 fn ours() -> LedgerId {
@@ -214,11 +220,11 @@ proptest! {
                     let number = AssignmentNumber::new(index as u64 + 1);
                     let assignment = Assignment { retry: None, soak: None, version: run(last_run + 1), number, method: ApplyMethod::Run, binding: Default::default() };
                     let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), ..OrderContent::default() };
-                    written = content.bound(Some(&written), reported.as_ref(), |_| None);
+                    written = content.bound(Some(&written), reported.as_ref().map(first_known), |_| None);
                     orders.push(written.clone());
                 }
                 3 => {
-                    let again = written.clone().bound(Some(&written), reported.as_ref(), |_| None);
+                    let again = written.clone().bound(Some(&written), reported.as_ref().map(first_known), |_| None);
                     if again != written {
                         written = again;
                         orders.push(written.clone());

@@ -11,12 +11,13 @@ use crate::records::hook_answers::HookAnswers;
 use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::order::{ApplyMethod, Assignment, LedgerBinding, OrderContent};
 use crate::records::pause::NodePause;
+use crate::records::report::ReportedLedger;
 use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::feature::{Feature, Features};
 use crate::words::map::Set;
-use crate::words::name::{EntityName, LedgerId, NodeName, PauseName, ServerName, TargetName};
+use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {
     /// A node was added, removed, or changed its labels or pause.
@@ -180,8 +181,9 @@ impl Fleet {
     }
 
     /// The ledger that a node reports.
-    pub(crate) fn ledger(&self, name: &NodeName) -> Option<&LedgerId> {
-        self.reports.get(name).and_then(|kept| kept.value.ledger.as_ref())
+    pub(crate) fn ledger(&self, name: &NodeName) -> Option<ReportedLedger<'_>> {
+        let report = &self.reports.get(name)?.value;
+        Some(ReportedLedger { id: report.ledger.as_ref()?, since: report.ledger_since })
     }
 
     /// Builds every index, once all records are present.

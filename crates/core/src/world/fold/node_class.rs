@@ -147,6 +147,7 @@ mod tests {
                     agent_version: "1".into(),
                     generation: Generation::ZERO,
                     ledger: None,
+                    ledger_since: Default::default(),
                     sequence: 0,
                     entities: BTreeMap::new(),
                     features: Default::default(),

@@ -60,7 +60,7 @@ impl Fleet {
         let name = report.node.clone();
         let waits = |report: &Report| report.entities.values().any(|entity| !entity.waits_for.is_empty());
         let waited = self.reports.get(&name).is_some_and(|before| waits(&before.value)) || waits(&report);
-        let other_ledger = self.ledger(&name) != report.ledger.as_ref();
+        let other_ledger = self.ledger(&name).map(|ledger| ledger.id) != report.ledger.as_ref();
         let other_generation = self.held_generation(&name) != report.generation;
         let other_features = self.features(&name) != report.features;
         self.forget_report(&name);

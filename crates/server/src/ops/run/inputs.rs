@@ -8,7 +8,7 @@ use bellwether_api::v1::profile::{Params, params};
 use bellwether_api::v1::run::{JobInputs, RunTask as TaskShape};
 use bellwether_api::v1::task_list::NextJob;
 use bellwether_api::v1::workflow::TaskSpec;
-use bellwether_core::decide::jobs::{self, FinishedAlready};
+use bellwether_core::decide::jobs::{self, DispatchRefusal};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::run::{Run, RunTask};
 use bellwether_core::verdict::{Changeset, Write};
@@ -16,6 +16,7 @@ use bellwether_core::words::feature::Feature;
 use bellwether_core::words::name::{EntityName, NodeName, ProfileName};
 use bellwether_core::words::precedence::{ParamLayers, ParamLevel, levels};
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::lost_runs::RunLoss;
 
 use super::needs::needs;
 use crate::ops::params::schema::ParamSchema;
@@ -47,13 +48,8 @@ pub async fn take(
                 true => None,
                 false => Some(inputs(fleet, node, name, index.into())?),
             };
-            let written = jobs::dispatched(fleet, (run, node), ledger, index).map_err(|FinishedAlready| {
-                let reason = format!(
-                    "begin task {index} of run {name} on node {node}: the node reported that it is done with it, and its ledger does not know that"
-                );
-                let hint = format!("see: bellwether job get {name}/{node}/{index}");
-                OpError::Refused { reason, hint: Some(hint) }
-            })?;
+            let written = jobs::dispatched(fleet, (run, node), ledger, index)
+                .map_err(|why| refused(fleet, (run, node), index, why))?;
             let changeset = written.map(|jobs| {
                 let writes = vec![Write::put(Record::Jobs(jobs))];
                 let guards = [Key::TaskList(name.clone(), node.clone()), Key::Run(name.clone())];
@@ -64,6 +60,21 @@ pub async fn take(
             Ok((changeset, NextJob { job, complete: complete.map(ReportedJob::from).collect() }))
         })
         .await
+}
+
+/// That a node does not begin a task of a run, with the command for what is left of it.
+fn refused(fleet: &Fleet, (run, node): (&Run, &NodeName), index: u32, why: DispatchRefusal) -> OpError {
+    let name = &run.name;
+    let why = match why {
+        DispatchRefusal::Finished => {
+            "the node reported that it is done with it, and its ledger does not know that"
+        }
+        DispatchRefusal::Begun => "the node reported that it began it, and its ledger does not know that",
+        DispatchRefusal::Forgotten => RunLoss::ForgottenByLedger.reason(false),
+    };
+    let reason = format!("begin task {index} of run {name} on node {node}: {why}");
+    let hint = format!("go on in another run: {}", fleet.run_from(run, node));
+    OpError::Refused { reason, hint: Some(hint) }
 }
 
 /// The run of this name, if the node is to carry it out.

@@ -47,7 +47,14 @@ fn started() -> RunPlay {
 /// A node begins the first task of a run.
 fn begins(play: &mut RunPlay, name: &str) {
     let jobs = vec![Job::created(0, "two".parse().unwrap())];
-    let jobs = NodeJobs { run: run("work-1"), node: node(name), ledger: None, jobs, closed: false };
+    let jobs = NodeJobs {
+        run: run("work-1"),
+        node: node(name),
+        ledger: None,
+        jobs,
+        closed: false,
+        forgotten: false,
+    };
     play.put(Record::Jobs(jobs));
 }
 
