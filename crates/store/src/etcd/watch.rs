@@ -66,10 +66,21 @@ pub(super) async fn start(
 enum SilenceTolerance {
     /// Nothing yet.
     Calm,
-    /// etcd was asked whether it is there.
-    Asked,
+    /// etcd was asked whether it is there and has what this store had seen of it by then.
+    Asked(Revision),
     /// The store is closed: nothing more will come.
     Leaving,
+}
+
+impl SilenceTolerance {
+    /// Whether an answer without events, at a revision, shows that nothing is missing. From a member that stays behind the
+    /// others it does not: such a one would be listened to for ever, and never tell.
+    fn accepts(self, header: Revision) -> bool {
+        match self {
+            Self::Calm | Self::Leaving => true,
+            Self::Asked(seen) => header >= seen,
+        }
+    }
 }
 
 /// One watch.
@@ -158,11 +169,11 @@ impl WatchFollower {
                 let ask = RequestUnion::ProgressRequest(WatchProgressRequest {});
                 // A full queue or a closed one is silence too.
                 drop(stream.requests.try_send(WatchRequest { request_union: Some(ask) }));
-                self.state = SilenceTolerance::Asked;
+                self.state = SilenceTolerance::Asked(self.shared.newest());
                 self.patience = Instant::now() + self.shared.endpoints.deadline();
             }
             (SilenceTolerance::Leaving, _) => self.over = Some(WatchError::Closed),
-            (SilenceTolerance::Asked, _) | (SilenceTolerance::Calm, None) => self.lose(),
+            (SilenceTolerance::Asked(_), _) | (SilenceTolerance::Calm, None) => self.lose(),
         }
     }
 
@@ -203,7 +214,10 @@ impl WatchFollower {
     }
 
     fn take(&mut self, answer: WatchResponse) {
-        self.heard();
+        let header = revision_of(answer.header);
+        if !answer.events.is_empty() || self.state.accepts(header) {
+            self.heard();
+        }
         if answer.canceled {
             if answer.compact_revision > 0 {
                 self.over = Some(WatchError::Compacted { oldest: from_etcd(answer.compact_revision) });
@@ -217,7 +231,6 @@ impl WatchFollower {
             return;
         }
         // Answers without events overtake those with some, so only these are compared with each other.
-        let header = revision_of(answer.header);
         if header < self.header {
             self.over = Some(WatchError::WentBack { seen: self.header, found: header });
             return;
@@ -279,5 +292,18 @@ async fn reopen(shared: Arc<EtcdClient>, range: Range, seen: Revision) -> Result
             Ok(stream) => return Ok(stream),
             Err(fault) => tracing::debug!(reason = fault.reason(), "a watch waits for etcd"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_answers_but_stays_behind_is_as_good_as_silent() {
+        let asked = SilenceTolerance::Asked(Revision(7));
+        assert!(!asked.accepts(Revision(6)));
+        assert!(asked.accepts(Revision(7)));
+        assert!(SilenceTolerance::Calm.accepts(Revision(0)), "nothing was asked for");
     }
 }
