@@ -53,6 +53,7 @@ round_trip! {
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "cluster": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
     "cluster_roles_of_decommissioned_host": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
+    "cluster_view": v1::cluster::stored_view::StoredClusterView => bellwether_core::records::cluster_view::ClusterView;
     "cluster_roles": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;

@@ -24,4 +24,5 @@ pub mod services;
 pub mod silence;
 pub mod slots;
 pub mod table;
+pub mod views;
 pub mod wait_cycles;

@@ -2,6 +2,7 @@
 
 pub mod annotation;
 pub mod cluster;
+pub mod cluster_view;
 pub mod definition;
 pub mod entity;
 pub mod event;

@@ -13,6 +13,7 @@ pub mod lost_runs;
 pub mod occupancy;
 pub mod runs;
 pub mod schedules;
+pub mod store_conditions;
 pub mod store_view;
 pub mod tally;
 pub mod task_lists;
@@ -201,6 +202,7 @@ impl Fleet {
             self.node_params.size(),
             self.facts.size(),
             self.probes.size(),
+            self.cluster_views.size(),
             self.profiles.size(),
             self.profile_revisions.size(),
         ];
@@ -236,6 +238,7 @@ impl Fleet {
             Key::HookAnswers(name) => revision_of(self.answers.get(name)),
             Key::Cluster(name) => revision_of(self.clusters.get(name)),
             Key::ClusterRoles(name) => revision_of(self.cluster_roles.get(name)),
+            Key::ClusterView(name) => revision_of(self.cluster_views.get(name)),
             Key::Filter(name) => revision_of(self.filters.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Definition(id) => revision_of(self.definitions.get(id)),

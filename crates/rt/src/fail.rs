@@ -38,6 +38,10 @@ points! {
     BetweenSlices = "rollout.between-slices",
     /// All of a verdict about a rollout is committed and visible; nothing that follows from it is decided.
     VerdictCommitted = "rollout.verdict-committed",
+    /// A change of what is known of a cluster's data stores is decided; nothing of it is given to the committer.
+    ViewDecided = "cluster.view-decided",
+    /// It is committed and visible; nothing that follows from it is decided.
+    ViewCommitted = "cluster.view-committed",
     /// Orders are decided; none of them is given to the committer.
     OrdersDecided = "rollout.orders-decided",
     /// Orders are committed and visible; the pass that decided them has not ended.

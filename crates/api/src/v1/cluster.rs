@@ -1,6 +1,7 @@
 //! Clusters: requests, answers and stored records.
 
 pub mod stored;
+pub mod stored_view;
 pub mod view;
 pub mod work;
 
@@ -14,6 +15,29 @@ use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, is_zero, read, read_some, reason};
+use crate::word::words;
+
+words! {
+    /// What is done by itself about the data stores of a cluster's members.
+    #[derive(Default)]
+    ClusterMode = core::ClusterMode {
+        /// It has a view and events, and starts reactions.
+        #[default]
+        Active = "active",
+        /// It has a view and events, and starts nothing.
+        Observe = "observe",
+        /// Its view is left as it is, without events.
+        Disabled = "disabled",
+    }
+}
+
+impl ClusterMode {
+    /// Whether it is the default.
+    #[must_use]
+    pub const fn is_active(&self) -> bool {
+        matches!(self, Self::Active)
+    }
+}
 
 /// Request to create a cluster, or to change one. Absent fields have their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -45,6 +69,11 @@ pub struct ClusterSpec {
     #[schema(example = "db-cluster")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager_workflow: Option<String>,
+    /// What is done by itself about the members' data stores: `active`, `observe` (a view and events, nothing is started) or `disabled`
+    /// (neither). Default `active`.
+    #[schema(example = "active")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ClusterMode>,
     /// Reason for the change, at most 512 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -65,6 +94,8 @@ pub struct DesiredCluster {
     pub profile: ProfileName,
     /// The workflow of its manager.
     pub workflow: Option<bellwether_core::words::name::WorkflowName>,
+    /// What is done by itself about its data stores.
+    pub mode: core::ClusterMode,
     /// Reason for the change.
     pub reason: String,
 }
@@ -90,6 +121,9 @@ pub struct Cluster {
     /// The workflow of its manager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager_workflow: Option<String>,
+    /// What is done by itself about its members' data stores.
+    #[serde(default)]
+    pub mode: ClusterMode,
     /// Number of its members.
     pub members: u64,
     /// Number of nodes that match its filter and are members of an older cluster.
@@ -185,6 +219,7 @@ impl ClusterSpec {
             grace,
             profile,
             workflow,
+            mode: self.mode.unwrap_or_default().into(),
             reason: reason(&self.reason)?,
         })
     }
@@ -210,6 +245,7 @@ impl Cluster {
             replace_after_ms: from.grace.as_millis(),
             profile: from.profile.to_string(),
             manager_workflow: from.workflow.as_ref().map(ToString::to_string),
+            mode: from.mode.into(),
             members: count(sizes.0),
             members_of_others: count(sizes.1),
             manager: ManagerRole {
@@ -234,6 +270,7 @@ impl Cluster {
             replace_after: Some(Span::from_millis(self.replace_after_ms).to_string()),
             profile: Some(self.profile.clone()),
             manager_workflow: self.manager_workflow.clone(),
+            mode: (!self.mode.is_active()).then_some(self.mode),
             reason: String::new(),
         }
     }

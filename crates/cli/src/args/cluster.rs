@@ -1,7 +1,9 @@
 //! `cluster`, as typed.
 
+use bellwether_api::v1::cluster::ClusterMode;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
+use clap::builder::TypedValueParser;
 
 use super::consent::Consent;
 use super::list::ListFlags;
@@ -140,7 +142,15 @@ pub(crate) struct ClusterFlags {
     /// Workflow of the cluster's manager
     #[arg(long, value_name = "WORKFLOW")]
     pub(crate) manager_workflow: Option<String>,
+    /// What is done about the members' data stores: active, observe (nothing is started) or disabled (no view, no events) [default: active]
+    #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(ClusterMode::WORDS).map(mode))]
+    pub(crate) mode: Option<ClusterMode>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
+}
+
+/// The mode of a name that was checked.
+fn mode(name: String) -> ClusterMode {
+    ClusterMode::ALL.iter().copied().find(|mode| mode.as_str() == name).unwrap_or_default()
 }

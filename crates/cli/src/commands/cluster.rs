@@ -162,7 +162,7 @@ async fn wait(
 
 /// What a cluster is to be, with what the flags change of it.
 fn changed(before: ClusterSpec, flags: ClusterFlags) -> ClusterSpec {
-    let ClusterFlags { filter, leaders, prefer, replace_after, manager_workflow, reason } = flags;
+    let ClusterFlags { filter, leaders, prefer, replace_after, manager_workflow, mode, reason } = flags;
     let not_empty = |text: &String| !text.is_empty();
     ClusterSpec {
         filter: filter.or(before.filter),
@@ -171,6 +171,7 @@ fn changed(before: ClusterSpec, flags: ClusterFlags) -> ClusterSpec {
         replace_after: replace_after.map(|span| span.to_string()).or(before.replace_after),
         profile: before.profile,
         manager_workflow: manager_workflow.or(before.manager_workflow).filter(not_empty),
+        mode: mode.or(before.mode),
         reason,
     }
 }
@@ -239,6 +240,7 @@ pub(super) fn sheet(cluster: &Cluster) -> String {
         format!("replace after     {}", Span::from_millis(cluster.replace_after_ms)),
         format!("manager           {}, on {}", cluster.manager.node, or_dash(&cluster.manager.host)),
         format!("manager workflow  {}", or_dash(&cluster.manager_workflow)),
+        format!("mode              {}", cluster.mode.as_str()),
         format!("revision          {}", cluster.revision),
         format!("changed           by {}, {}{reason}", cluster.by, date(cluster.at_ms)),
     ]

@@ -108,6 +108,26 @@ pub(crate) async fn told(place: &Setup, node: &str, since: u64) -> Vec<String> {
     .collect()
 }
 
+/// What was told of a cluster since an event, once it is this: as kind, before and after, in order.
+async fn decided(place: &Setup, since: u64, expected: &[&str]) {
+    let mut told = Vec::new();
+    let is_all = async || {
+        let client = place.client();
+        let events = client.events("default", Some(since), 1_000, std::time::Duration::ZERO).await.unwrap();
+        let of = events
+            .items
+            .into_iter()
+            .filter(|event| event.subject == "cluster/shop" && event.kind != "cluster.changed");
+        let part = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        told = of
+            .map(|event| format!("{} {} > {}", event.kind, part(event.before), part(event.after)))
+            .collect();
+        told.len() >= expected.len()
+    };
+    wait_for("what is decided on the cluster", is_all).await;
+    assert_eq!(told, expected);
+}
+
 /// Of what was told, the changes of a store's state.
 pub(crate) fn states(told: &[String]) -> Vec<&str> {
     let kinds = ["store.up ", "store.down ", "store.unknown ", "store.removed "];
@@ -166,6 +186,9 @@ async fn a_primary_dies_a_replica_is_promoted_and_each_change_is_told_once_by_it
     assert_eq!(told(&place, "db-2", since).await, [lost.as_str()]);
     assert_eq!(told(&place, "db-3", since).await, [lost.as_str()]);
 
+    let raised = ["cluster.condition_raised - > store_down", "cluster.condition_raised - > no_primary"];
+    decided(&place, since, &raised).await;
+
     // One is promoted, the other follows it, and the former primary comes back as a replica.
     let since = newest(&place).await;
     ask_redis(ports[1], &["REPLICAOF", "NO", "ONE"]);
@@ -189,6 +212,27 @@ async fn a_primary_dies_a_replica_is_promoted_and_each_change_is_told_once_by_it
     let one = told(&place, "db-1", since).await;
     assert_eq!(one.first().map(String::as_str), Some("store.up down > up"), "{one:?}");
     assert_eq!(states(&one), ["store.up down > up"], "{one:?}");
+    let healed = [
+        "cluster.primary_changed db-1 > db-2",
+        "cluster.condition_cleared no_primary > -",
+        "cluster.condition_cleared store_down > -",
+    ];
+    decided(&place, since, &healed).await;
+
+    // Nothing is decided on a disabled cluster; what happened meanwhile is seen later.
+    done(&place, &["cluster", "set", "shop", "--mode", "disabled"]);
+    let since = newest(&place).await;
+    stores[2].kill();
+    view(&place, "the death of a replica", |view| state(view, "db-3") == Some(StoreState::Down)).await;
+    assert!(done(&place, &["cluster", "view", "shop"]).contains("disabled: no events, nothing is started"));
+    stores[2] = redis(&place, ports[2], Some(ports[1]));
+    view(&place, "the replica", |view| state(view, "db-3") == Some(StoreState::Up)).await;
+    stores[0].kill();
+    view(&place, "the death of another", |view| state(view, "db-1") == Some(StoreState::Down)).await;
+    done(&place, &["cluster", "set", "shop", "--mode", "observe"]);
+    decided(&place, since, &["cluster.condition_raised - > store_down"]).await;
+    let seen = view(&place, "the condition", |view| !view.conditions.is_empty()).await;
+    assert_eq!(seen.conditions[0].reason, "down on db-1", "db-3 came and went unseen");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -134,6 +134,12 @@ fn decide(world: &World, namespace: &Namespace, agenda: &mut Agenda, now: Timest
     for decider in &DECIDERS {
         match decider.decide {
             Decide::Namespace(decide) => assert!(decide(context).changesets.is_empty(), "{}", decider.name),
+            Decide::Cluster(decide) => {
+                for cluster in agenda.due_views(&context) {
+                    assert!(decide(context, &cluster).changesets.is_empty(), "{}", decider.name);
+                }
+                agenda.viewed(fleet.loaded, world.revision);
+            }
             Decide::Entity(decide) => {
                 let (basis, due) = (Basis::of(&context), agenda.due(&context));
                 for entity in due {

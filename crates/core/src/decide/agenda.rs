@@ -1,4 +1,4 @@
-//! The entities of one namespace that are due for a decision: those that were touched, whose time has come, or whose
+//! The entities and clusters of one namespace that are due for a decision: those that were touched, whose time has come, or whose
 //! surroundings changed since they were decided. The leader has one between its passes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use super::table::DeciderContext;
 use crate::rollout::environment::Watch;
 use crate::verdict::Verdict;
 use crate::words::counter::Revision;
-use crate::words::name::EntityName;
+use crate::words::name::{ClusterName, EntityName};
 use crate::words::time::Timestamp;
 
 /// When each entity of a namespace is due again.
@@ -15,6 +15,8 @@ use crate::words::time::Timestamp;
 pub struct Agenda {
     /// What the last complete pass decided on; `None` before the first.
     decided: Option<Basis>,
+    /// Revision at which the namespace was loaded, and that of the world when the last decision on data stores was complete.
+    viewed: Option<(Revision, Revision)>,
     wakes: BTreeMap<EntityName, Timestamp>,
     by_time: BTreeSet<(Timestamp, EntityName)>,
 }
@@ -73,6 +75,22 @@ impl Agenda {
             self.decided(&entity, None);
         }
         due
+    }
+
+    /// The clusters whose data stores are due for a decision, by name: those that were touched, or all after the namespace was loaded.
+    pub fn due_views(&mut self, context: &DeciderContext<'_>) -> BTreeSet<ClusterName> {
+        let fleet = context.fleet;
+        match self.viewed {
+            Some((loaded, revision)) if loaded == fleet.loaded => {
+                fleet.touched_views.after(revision).cloned().collect()
+            }
+            Some(_) | None => fleet.clusters.keys().chain(fleet.cluster_views.keys()).cloned().collect(),
+        }
+    }
+
+    /// The data stores of every due cluster were decided on, at this revision of the world.
+    pub fn viewed(&mut self, loaded: Revision, revision: Revision) {
+        self.viewed = Some((loaded, revision));
     }
 
     /// An entity was decided: it is due again at `wake`, or when it is touched. One for which something was written is due at

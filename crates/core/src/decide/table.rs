@@ -1,12 +1,13 @@
 //! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
 use super::{
-    clusters, drain, external, order, probes, retention, rollout, runs, services, silence, slots, wait_cycles,
+    clusters, drain, external, order, probes, retention, rollout, runs, services, silence, slots, views,
+    wait_cycles,
 };
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
 use crate::words::counter::Term;
-use crate::words::name::{EntityName, Namespace};
+use crate::words::name::{ClusterName, EntityName, Namespace};
 use crate::words::time::{Span, Timestamp};
 use crate::world::World;
 use crate::world::fleet::Fleet;
@@ -64,17 +65,20 @@ pub enum Decide {
     /// Decides on one entity, when it is due. The rest of the verdict is dropped once the entity's record changes: a pause, an
     /// abort or a deletion meanwhile stops it.
     Entity(fn(DeciderContext<'_>, &EntityName) -> Verdict),
+    /// Decides on the data stores of one cluster, when they are due. It waits for no time.
+    Cluster(fn(DeciderContext<'_>, &ClusterName) -> Verdict),
 }
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 12] = [
+pub const DECIDERS: [Decider; 13] = [
     whole("external", |of| external::decide(of.fleet, of.watch.since, of.now)),
     whole("silence", |of| silence::decide(of.fleet, of.watch.settled(), of.now)),
     whole("probes", |of| probes::decide(of.fleet)),
     whole("wait_cycles", |of| wait_cycles::decide(of.fleet, of.now)),
     whole("slots", |of| slots::decide(of.fleet, of.now)),
     whole("clusters", |of| clusters::decide(of.fleet, of.watch.settled(), of.now)),
+    Decider { name: "views", decide: Decide::Cluster(|of, name| views::decide(of.fleet, name, of.now)) },
     whole("drain", |of| drain::decide(of.fleet, of.watch.settled(), of.now)),
     Decider { name: "rollout", decide: Decide::Entity(rollout_of) },
     whole("order", |of| order::decide(of.fleet, of.term)),

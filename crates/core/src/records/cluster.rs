@@ -28,6 +28,30 @@ pub const MIN_GRACE: Span = Span::from_secs(2);
 /// Longest such time.
 pub const MAX_GRACE: Span = Span::from_secs(24 * 60 * 60);
 
+/// What the control plane does by itself about the data stores of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClusterMode {
+    /// It has a view and events, and starts reactions.
+    #[default]
+    Active,
+    /// It has a view and events, and starts nothing.
+    Observe,
+    /// Its view is left as it is, without events.
+    Disabled,
+}
+
+impl ClusterMode {
+    /// Name of the mode.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Observe => "observe",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
 /// Nodes that share a profile and have roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
@@ -51,6 +75,8 @@ pub struct Cluster {
     pub profile: ProfileName,
     /// The workflow that its manager runs, if it has one.
     pub workflow: Option<WorkflowName>,
+    /// What is done by itself about its data stores.
+    pub mode: ClusterMode,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
     /// Who changed it last, when and why.

@@ -4,6 +4,7 @@
 use alloc::string::String;
 
 use super::cluster::{Cluster, ClusterRoles};
+use super::cluster_view::ClusterView;
 use super::definition::{Definition, DefinitionId};
 use super::entity::Entity;
 use super::event::Event;
@@ -88,6 +89,8 @@ pub enum Key {
     Cluster(ClusterName),
     /// The roles of a cluster, by the cluster's name.
     ClusterRoles(ClusterName),
+    /// The view of a cluster's data stores, by the cluster's name.
+    ClusterView(ClusterName),
     /// A saved filter, by name.
     Filter(FilterName),
     /// A freeze, by name.
@@ -203,6 +206,8 @@ pub enum Record {
     Cluster(Cluster),
     /// The roles of a cluster.
     ClusterRoles(ClusterRoles),
+    /// The view of a cluster's data stores.
+    ClusterView(ClusterView),
     /// A saved filter.
     Filter(SavedFilter),
     /// A freeze.
@@ -261,6 +266,7 @@ impl Record {
             Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
             Self::Cluster(cluster) => Key::Cluster(cluster.name.clone()),
             Self::ClusterRoles(roles) => Key::ClusterRoles(roles.cluster.clone()),
+            Self::ClusterView(view) => Key::ClusterView(view.cluster.clone()),
             Self::Filter(filter) => Key::Filter(filter.name.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Definition(definition) => Key::Definition(definition.id.clone()),

@@ -14,6 +14,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::log::CatalogueLog;
 use crate::records::annotation::Annotation;
 use crate::records::cluster::{Cluster, ClusterRoles};
+use crate::records::cluster_view::ClusterView;
 use crate::records::definition::{Definition, DefinitionId};
 use crate::records::entity::Entity;
 use crate::records::event::Event;
@@ -114,6 +115,8 @@ pub struct Fleet {
     pub clusters: Map<ClusterName, Versioned<Cluster>>,
     /// Roles of the clusters, by cluster.
     pub cluster_roles: Map<ClusterName, Versioned<ClusterRoles>>,
+    /// Views of the clusters' data stores, by cluster.
+    pub cluster_views: Map<ClusterName, Versioned<ClusterView>>,
     /// Index of the members of clusters.
     pub membership: ClusterIndex,
     /// Saved filters.
@@ -163,7 +166,9 @@ pub struct Fleet {
     /// By entity: its board, folded for the rollout decider.
     pub boards: Map<EntityName, Board>,
     /// By entity: revision of the last change to it, its targets, their reports or the services it needs.
-    pub touched: TouchIndex,
+    pub touched: TouchIndex<EntityName>,
+    /// When the data stores of each cluster changed last, or which these are.
+    pub touched_views: TouchIndex<ClusterName>,
     /// By node: the entities of which it is a target.
     pub entities_of_node: MultiMap<NodeName, EntityName>,
     /// By node: the runs that have a job there with which something is still to happen.

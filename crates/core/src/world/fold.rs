@@ -54,6 +54,9 @@ impl Fleet {
             Record::Filter(filter) => self.filters.insert_mut(filter.name.clone(), kept(filter, revision)),
             Record::Cluster(cluster) => self.put_cluster(cluster, revision),
             Record::ClusterRoles(roles) => self.put_cluster_roles(roles, revision),
+            Record::ClusterView(view) => {
+                self.cluster_views.insert_mut(view.cluster.clone(), kept(view, revision));
+            }
             Record::Freeze(freeze) => {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
@@ -86,7 +89,7 @@ impl Fleet {
             Key::Presence(name) => self.delete_presence(name, revision),
             Key::NodeParams(name) => self.delete_node_params(name, revision),
             Key::Facts(name) => self.delete_facts(name, revision),
-            Key::Probes(name) => self.delete_probes(name),
+            Key::Probes(name) => self.delete_probes(name, revision),
             Key::Expected(name) => self.delete_expected(name),
             Key::Report(name) => self.delete_report(name, revision),
             Key::Order(name) => self.delete_order(name),
@@ -104,8 +107,9 @@ impl Fleet {
             Key::Filter(name) => {
                 self.filters.remove_mut(name);
             }
-            Key::Cluster(name) => self.delete_cluster(name),
+            Key::Cluster(name) => self.delete_cluster(name, revision),
             Key::ClusterRoles(name) => self.delete_cluster_roles(name),
+            Key::ClusterView(name) => self.delete_cluster_view(name),
             Key::Freeze(name) => {
                 self.freezes_changed = revision;
                 self.freezes.remove_mut(name);

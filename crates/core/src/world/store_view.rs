@@ -3,13 +3,15 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::fleet::Fleet;
 use crate::records::probes::{Amount, DataStore, NodeProbes, ShardRole, StoreState};
 use crate::words::name::{ClusterName, NodeName, ProbeName};
-use crate::words::plural::plural;
+
+/// Most members, shards or values that one line names.
+pub(super) const NAMED: usize = 8;
 
 /// The data stores of a cluster under one name of probe, put together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +22,10 @@ pub struct StoreSummary {
     pub down: u64,
     /// Members of whose store nobody knows.
     pub unknown: u64,
+    /// The first of the members whose store is down.
+    pub some_down: Vec<NodeName>,
+    /// The first of the members of whose store nobody knows.
+    pub some_unknown: Vec<NodeName>,
     /// Members without this probe.
     pub missing: u64,
     /// By software and version: the stores that have it, as they said last.
@@ -45,6 +51,8 @@ pub struct ShardSummary {
     pub learners: u64,
     /// Stores that are up and have no role at present.
     pub vacant: u64,
+    /// Stores of which nobody knows.
+    pub unknown: u64,
     /// By member: how far its store is behind; only where the store says so, or where it can be computed.
     pub lags: BTreeMap<NodeName, Amount>,
 }
@@ -111,8 +119,14 @@ fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore
                 summary.up += 1;
                 up.push((node, store));
             }
-            StoreState::Down => summary.down += 1,
-            StoreState::Unknown => summary.unknown += 1,
+            StoreState::Down => {
+                summary.down += 1;
+                note(&mut summary.some_down, node);
+            }
+            StoreState::Unknown => {
+                summary.unknown += 1;
+                note(&mut summary.some_unknown, node);
+            }
         }
         summary.add_facts(node, store);
     }
@@ -157,6 +171,9 @@ impl StoreSummary {
                 }
                 (StoreState::Down | StoreState::Unknown, _) => {}
             }
+            if store.state == StoreState::Unknown {
+                shard.unknown += 1;
+            }
         }
     }
 
@@ -181,44 +198,12 @@ impl StoreSummary {
             }
         }
     }
+}
 
-    /// What a person should know about these stores, in one line each.
-    #[must_use]
-    pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        if self.versions.len() > 1 {
-            let each: Vec<String> =
-                self.versions.iter().map(|(version, count)| format!("{version} ({count})")).collect();
-            problems.push(format!("versions are mixed: {}", each.join(", ")));
-        }
-        if self.cluster_ids.len() > 1 {
-            let each: Vec<&str> = self.cluster_ids.keys().map(String::as_str).collect();
-            problems.push(format!("stores belong to {} clusters: {}", each.len(), each.join(", ")));
-        }
-        if self.agreement == Agreement::Differs {
-            problems.push("stores differ on who is a member".to_string());
-        }
-        for (name, shard) in &self.shards {
-            let names = |nodes: &BTreeSet<NodeName>| {
-                nodes.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ")
-            };
-            match (shard.primaries.len(), shard.last_primaries.is_empty()) {
-                (0, true) => problems.push(format!("shard {name} has no primary")),
-                (0, false) => problems.push(format!(
-                    "no primary of shard {name} is known; it was last {}",
-                    names(&shard.last_primaries)
-                )),
-                (1, _) => {}
-                (count, _) => {
-                    problems.push(format!("shard {name} has {count} primaries: {}", names(&shard.primaries)));
-                }
-            }
-        }
-        if self.missing > 0 {
-            let missing = usize::try_from(self.missing).unwrap_or(usize::MAX);
-            problems.push(format!("{} without this probe", plural(missing, "member")));
-        }
-        problems
+/// Notes a member among the few that are named.
+fn note(named: &mut Vec<NodeName>, node: &NodeName) {
+    if named.len() < NAMED {
+        named.push(node.clone());
     }
 }
 

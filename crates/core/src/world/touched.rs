@@ -1,42 +1,48 @@
-//! When the board of each entity, or what a decision about it reads besides, changed last.
+//! When what is decided on changed last: the board of each entity, the data stores of each cluster, with what a decision about it reads
+//! besides.
 
 use crate::words::counter::Revision;
 use crate::words::map::{Map, MultiMap};
-use crate::words::name::EntityName;
 
-/// By entity: revision of the last change, also in the order of the revisions.
-#[derive(Debug, Clone, Default)]
-pub struct TouchIndex {
-    of: Map<EntityName, Revision>,
-    at: MultiMap<Revision, EntityName>,
+/// By name: revision of the last change, also in the order of the revisions.
+#[derive(Debug, Clone)]
+pub struct TouchIndex<K: Ord + Clone> {
+    of: Map<K, Revision>,
+    at: MultiMap<Revision, K>,
 }
 
-impl TouchIndex {
-    /// Revision of the last change of an entity; `None` for an unknown entity.
+impl<K: Ord + Clone> Default for TouchIndex<K> {
+    fn default() -> Self {
+        Self { of: Map::default(), at: MultiMap::default() }
+    }
+}
+
+impl<K: Ord + Clone> TouchIndex<K> {
+    /// Revision of the last change of one; `None` for an unknown name.
     #[must_use]
-    pub fn get(&self, entity: &EntityName) -> Option<Revision> {
-        self.of.get(entity).copied()
+    pub fn get(&self, name: &K) -> Option<Revision> {
+        self.of.get(name).copied()
     }
 
-    /// The entities that changed after a revision. Costs time in proportion to these.
-    pub fn after(&self, revision: Revision) -> impl Iterator<Item = &EntityName> {
+    /// Those that changed after a revision. Costs time in proportion to these.
+    pub fn after(&self, revision: Revision) -> impl Iterator<Item = &K> {
         self.at.from(revision.next())
     }
 
     /// Notes a change.
-    pub(super) fn touch(&mut self, entity: &EntityName, revision: Revision) {
-        if self.get(entity) != Some(revision) {
-            self.forget(entity);
-            self.of.insert_mut(entity.clone(), revision);
-            self.at.insert(revision, entity);
+    pub(super) fn touch(&mut self, name: &K, revision: Revision) {
+        if self.get(name) != Some(revision) {
+            self.forget(name);
+            self.of.insert_mut(name.clone(), revision);
+            self.at.insert(revision, name);
         }
     }
 
-    /// Forgets a removed entity.
-    pub(super) fn forget(&mut self, entity: &EntityName) {
-        if let Some(before) = self.get(entity) {
-            self.of.remove_mut(entity);
-            self.at.remove(&before, entity);
+    /// Forgets a removed one.
+    pub(super) fn forget(&mut self, name: &K) {
+        if let Some(before) = self.get(name) {
+            self.of.remove_mut(name);
+            self.at.remove(&before, name);
         }
     }
 }

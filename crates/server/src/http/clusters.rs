@@ -69,10 +69,10 @@ pub(crate) async fn view(
     let world = app.world();
     let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.clusters.contains_key(&name));
     let fleet = fleet.ok_or_else(|| missing(&name))?;
-    let (stores, nodes) =
+    let view =
         ops::store_view::view(fleet, &name, |node| readable.has_object(ObjectKind::Node, node.as_str()));
     let (revision, at_ms) = (world.revision.get(), app.clock.now().as_millis());
-    Ok(JsonAnswer(ClusterView { cluster: name.to_string(), revision, at_ms, stores, nodes }))
+    Ok(JsonAnswer(ClusterView { revision, at_ms, ..view }))
 }
 
 pub(crate) async fn put(

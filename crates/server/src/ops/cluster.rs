@@ -4,7 +4,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::cluster::{Cluster as Shape, ClusterMember, ClusterSpec, DesiredCluster};
 use bellwether_api::v1::node::PresenceState as PresenceWord;
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::cluster::{Cluster, manager_of};
+use bellwether_core::records::cluster::{Cluster, ClusterMode, manager_of};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Node, PresenceState};
 use bellwether_core::verdict::{Changeset, Write};
@@ -173,10 +173,16 @@ fn after(world: &World, (namespace, fleet): (&Namespace, &Fleet), cluster: &Clus
 }
 
 fn describe(cluster: &Cluster) -> String {
-    let Cluster { filter, leaders, prefer, grace, profile, workflow, .. } = cluster;
+    let Cluster { filter, leaders, prefer, grace, profile, workflow, mode, .. } = cluster;
+    let mode = match mode {
+        ClusterMode::Active => String::new(),
+        ClusterMode::Observe | ClusterMode::Disabled => format!(", mode {}", mode.as_str()),
+    };
     let prefer = prefer.as_ref().map(|order| format!(", prefer {order}")).unwrap_or_default();
     let workflow = workflow.as_ref().map(|workflow| format!(", workflow {workflow}")).unwrap_or_default();
-    format!("filter {filter}, leaders {leaders}{prefer}, replace after {grace}, profile {profile}{workflow}")
+    format!(
+        "filter {filter}, leaders {leaders}{prefer}, replace after {grace}, profile {profile}{workflow}{mode}"
+    )
 }
 
 fn fresh(
@@ -199,6 +205,7 @@ fn fresh(
         grace: desired.grace,
         profile: desired.profile.clone(),
         workflow: desired.workflow.clone(),
+        mode: desired.mode,
         labels: Labels::default(),
         annotation,
     })
@@ -279,6 +286,7 @@ fn changed(before: &Cluster, desired: &DesiredCluster) -> Result<Cluster, OpErro
         prefer: desired.prefer.clone(),
         grace: desired.grace,
         workflow: desired.workflow.clone(),
+        mode: desired.mode,
         ..before.clone()
     })
 }

@@ -4,6 +4,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::annotation::Annotation;
 use bellwether_api::v1::cluster::stored::{StoredCluster, StoredClusterRoles};
+use bellwether_api::v1::cluster::stored_view::StoredClusterView;
 use bellwether_api::v1::hook_answers::HookAnswers;
 use bellwether_api::v1::node_params::StoredNodeParams;
 use bellwether_api::v1::not_runnable::NotRunnable;
@@ -74,6 +75,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::HookAnswers(_, answers) => put(schema, HookAnswers::from(answers)),
         Record::Cluster(cluster) => put(schema, StoredCluster::from(cluster)),
         Record::ClusterRoles(roles) => put(schema, StoredClusterRoles::from(roles)),
+        Record::ClusterView(view) => put(schema, StoredClusterView::from(view)),
         Record::Schedule(schedule) => put(schema, v1::schedule::Schedule::from(schedule)),
         Record::Filter(filter) => put(schema, v1::filter::Filter::from(filter)),
         Record::Freeze(freeze) => put(schema, v1::freeze::Freeze::from(freeze)),
@@ -110,6 +112,7 @@ pub fn write_global(record: &GlobalRecord) -> Result<Bytes, ShapeError> {
 ///
 /// # Errors
 /// [`ShapeError`] naming the field, or the schema when a newer release wrote it.
+#[expect(clippy::too_many_lines, reason = "one line for each record")]
 pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
     let schema = schema(key);
     Ok(match key {
@@ -155,6 +158,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Cluster(_) => Record::Cluster(get::<StoredCluster>(schema, bytes)?.try_into()?),
         Key::ClusterRoles(_) => Record::ClusterRoles(get::<StoredClusterRoles>(schema, bytes)?.try_into()?),
+        Key::ClusterView(_) => Record::ClusterView(get::<StoredClusterView>(schema, bytes)?.try_into()?),
         Key::Schedule(_) => Record::Schedule(get::<v1::schedule::Schedule>(schema, bytes)?.try_into()?),
         Key::Filter(_) => Record::Filter(get::<v1::filter::Filter>(schema, bytes)?.try_into()?),
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
@@ -229,6 +233,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::HookAnswers(_) => "hook-answers.v1",
         Key::Cluster(_) => "cluster.v1",
         Key::ClusterRoles(_) => "cluster-roles.v1",
+        Key::ClusterView(_) => "cluster-view.v1",
         Key::Schedule(_) => "schedule.v1",
         Key::Filter(_) => "filter.v1",
         Key::Freeze(_) => "freeze.v1",

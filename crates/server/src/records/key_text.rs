@@ -97,6 +97,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::HookAnswers(name) => ns("hook-answers", name.as_str()),
         Key::Cluster(name) => ns("cluster", name.as_str()),
         Key::ClusterRoles(name) => ns("cluster-roles", name.as_str()),
+        Key::ClusterView(name) => ns("cluster-view", name.as_str()),
         Key::Schedule(name) => ns("schedule", name.as_str()),
         Key::Filter(name) => ns("filter", name.as_str()),
         Key::Freeze(name) => ns("freeze", name.as_str()),
@@ -214,6 +215,7 @@ pub fn read(key: &[u8]) -> Option<KeyLocation> {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one line for each kind")]
 fn record(kind: &str, name: &str) -> Option<Key> {
     Some(match kind {
         "node" => Key::Node(name.parse().ok()?),
@@ -242,6 +244,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "run" => Key::Run(name.parse().ok()?),
         "cluster" => Key::Cluster(name.parse().ok()?),
         "cluster-roles" => Key::ClusterRoles(name.parse().ok()?),
+        "cluster-view" => Key::ClusterView(name.parse().ok()?),
         "jobs" => run_and_node(name).map(|(run, node)| Key::Jobs(run, node))?,
         "task-list" => run_and_node(name).map(|(run, node)| Key::TaskList(run, node))?,
         "not-runnable" => Key::NotRunnable(name.parse().ok()?),
@@ -320,6 +323,7 @@ mod tests {
             Key::Run("install-7".parse().unwrap()),
             Key::Cluster("db".parse().unwrap()),
             Key::ClusterRoles("db".parse().unwrap()),
+            Key::ClusterView("db".parse().unwrap()),
             Key::Jobs("install-7".parse().unwrap(), "web-1".parse().unwrap()),
             Key::TaskList("install-7".parse().unwrap(), "web-1".parse().unwrap()),
             Key::NotRunnable("web-1".parse().unwrap()),

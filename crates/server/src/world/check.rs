@@ -156,7 +156,7 @@ mod tests {
     use crate::records::encoding;
 
     /// An encoded sample of each kind of record.
-    const SAMPLES: [(&str, &str, &str); 35] = [
+    const SAMPLES: [(&str, &str, &str); 36] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
         ("annotation", "expected.v1", "ns/default/expected/web-9"),
@@ -182,6 +182,7 @@ mod tests {
         ("hook_answers", "hook-answers.v1", "ns/default/hook-answers/web"),
         ("cluster", "cluster.v1", "ns/default/cluster/db"),
         ("cluster_roles", "cluster-roles.v1", "ns/default/cluster-roles/db"),
+        ("cluster_view", "cluster-view.v1", "ns/default/cluster-view/db"),
         ("filter", "filter.v1", "ns/default/filter/old"),
         ("freeze", "freeze.v1", "ns/default/freeze/winter"),
         ("pause", "pause.v1", "ns/default/pause/disks"),

@@ -13,6 +13,12 @@ pub static CLUSTERS: FieldTable = FieldTable {
         FieldSpec::recorded("profile", FieldType::Text, "profile that its members share").at("/profile"),
         FieldSpec::recorded("manager_workflow", FieldType::Text, "workflow of its manager")
             .at("/manager_workflow"),
+        FieldSpec::recorded(
+            "mode",
+            FieldType::Text,
+            "what is done about its data stores: `active`, `observe`, `disabled`",
+        )
+        .at("/mode"),
         FieldSpec::changing("members", FieldType::Number, "number of its members").at("/members"),
         FieldSpec::changing("leader", FieldType::Names, "its present leaders").at("/leading"),
         FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored::Ignored;
 use super::schema;
-use crate::v1::cluster::ClusterSpec;
+use crate::v1::cluster::{ClusterMode, ClusterSpec};
 use crate::v1::labels::labels_out;
 
 /// The desired state of a cluster. Its roles are given by the control plane.
@@ -55,6 +55,11 @@ pub struct ClusterDocument {
     #[schema(example = "db-cluster")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager_workflow: Option<String>,
+    /// What is done by itself about the members' data stores: `active`, `observe` (a view and events, nothing is started) or `disabled`
+    /// (neither). Default `active`.
+    #[schema(example = "active")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ClusterMode>,
     /// Reason for the change, recorded in its event; it is not compared.
     #[schema(example = "two leaders")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -78,6 +83,7 @@ impl ClusterDocument {
             replace_after: Some(cluster.grace.to_string()),
             profile: Some(cluster.profile.to_string()),
             manager_workflow: cluster.workflow.as_ref().map(ToString::to_string),
+            mode: Some(cluster.mode.into()).filter(|mode: &ClusterMode| !mode.is_active()),
             ..Self::default()
         }
     }
@@ -92,6 +98,7 @@ impl ClusterDocument {
             replace_after: self.replace_after.clone(),
             profile: self.profile.clone(),
             manager_workflow: self.manager_workflow.clone(),
+            mode: self.mode,
             reason: self.reason.clone(),
         }
     }

@@ -9,6 +9,7 @@ use bellwether_core::words::node_order::NodeOrder;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::ClusterMode;
 use crate::shape::{ShapeError, read, read_some};
 use crate::v1::labels::{labels_in, labels_out};
 
@@ -37,6 +38,9 @@ pub struct StoredCluster {
     /// The workflow of its manager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager_workflow: Option<String>,
+    /// What is done by itself about its data stores; absent if that is everything.
+    #[serde(default, skip_serializing_if = "ClusterMode::is_active")]
+    pub mode: ClusterMode,
     /// Its labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -116,6 +120,7 @@ impl From<&core::Cluster> for StoredCluster {
             replace_after_ms: from.grace.as_millis(),
             profile: from.profile.to_string(),
             manager_workflow: from.workflow.as_ref().map(ToString::to_string),
+            mode: from.mode.into(),
             labels: labels_out(&from.labels),
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
@@ -139,6 +144,7 @@ impl TryFrom<StoredCluster> for core::Cluster {
             grace: Span::from_millis(from.replace_after_ms),
             profile: read("profile", &from.profile)?,
             workflow: read_some("manager_workflow", from.manager_workflow.as_deref())?,
+            mode: from.mode.into(),
             labels: labels_in(&from.labels)?,
             annotation: Annotation {
                 by: read("by", &from.by)?,

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bellwether_core::records::cluster_view as conditions;
 use bellwether_core::world::store_view as core;
 use serde::{Deserialize, Serialize};
 
+use super::ClusterMode;
 use crate::v1::node::PresenceState;
 use crate::v1::probes::{Amount, DataStore};
 use crate::word::words;
@@ -21,6 +23,43 @@ words! {
     }
 }
 
+words! {
+    /// What may be true of the data stores of a cluster and should not be.
+    ConditionKind = conditions::ConditionKind {
+        /// Members whose store is down.
+        StoreDown = "store_down",
+        /// Members of whose store nobody knows.
+        StoreUnknown = "store_unknown",
+        /// Members without the probe.
+        ProbeMissing = "probe_missing",
+        /// Shards without a primary, all of whose stores are known.
+        NoPrimary = "no_primary",
+        /// Shards of which no primary is known, and not all stores are known.
+        PrimaryUnknown = "primary_unknown",
+        /// Shards with more than one primary.
+        SeveralPrimaries = "several_primaries",
+        /// Stores of different versions.
+        MixedVersions = "mixed_versions",
+        /// Stores that belong to different clusters.
+        SeveralClusterIds = "several_cluster_ids",
+        /// Stores that differ on who is a member.
+        MembersDiffer = "members_differ",
+    }
+}
+
+/// A condition that is true of the data stores of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ClusterCondition {
+    /// Name of the probe.
+    pub probe: String,
+    /// The condition.
+    pub kind: ConditionKind,
+    /// Since when, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
+    /// What is seen, in one line.
+    pub reason: String,
+}
+
 /// The data stores of a cluster. Each part was observed at its own time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClusterView {
@@ -30,6 +69,17 @@ pub struct ClusterView {
     pub revision: u64,
     /// Time at which it was put together, in milliseconds since the Unix epoch.
     pub at_ms: u64,
+    /// What is done by itself about them.
+    pub mode: ClusterMode,
+    /// Number of the last change of what was decided on them, from 1; absent before the first, and for those who may not read all members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Time of that, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at_ms: Option<u64>,
+    /// The conditions that are true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ClusterCondition>,
     /// By name of probe: the stores of all members, put together.
     pub stores: BTreeMap<String, StoreSummary>,
     /// The members, by name.
@@ -89,6 +139,19 @@ pub struct NodeStores {
     pub received_at_ms: Option<u64>,
     /// By probe: its data store.
     pub stores: BTreeMap<String, DataStore>,
+}
+
+impl ClusterCondition {
+    /// The form of a condition.
+    #[must_use]
+    pub fn of(id: &conditions::ConditionId, of: &conditions::ClusterCondition) -> Self {
+        Self {
+            probe: id.probe.to_string(),
+            kind: id.kind.into(),
+            since_ms: of.since.as_millis(),
+            reason: of.reason.clone(),
+        }
+    }
 }
 
 impl From<&core::StoreSummary> for StoreSummary {

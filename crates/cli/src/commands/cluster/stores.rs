@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bellwether_api::v1::cluster::view::{ClusterView, NodeStores, ShardSummary, StoreSummary};
+use bellwether_api::v1::cluster::ClusterMode;
+use bellwether_api::v1::cluster::view::{ClusterView, ConditionKind, NodeStores, ShardSummary, StoreSummary};
 use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::probes::{Amount, DataStore, ShardRole, StoreState};
 use bellwether_core::words::plural::plural;
@@ -40,10 +41,32 @@ pub(super) async fn run(context: &Context, name: &str, live: bool) -> CommandRes
     }
 }
 
+/// What a person should know about the stores, with since when it is so where that is decided. Members whose store is down or unknown
+/// stand below anyway.
+fn problems(view: &ClusterView, probe: &str, summary: &StoreSummary) -> Vec<String> {
+    if view.number.is_none() || view.mode == ClusterMode::Disabled {
+        return summary.problems.clone();
+    }
+    let own = view.conditions.iter().filter(|condition| condition.probe == probe);
+    let told = own.filter(|condition| {
+        !matches!(condition.kind, ConditionKind::StoreDown | ConditionKind::StoreUnknown)
+    });
+    told.map(|condition| format!("{} for {}", condition.reason, ago(view.at_ms, condition.since_ms)))
+        .collect()
+}
+
 /// The tree, line by line.
 fn lines(view: &ClusterView, paint: Paint) -> Vec<String> {
-    let mut lines =
-        vec![format!("{}  {}", paint.text(Tone::Strong, &view.cluster), plural(view.nodes.len(), "member"))];
+    let mode = match view.mode {
+        ClusterMode::Active => "",
+        ClusterMode::Observe => "  observed: nothing is started",
+        ClusterMode::Disabled => "  disabled: no events, nothing is started",
+    };
+    let mut lines = vec![format!(
+        "{}  {}{mode}",
+        paint.text(Tone::Strong, &view.cluster),
+        plural(view.nodes.len(), "member")
+    )];
     if view.stores.is_empty() {
         let hint = "no member probes a data store; name them in the agents' configuration: [probe.NAME]";
         lines.push(format!("└ {hint}"));
@@ -53,7 +76,8 @@ fn lines(view: &ClusterView, paint: Paint) -> Vec<String> {
     for (index, (name, summary)) in view.stores.iter().enumerate() {
         let (branch, rest) = if index == last { ("└", " ") } else { ("├", "│") };
         lines.push(format!("{branch} {}  {}", paint.text(Tone::Strong, name), head(summary, paint)));
-        let problems = summary.problems.iter().map(|problem| paint.text(Tone::Bad, &format!("! {problem}")));
+        let problems = problems(view, name, summary);
+        let problems = problems.iter().map(|problem| paint.text(Tone::Bad, &format!("! {problem}")));
         let shards = summary.shards.iter().map(|(shard, of)| shard_line(shard, of, paint));
         let members = view.nodes.iter().map(|node| member(view.at_ms, node, name, summary, paint));
         let leaves: Vec<String> = problems.chain(shards).chain(members).collect();
@@ -145,7 +169,7 @@ fn roles(node: &str, store: &DataStore, summary: &StoreSummary) -> Vec<String> {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use bellwether_api::v1::cluster::view::Agreement;
+    use bellwether_api::v1::cluster::view::{Agreement, ClusterCondition};
     use bellwether_api::v1::probes::{Shard, StoreFacts};
 
     use super::*;
@@ -170,6 +194,11 @@ mod tests {
         }
     }
 
+    fn condition(kind: ConditionKind) -> ClusterCondition {
+        let reason = "stores differ on who is a member".to_owned();
+        ClusterCondition { probe: "db".to_owned(), kind, since_ms: 40_000, reason }
+    }
+
     #[test]
     fn the_stores_read_as_a_tree_with_what_a_person_should_know_first() {
         let shard = ShardSummary {
@@ -189,12 +218,16 @@ mod tests {
             cluster_ids: BTreeMap::new(),
             shards: BTreeMap::from([("0".to_owned(), shard)]),
             agreement: Agreement::None,
-            problems: vec!["a problem".to_owned()],
+            problems: vec!["unused".to_owned()],
         };
         let view = ClusterView {
             cluster: "shop".to_owned(),
             revision: 1,
             at_ms: 60_000,
+            mode: ClusterMode::Observe,
+            number: Some(3),
+            changed_at_ms: Some(40_000),
+            conditions: [ConditionKind::StoreDown, ConditionKind::MembersDiffer].map(condition).into(),
             stores: BTreeMap::from([("db".to_owned(), summary)]),
             nodes: vec![
                 node("db-1", StoreState::Up, ShardRole::Primary),
@@ -203,9 +236,9 @@ mod tests {
             ],
         };
         insta::assert_snapshot!(lines(&view, Paint::new(false)).join("\n"), @r"
-        shop  3 members
+        shop  3 members  observed: nothing is started
         └ db  redis 7.0.15  2 up, 1 down
-          ├ ! a problem
+          ├ ! stores differ on who is a member for 20s
           ├ shard 0: primary db-1, 1 replica
           ├ db-1  ✓ up for 10s  primary at 120 bytes  recorded 3s ago
           ├ db-2  ✓ up for 10s  replica of 10.0.0.1:6379, 3 bytes behind  recorded 3s ago

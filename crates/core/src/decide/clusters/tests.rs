@@ -101,6 +101,7 @@ impl Setup {
             grace: Span::from_secs(60),
             profile: name.parse().unwrap(),
             workflow: None,
+            mode: Default::default(),
             labels: Default::default(),
             annotation: annotation(),
         }));

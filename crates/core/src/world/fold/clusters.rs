@@ -14,10 +14,11 @@ impl Fleet {
         let name = cluster.name.clone();
         let is_same = self.clusters.get(&name).is_some_and(|before| before.value.filter == cluster.filter);
         self.clusters.insert_mut(name.clone(), kept(cluster, revision));
+        self.touched_views.touch(&name, revision);
         if is_same {
             self.refresh_roles(&name)
         } else {
-            self.cluster_changed(&name)
+            self.cluster_changed(&name, revision)
         }
         let host = self.roles_of(&name).and_then(|roles| roles.host.clone());
         if let Some(host) = host.filter(|_| !self.loading) {
@@ -26,9 +27,14 @@ impl Fleet {
         }
     }
 
-    pub(super) fn delete_cluster(&mut self, name: &ClusterName) {
+    pub(super) fn delete_cluster(&mut self, name: &ClusterName, revision: Revision) {
         self.clusters.remove_mut(name);
-        self.cluster_changed(name);
+        if self.cluster_views.contains_key(name) {
+            self.touched_views.touch(name, revision);
+        } else {
+            self.touched_views.forget(name);
+        }
+        self.cluster_changed(name, revision);
     }
 
     pub(super) fn put_cluster_roles(&mut self, roles: ClusterRoles, revision: Revision) {
@@ -43,6 +49,13 @@ impl Fleet {
         let before = self.roles_of(name).and_then(|roles| roles.host.clone()).map(|host| host.node);
         self.cluster_roles.remove_mut(name);
         self.host_changed(name, before.as_ref(), None);
+    }
+
+    pub(super) fn delete_cluster_view(&mut self, name: &ClusterName) {
+        self.cluster_views.remove_mut(name);
+        if !self.clusters.contains_key(name) {
+            self.touched_views.forget(name);
+        }
     }
 
     /// Another node, or none, hosts the manager of a cluster, or it does so with other limits.
@@ -75,14 +88,14 @@ impl Fleet {
 
     /// What is recorded of a node changed, or it was added or removed: other clusters may match it. Costs time in proportion to the
     /// clusters.
-    pub(super) fn cluster_membership_changed(&mut self, node: &NodeName) {
+    pub(super) fn cluster_membership_changed(&mut self, node: &NodeName, revision: Revision) {
         if self.loading {
             return;
         }
         let before = self.membership.matching(node);
         let now = self.matching_clusters(node);
         if before != now {
-            self.set_matching(node, &now);
+            self.set_matching(node, &now, revision);
         } else {
             self.eligibility_changed(node);
         }
@@ -115,7 +128,7 @@ impl Fleet {
                 continue;
             }
             let now = self.matching_clusters(node);
-            self.set_matching(node, &now);
+            self.set_matching(node, &now, Revision::ZERO);
         }
         for cluster in &clusters {
             let host = self.roles_of(cluster).and_then(|roles| roles.host.clone()).map(|host| host.node);
@@ -125,7 +138,7 @@ impl Fleet {
     }
 
     /// A cluster was added, removed, or has another filter. Costs time in proportion to the nodes.
-    fn cluster_changed(&mut self, name: &ClusterName) {
+    fn cluster_changed(&mut self, name: &ClusterName, revision: Revision) {
         if self.loading {
             return;
         }
@@ -139,16 +152,20 @@ impl Fleet {
         }
         for node in &nodes {
             let now = self.matching_clusters(node);
-            self.set_matching(node, &now);
+            self.set_matching(node, &now, revision);
         }
         self.refresh_roles(name);
     }
 
-    fn set_matching(&mut self, node: &NodeName, now: &[(ClusterNumber, ClusterName)]) {
+    fn set_matching(&mut self, node: &NodeName, now: &[(ClusterNumber, ClusterName)], revision: Revision) {
         let before = self.membership.of(node).cloned();
         self.membership.set_matching(node, now);
-        if let Some(before) = before.filter(|before| Some(before) != self.membership.of(node)) {
-            self.refresh_roles(&before);
+        let now = self.membership.of(node).cloned();
+        if before != now {
+            for cluster in before.iter().chain(&now) {
+                self.touched_views.touch(cluster, revision);
+            }
+            before.iter().for_each(|before| self.refresh_roles(before));
         }
         self.eligibility_changed(node);
     }

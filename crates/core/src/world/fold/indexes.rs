@@ -27,7 +27,7 @@ impl Fleet {
         }
         let presence = self.presences.get(name).cloned();
         self.presence_changed(name, presence.as_ref());
-        self.cluster_membership_changed(name);
+        self.cluster_membership_changed(name, revision);
         self.membership_changed(name, revision);
         self.offers_changed(name, None, revision);
         self.refresh_node(name);
@@ -38,7 +38,7 @@ impl Fleet {
         if self.loading {
             return;
         }
-        self.cluster_membership_changed(name);
+        self.cluster_membership_changed(name, revision);
         self.membership_changed(name, revision);
         self.refresh_node(name);
     }

@@ -12,11 +12,20 @@ impl Fleet {
         let name = probes.node.clone();
         self.probes.insert_mut(name.clone(), kept(probes, revision));
         self.settle_unseen(&name);
+        self.stores_changed(&name, revision);
     }
 
-    pub(super) fn delete_probes(&mut self, name: &NodeName) {
+    pub(super) fn delete_probes(&mut self, name: &NodeName, revision: Revision) {
         self.probes.remove_mut(name);
         self.settle_unseen(name);
+        self.stores_changed(name, revision);
+    }
+
+    /// The data stores of a node changed, and so those of its cluster.
+    fn stores_changed(&mut self, name: &NodeName, revision: Revision) {
+        if let Some(cluster) = self.membership.of(name) {
+            self.touched_views.touch(cluster, revision);
+        }
     }
 
     /// The presence or the data stores of a node changed.

@@ -1,3 +1,5 @@
+use alloc::string::ToString;
+
 use super::*;
 use crate::records::probes::{Shard, StoreFacts, StoreMember};
 use crate::words::time::Timestamp;

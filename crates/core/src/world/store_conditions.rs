@@ -1,0 +1,98 @@
+//! What is true of the data stores of a cluster and should not be. Owns the texts about it.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::store_view::{Agreement, NAMED, ShardSummary, StoreSummary};
+use crate::records::cluster_view::ConditionKind;
+use crate::words::name::NodeName;
+use crate::words::plural::plural;
+
+impl StoreSummary {
+    /// The conditions that are true, each with what is seen in one line for people. Absence of an answer is no evidence: a shard of
+    /// which a store is unknown has no primary that is known, which is not the same as none.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<(ConditionKind, String)> {
+        let members = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX), "member");
+        let of = |count: u64, named: &[NodeName], what: &str| {
+            (count > 0).then(|| format!("{what} on {}", named_of(named.iter().map(NodeName::as_str), count)))
+        };
+        let counted = |each: &alloc::collections::BTreeMap<String, u64>| {
+            let texts: Vec<String> = each.iter().map(|(value, count)| format!("{value} ({count})")).collect();
+            named_of(texts.iter().map(String::as_str), texts.len() as u64)
+        };
+        let mixed =
+            (self.versions.len() > 1).then(|| format!("versions are mixed: {}", counted(&self.versions)));
+        let ids = (self.cluster_ids.len() > 1).then(|| {
+            format!("stores belong to {} clusters: {}", self.cluster_ids.len(), counted(&self.cluster_ids))
+        });
+        let differ =
+            (self.agreement == Agreement::Differs).then(|| "stores differ on who is a member".to_owned());
+        let missing = (self.missing > 0).then(|| format!("{} without this probe", members(self.missing)));
+        let [none, unknown, several] = self.shards_without_one();
+        let all = [
+            (ConditionKind::StoreDown, of(self.down, &self.some_down, "down")),
+            (ConditionKind::StoreUnknown, of(self.unknown, &self.some_unknown, "unknown")),
+            (ConditionKind::MixedVersions, mixed),
+            (ConditionKind::SeveralClusterIds, ids),
+            (ConditionKind::MembersDiffer, differ),
+            (ConditionKind::NoPrimary, none),
+            (ConditionKind::PrimaryUnknown, unknown),
+            (ConditionKind::SeveralPrimaries, several),
+            (ConditionKind::ProbeMissing, missing),
+        ];
+        all.into_iter().filter_map(|(kind, reason)| Some((kind, reason?))).collect()
+    }
+
+    /// The shards without a primary, those of which none is known, and those with several.
+    fn shards_without_one(&self) -> [Option<String>; 3] {
+        let (mut none, mut unknown, mut several) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, shard) in &self.shards {
+            match (shard.primaries.len(), shard.unknown) {
+                (0, 0) => none.push(format!("shard {name} has no primary")),
+                (0, _) => unknown.push(unknown_primary(name, shard)),
+                (1, _) => {}
+                (count, _) => {
+                    let nodes = shard.primaries.iter().map(NodeName::as_str);
+                    several.push(format!(
+                        "shard {name} has {count} primaries: {}",
+                        named_of(nodes, count as u64)
+                    ));
+                }
+            }
+        }
+        [none, unknown, several].map(|each| {
+            let texts = each.iter().map(String::as_str);
+            (!each.is_empty()).then(|| named_of(texts, each.len() as u64))
+        })
+    }
+
+    /// What a person should know about these stores besides who is down, in one line each.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let is_shown_anyway = |kind| matches!(kind, ConditionKind::StoreDown | ConditionKind::StoreUnknown);
+        self.conditions()
+            .into_iter()
+            .filter(|(kind, _)| !is_shown_anyway(*kind))
+            .map(|(_, reason)| reason)
+            .collect()
+    }
+}
+
+fn unknown_primary(name: &str, shard: &ShardSummary) -> String {
+    let last = shard.last_primaries.iter().map(NodeName::as_str);
+    match shard.last_primaries.len() {
+        0 => format!("no primary of shard {name} is known"),
+        count => format!("no primary of shard {name} is known; it was last {}", named_of(last, count as u64)),
+    }
+}
+
+/// The first of `count` names, and how many more there are.
+fn named_of<'a>(names: impl Iterator<Item = &'a str>, count: u64) -> String {
+    let named: Vec<&str> = names.take(NAMED).collect();
+    let more = count.saturating_sub(named.len() as u64);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    named.join(", ").to_string() + &rest
+}
