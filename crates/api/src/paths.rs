@@ -257,6 +257,10 @@ pub const CLUSTER_VIEW: &str = "/v1/namespaces/{ns}/clusters/{cluster}/view";
 pub const CLUSTER_RUNS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/runs";
 /// Waiting until the workflows of a cluster's members are complete.
 pub const CLUSTER_WAIT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/wait";
+/// Reactions to conditions.
+pub const REACTIONS: &str = "/v1/namespaces/{ns}/reactions";
+/// One reaction.
+pub const REACTION: &str = "/v1/namespaces/{ns}/reactions/{reaction}";
 /// Schedules of workflows.
 pub const SCHEDULES: &str = "/v1/namespaces/{ns}/schedules";
 /// One schedule.

@@ -36,6 +36,7 @@ pub mod policy;
 pub mod probes;
 pub mod profile;
 pub mod progress;
+pub mod reaction;
 pub mod registrations;
 pub mod report;
 pub mod role;

@@ -81,6 +81,7 @@ round_trip! {
     "target_overdue": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
         "schedule": v1::schedule::Schedule => bellwether_core::records::schedule::Schedule;
+        "reaction": v1::reaction::Reaction => bellwether_core::records::reaction::Reaction;
         "filter": v1::filter::Filter => bellwether_core::records::filter::SavedFilter;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;
@@ -173,6 +174,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
     holds::<v1::secret::Secret>("secret", |shape| shape);
     holds::<v1::schedule::ScheduleSpec>("schedule_spec", |shape| shape);
+    holds::<v1::reaction::ReactionSpec>("reaction_spec", |shape| shape);
     holds::<v1::filter::FilterSpec>("filter_spec", |shape| shape);
     holds::<v1::secret::SecretSpec>("secret_spec", |shape| shape);
     holds::<v1::secret::RevealedSecret>("revealed_secret", |shape| shape);

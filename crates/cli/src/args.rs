@@ -23,6 +23,7 @@ mod param;
 mod pause;
 mod policy;
 mod profile;
+mod reaction;
 mod rollout;
 mod schedule;
 mod secret;
@@ -64,6 +65,7 @@ pub(crate) use param::{NodeParamsVerb, ParamVerb, ParamsChange};
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, Expected, ProfileVerb};
+pub(crate) use reaction::{ReactionFlags, ReactionVerb};
 pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout, WaitFlags};
 pub(crate) use schedule::{ScheduleFlags, ScheduleVerb};
 pub(crate) use secret::{SecretVerb, SetSecret};
@@ -260,6 +262,9 @@ pub(crate) enum Command {
     /// Manage schedules: workflows that run at times of a calendar
     #[command(subcommand)]
     Schedule(Box<ScheduleVerb>),
+    /// Manage reactions: workflows that are run when a condition is true
+    #[command(subcommand)]
+    Reaction(Box<ReactionVerb>),
     /// Show runs of workflows
     #[command(subcommand)]
     Run(RunVerb),
@@ -296,7 +301,7 @@ pub(crate) enum Command {
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
+        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
         /// workflow/NAME
         subject: String,
     },

@@ -31,6 +31,7 @@ mod param;
 mod pause;
 mod policy;
 mod profile;
+mod reaction;
 mod role;
 mod rollout;
 mod runs;
@@ -79,6 +80,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Namespace(verb) => namespace::run(&Context::new(&global)?, verb).await,
         Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
         Command::Schedule(verb) => schedule::run(&Context::new(&global)?, *verb).await,
+        Command::Reaction(verb) => reaction::run(&Context::new(&global)?, *verb).await,
         Command::Cluster(verb) => cluster::run(&Context::new(&global)?, *verb).await,
         Command::Filter(verb) => filter::run(&Context::new(&global)?, verb).await,
         Command::Param(verb) => param::run(&Context::new(&global)?, verb).await,

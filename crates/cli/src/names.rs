@@ -51,6 +51,8 @@ pub(crate) enum Kind {
     Cluster,
     /// Schedules.
     Schedule,
+    /// Reactions.
+    Reaction,
     /// Jobs.
     Job,
     /// Secrets.
@@ -62,7 +64,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 21] = [
+const KINDS: [(&str, &str, Kind); 22] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -80,6 +82,7 @@ const KINDS: [(&str, &str, Kind); 21] = [
     ("RUN", "run", Kind::Run),
     ("CLUSTER", "cluster", Kind::Cluster),
     ("SCHEDULE", "schedule", Kind::Schedule),
+    ("REACTION", "reaction", Kind::Reaction),
     ("JOB", "job", Kind::Job),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
@@ -135,6 +138,9 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         Kind::Cluster => client.clusters(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Schedule => {
             client.schedules(namespace).await?.items.into_iter().map(|each| each.name).collect()
+        }
+        Kind::Reaction => {
+            client.reactions(namespace).await?.items.into_iter().map(|each| each.name).collect()
         }
         Kind::Job => client.jobs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),

@@ -12,6 +12,7 @@ pub mod jobs;
 pub mod liveness;
 pub mod order;
 pub mod probes;
+pub mod reactions;
 pub mod registrations;
 pub mod report;
 pub mod retention;

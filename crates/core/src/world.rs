@@ -5,6 +5,8 @@
 
 pub mod cluster_roles;
 pub mod clusters;
+pub mod condition_index;
+pub mod conditions;
 pub mod drain;
 pub mod fleet;
 pub(crate) mod fold;
@@ -249,6 +251,7 @@ impl Fleet {
             Key::Param(key) => revision_of(self.params.get(key)),
             Key::Pause(name) => revision_of(self.pauses.get(name)),
             Key::Schedule(name) => revision_of(self.schedules.get(name)),
+            Key::Reaction(name) => revision_of(self.reactions.get(name)),
             Key::Secret(name) => revision_of(self.secrets.get(name)),
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),

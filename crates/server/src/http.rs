@@ -40,6 +40,7 @@ mod plan;
 mod probes;
 mod problem;
 mod profiles;
+mod reactions;
 mod readable;
 mod reports;
 mod roles;

@@ -24,6 +24,7 @@ pub mod names;
 pub mod ops;
 pub mod pki;
 pub mod presences;
+mod reactor;
 pub mod reconcile;
 pub mod records;
 pub mod recover;

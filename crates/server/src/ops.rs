@@ -30,6 +30,7 @@ pub mod pause;
 pub mod plan;
 pub mod probes;
 pub mod profile;
+pub mod reaction;
 pub mod registrations;
 pub mod report;
 pub mod role;

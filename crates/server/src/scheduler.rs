@@ -101,7 +101,7 @@ enum Looked {
 }
 
 /// The nodes that a filter matches now.
-fn nodes(fleet: &Fleet, filter: &str, now: Timestamp) -> Result<BTreeSet<NodeName>, ShapeError> {
+pub(crate) fn nodes(fleet: &Fleet, filter: &str, now: Timestamp) -> Result<BTreeSet<NodeName>, ShapeError> {
     let filter = Filter::parse(filter, &NODES).map_err(|error| ShapeError::misread("filter", &error))?;
     Ok(matching(fleet, &filter, now).map(|row| row.node.name.clone()).collect())
 }

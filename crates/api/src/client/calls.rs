@@ -11,6 +11,7 @@ mod namespaces;
 pub(super) mod nodes;
 mod pauses;
 pub mod profiles;
+mod reactions;
 mod rollouts;
 mod schedules;
 mod secrets;

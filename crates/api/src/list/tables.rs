@@ -8,7 +8,7 @@ use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
 
 pub use self::clusters::{CLUSTER_MEMBERS, CLUSTERS};
 pub use self::rollouts::{ROLLOUTS, TARGETS};
-pub use self::workflows::{JOBS, RUNS, SCHEDULES, STAGES, TASKS, WORKFLOWS};
+pub use self::workflows::{JOBS, REACTIONS, RUNS, SCHEDULES, STAGES, TASKS, WORKFLOWS};
 
 /// The fields of entities.
 pub static ENTITIES: FieldTable = FieldTable {
@@ -154,6 +154,7 @@ pub static NAMESPACES: FieldTable = FieldTable {
         FieldSpec::changing("filters", FieldType::Number, "number of saved filters").at("/filters"),
         FieldSpec::changing("clusters", FieldType::Number, "number of clusters").at("/clusters"),
         FieldSpec::changing("schedules", FieldType::Number, "number of schedules").at("/schedules"),
+        FieldSpec::changing("reactions", FieldType::Number, "number of reactions").at("/reactions"),
         FieldSpec::changing("params", FieldType::Number, "number of declared params").at("/params"),
         FieldSpec::changing("secrets", FieldType::Number, "number of secrets").at("/secrets"),
         FieldSpec::changing("definitions", FieldType::Number, "number of tasks, stages and workflows")
@@ -277,9 +278,10 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 26] = [
+pub static ALL: [&FieldTable; 27] = [
     &RUNS,
     &SCHEDULES,
+    &REACTIONS,
     &JOBS,
     &TASKS,
     &STAGES,

@@ -7,6 +7,7 @@ mod document;
 mod entity;
 mod ignored;
 mod limit;
+mod reaction;
 mod schedule;
 mod schema;
 mod work;
@@ -20,6 +21,7 @@ pub use self::data::{FilterDocument, NodeDocument, ParamDocument};
 pub use self::document::{Document, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;
+pub use self::reaction::ReactionDocument;
 pub use self::schedule::ScheduleDocument;
 pub use self::work::{StageDocument, TaskDocument, WorkflowDocument};
 

@@ -32,6 +32,9 @@ pub struct NamespaceView {
     /// Number of schedules.
     #[serde(default)]
     pub schedules: u64,
+    /// Number of reactions.
+    #[serde(default)]
+    pub reactions: u64,
     /// Number of declared params.
     #[serde(default)]
     pub params: u64,
@@ -60,6 +63,7 @@ impl NamespaceView {
             filters: count(contents.filters),
             clusters: count(contents.clusters),
             schedules: count(contents.schedules),
+            reactions: count(contents.reactions),
             params: count(contents.params),
             secrets: count(contents.secrets),
             definitions: count(contents.definitions),

@@ -18,6 +18,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "stage",
             "workflow",
             "schedule",
+            "reaction",
             "run",
             "job",
             "cluster",

@@ -15,7 +15,8 @@ use super::rollout::follow;
 use super::subject::{canonical, is_about};
 use super::targets::target;
 use super::{
-    cluster, entity, filter, freeze, job, node, overview, pause, runs, schedule, service, slot, workflow,
+    cluster, entity, filter, freeze, job, node, overview, pause, reaction, runs, schedule, service, slot,
+    workflow,
 };
 use crate::args::{
     JobName, JobVerb, RunName, RunVerb, StageName, StageVerb, TaskName, TaskVerb, WorkflowName, WorkflowVerb,
@@ -93,6 +94,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
         Some(("cluster", _)) => cluster::sheet(&read(fields)?),
         Some(("filter", _)) => filter::sheet(&read(fields)?),
         Some(("schedule", _)) => schedule::sheet(&read(fields)?),
+        Some(("reaction", _)) => reaction::sheet(&read(fields)?),
         Some(("freeze", _)) => freeze::sheet(&read(fields)?),
         Some(("pause", _)) => pause::sheet(&read(fields)?),
         Some(("slot", _)) => slot::sheet(&read(fields)?),
@@ -134,6 +136,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "target" => fields(&target(context, name).await?)?,
         "cluster" => fields(&client.cluster(namespace, name).await?)?,
         "schedule" => fields(&client.schedule(namespace, name).await?)?,
+        "reaction" => fields(&client.reaction(namespace, name).await?)?,
         "filter" => fields(&client.filter(namespace, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
@@ -153,7 +156,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "stage" => fields(&client.stage(namespace, name).await?)?,
         "workflow" => fields(&client.workflow(namespace, name).await?)?,
         other => {
-            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
             return Err(
                 Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
             );

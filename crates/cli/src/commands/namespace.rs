@@ -26,14 +26,18 @@ pub(super) async fn run(context: &Context, verb: NamespaceVerb) -> CommandResult
                             view.filters,
                             view.clusters,
                             view.schedules,
+                            view.reactions,
                         ];
                         let counts = counts.into_iter().chain(more).map(|count| count.to_string());
                         std::iter::once(view.name.clone()).chain(counts).collect()
                     });
                     let header = ["name", "nodes", "expected", "entities", "profiles"];
                     table(
-                        &[&header[..], &["freezes", "pauses", "slots", "filters", "clusters", "schedules"]]
-                            .concat(),
+                        &[
+                            &header[..],
+                            &["freezes", "pauses", "slots", "filters", "clusters", "schedules", "reactions"],
+                        ]
+                        .concat(),
                         rows,
                     )
                 })

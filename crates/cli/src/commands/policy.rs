@@ -132,6 +132,21 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// A policy with what the flags set, and without what they unset.
+pub(super) fn merged(policy: Policy, flags: PolicyFlags) -> Result<Policy, Failure> {
+    let unreadable = |error: serde_json::Error| Failure::ours(format!("read the policy: {error}"));
+    let change = PolicyChange::read(flags)?;
+    let mut fields = serde_json::to_value(&policy).map_err(unreadable)?;
+    let set = serde_json::to_value(&change.set).map_err(unreadable)?;
+    if let (Some(fields), Some(set)) = (fields.as_object_mut(), set.as_object()) {
+        fields.extend(
+            set.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), value.clone())),
+        );
+    }
+    let policy: Policy = serde_json::from_value(fields).map_err(unreadable)?;
+    policy.without(&change.unset).map_err(|error| Failure::usage(format!("change the policy: {error}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,11 @@ use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::policy::{OnFailure, Policy};
+use bellwether_api::v1::policy::OnFailure;
 use bellwether_api::v1::schedule::{Concurrency, DueOutcome, Schedule, ScheduleSpec};
 use bellwether_core::words::time::Span;
 
-use super::policy::PolicyChange;
+use super::policy::merged;
 use super::{documents, lists, runs};
 use crate::args::{ScheduleFlags, ScheduleVerb};
 use crate::confirm::confirm;
@@ -91,21 +91,6 @@ fn changed(spec: ScheduleSpec, change: ScheduleFlags) -> ScheduleSpec {
         reason,
         ..spec
     }
-}
-
-/// A policy with what the flags set, and without what they unset.
-fn merged(policy: Policy, flags: crate::args::PolicyFlags) -> Result<Policy, Failure> {
-    let unreadable = |error: serde_json::Error| Failure::ours(format!("read the policy: {error}"));
-    let change = PolicyChange::read(flags)?;
-    let mut fields = serde_json::to_value(&policy).map_err(unreadable)?;
-    let set = serde_json::to_value(&change.set).map_err(unreadable)?;
-    if let (Some(fields), Some(set)) = (fields.as_object_mut(), set.as_object()) {
-        fields.extend(
-            set.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), value.clone())),
-        );
-    }
-    let policy: Policy = serde_json::from_value(fields).map_err(unreadable)?;
-    policy.without(&change.unset).map_err(|error| Failure::usage(format!("change the policy: {error}")))
 }
 
 fn pointing(error: CallError, spec: &ScheduleSpec) -> Failure {

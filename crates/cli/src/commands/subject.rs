@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 20] = [
+pub(super) const KINDS: [&str; 21] = [
     "node",
     "entity",
     "rollout",
@@ -15,6 +15,7 @@ pub(super) const KINDS: [&str; 20] = [
     "store",
     "cluster",
     "schedule",
+    "reaction",
     "run",
     "job",
     "task",

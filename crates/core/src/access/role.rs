@@ -40,10 +40,10 @@ pub const BUILT_IN: [BuiltInRole; 3] = [
         name: "operator",
         claims: &[
             VIEWED,
-            "update cluster,entity,filter,freeze,node,param,pause,profile,rollout,run,schedule,secret,service,slot",
-            "delete cluster,filter,freeze,param,pause,run,schedule,secret,service,slot",
+            "update cluster,entity,filter,freeze,node,param,pause,profile,reaction,rollout,run,schedule,secret,service,slot",
+            "delete cluster,filter,freeze,param,pause,reaction,run,schedule,secret,service,slot",
         ],
-        description: "also change clusters, entities, nodes, profiles, rollouts, filters, freezes, pauses, schedules, secrets, services and slots, and run workflows, without reading secrets",
+        description: "also change clusters, entities, nodes, profiles, rollouts, filters, freezes, pauses, reactions, schedules, secrets, services and slots, and run workflows, without reading secrets",
     },
     BuiltInRole { name: "admin", claims: &["* *"], description: "everything" },
 ];

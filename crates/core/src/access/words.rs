@@ -69,6 +69,8 @@ words! {
         Run = "run",
         /// Schedules of workflows.
         Schedule = "schedule",
+        /// Reactions to conditions.
+        Reaction = "reaction",
         /// Secrets, without their values.
         Secret = "secret",
         /// The servers and their metrics.

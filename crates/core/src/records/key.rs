@@ -24,6 +24,7 @@ use super::pause::NodePause;
 use super::probes::NodeProbes;
 use super::profile::{Profile, ProfileRevision};
 use super::progress::Progress;
+use super::reaction::Reaction;
 use super::registrations::{KnownService, ServiceRegistrations};
 use super::report::Report;
 use super::rollout::Rollout;
@@ -41,7 +42,8 @@ use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, RoleName, ScheduleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
+    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServerName, ServiceName, SlotName,
+    TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -111,6 +113,8 @@ pub enum Key {
     Pause(PauseName),
     /// A schedule, by name.
     Schedule(ScheduleName),
+    /// A reaction, by name.
+    Reaction(ReactionName),
     /// A secret, by name.
     Secret(SecretName),
     /// A slot, by name.
@@ -228,6 +232,8 @@ pub enum Record {
     Pause(NodePause),
     /// A schedule.
     Schedule(Schedule),
+    /// A reaction.
+    Reaction(Reaction),
     /// A secret.
     Secret(Secret),
     /// A slot.
@@ -277,6 +283,7 @@ impl Record {
             Self::Param(param) => Key::Param(param.key.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Schedule(schedule) => Key::Schedule(schedule.name.clone()),
+            Self::Reaction(reaction) => Key::Reaction(reaction.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),

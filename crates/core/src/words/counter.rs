@@ -77,6 +77,8 @@ counters! {
     FilterRevision;
     /// Counts the changes of a schedule, from 1.
     ScheduleRevision;
+    /// Counts the changes of a reaction, from 1.
+    ReactionRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
     /// Fencing number of a slot or of a role in a cluster: each acquisition gets a larger one than all before.

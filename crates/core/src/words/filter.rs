@@ -1,6 +1,7 @@
 //! Filters: expressions over the fields of nodes and other listed things, read from text. Length and depth are limited, and matching
 //! takes time in proportion to the filter and the values.
 
+pub mod conditions;
 mod error;
 mod expression;
 pub mod field;

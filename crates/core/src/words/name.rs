@@ -123,6 +123,8 @@ names! {
     WorkflowName: "workflow name", label;
     /// A schedule: a workflow that runs at times of a calendar. A DNS label.
     ScheduleName: "schedule name", label;
+    /// A reaction: a workflow that is run when a condition is true. A DNS label.
+    ReactionName: "reaction name", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

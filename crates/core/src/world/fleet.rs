@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::clusters::ClusterIndex;
+use super::condition_index::ConditionIndex;
 use super::runs::RunIndex;
 use super::schedules::ScheduleIndex;
 use super::tally::NodeTally;
@@ -34,6 +35,7 @@ use crate::records::pause::NodePause;
 use crate::records::probes::NodeProbes;
 use crate::records::profile::{Profile, ProfileRevision};
 use crate::records::progress::Progress;
+use crate::records::reaction::Reaction;
 use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
@@ -50,7 +52,7 @@ use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName,
-    ScheduleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
+    ReactionName, ScheduleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -117,6 +119,12 @@ pub struct Fleet {
     pub cluster_roles: Map<ClusterName, Versioned<ClusterRoles>>,
     /// Views of the clusters' data stores, by cluster.
     pub cluster_views: Map<ClusterName, Versioned<ClusterView>>,
+    /// Counts the changes of what reactions are decided on, since the namespace was loaded.
+    pub reaction_changes: u64,
+    /// Index of the conditions that are true.
+    pub conditions: ConditionIndex,
+    /// Reactions.
+    pub reactions: Map<ReactionName, Versioned<Reaction>>,
     /// Index of the members of clusters.
     pub membership: ClusterIndex,
     /// Saved filters.

@@ -54,9 +54,7 @@ impl Fleet {
             Record::Filter(filter) => self.filters.insert_mut(filter.name.clone(), kept(filter, revision)),
             Record::Cluster(cluster) => self.put_cluster(cluster, revision),
             Record::ClusterRoles(roles) => self.put_cluster_roles(roles, revision),
-            Record::ClusterView(view) => {
-                self.cluster_views.insert_mut(view.cluster.clone(), kept(view, revision));
-            }
+            Record::ClusterView(view) => self.put_cluster_view(view, revision),
             Record::Freeze(freeze) => {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
@@ -73,6 +71,10 @@ impl Fleet {
                 self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision);
             }
             Record::Schedule(schedule) => self.put_schedule(schedule, revision),
+            Record::Reaction(reaction) => {
+                self.reactions_may_change();
+                self.reactions.insert_mut(reaction.name.clone(), kept(reaction, revision));
+            }
             Record::Secret(secret) => self.secrets.insert_mut(secret.name.clone(), kept(secret, revision)),
             Record::Slot(slot) => self.slots.insert_mut(slot.name.clone(), kept(slot, revision)),
             Record::Profile(profile) => {
@@ -126,6 +128,9 @@ impl Fleet {
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
             Key::Schedule(name) => self.delete_schedule(name),
+            Key::Reaction(name) => {
+                self.reactions.remove_mut(name);
+            }
             Key::Secret(name) => {
                 self.secrets.remove_mut(name);
             }

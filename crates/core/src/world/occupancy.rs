@@ -33,6 +33,8 @@ pub struct NamespaceContents {
     pub clusters: usize,
     /// Number of schedules.
     pub schedules: usize,
+    /// Number of reactions.
+    pub reactions: usize,
     /// Declared params.
     pub params: usize,
     /// Secrets.
@@ -44,7 +46,7 @@ pub struct NamespaceContents {
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 13] {
+    pub const fn counts(&self) -> [(usize, &'static str); 14] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -56,6 +58,7 @@ impl NamespaceContents {
             (self.filters, "filter"),
             (self.clusters, "cluster"),
             (self.schedules, "schedule"),
+            (self.reactions, "reaction"),
             (self.params, "declared param"),
             (self.secrets, "secret"),
             (self.definitions, "task, stage or workflow"),
@@ -104,6 +107,7 @@ impl Fleet {
             filters: self.filters.size(),
             clusters: self.clusters.size(),
             schedules: self.schedules.size(),
+            reactions: self.reactions.size(),
             params: self.params.size(),
             secrets: self.secrets.size(),
             definitions: self.definitions.size(),

@@ -183,6 +183,7 @@ fn object(
         ObjectKind::Role => "role",
         ObjectKind::Run => "run",
         ObjectKind::Schedule => "schedule",
+        ObjectKind::Reaction => "reaction",
         ObjectKind::Secret => "secret",
         ObjectKind::Server => "server",
         ObjectKind::Service => "service",

@@ -46,7 +46,7 @@ pub(crate) async fn put(
     AtRevision(only_at): AtRevision,
     JsonBody(spec): JsonBody<ScheduleSpec>,
 ) -> Result<SetResponse<Schedule>, Failure> {
-    ops::schedule::grantable(caller.rights()?, &namespace, &spec.workflow)?;
+    ops::schedule::grantable(caller.rights()?, &namespace, &spec.workflow, "write a schedule")?;
     let scope = ScheduleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
     let (schedule, is_new) = ops::schedule::set(&app.records.transactor, scope, &spec).await?;
     Ok(SetResponse { is_new, value: Schedule::from(&schedule) })

@@ -111,7 +111,7 @@ pub struct ClusterContext {
 impl ClusterContext {
     /// Since when the control plane could hear every target. Another server that leads began no later than it acquired the
     /// leadership.
-    fn watch(&self, world: &World) -> Watch {
+    pub(crate) fn watch(&self, world: &World) -> Watch {
         let own = *self.watches.borrow();
         match (&world.leader, self.leadership.term()) {
             (Some(leader), None) => Watch { since: leader.value.since, ..own },

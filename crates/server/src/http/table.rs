@@ -25,7 +25,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 37] = [
+const PARTS: [fn(Routes) -> Routes; 38] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -54,6 +54,7 @@ const PARTS: [fn(Routes) -> Routes; 37] = [
     workflows::stages,
     workflows::workflows,
     workflows::schedules,
+    workflows::reactions,
     workflows::runs,
     workflows::jobs,
     workflows::job_logs,

@@ -56,7 +56,10 @@ pub async fn apply(
                 allowed(who, &format!("apply {object}"), right, (&profile, namespace))?;
             }
             if let (Document::Schedule(document), Some(rights)) = (&object.document, who.rights()) {
-                schedule::grantable(rights, namespace, &document.workflow)?;
+                schedule::grantable(rights, namespace, &document.workflow, "write a schedule")?;
+            }
+            if let (Document::Reaction(document), Some(rights)) = (&object.document, who.rights()) {
+                schedule::grantable(rights, namespace, &document.workflow, "write a reaction")?;
             }
             if object.document.has_version() {
                 let start = Right::update_field(ObjectKind::Rollout, "/start");

@@ -18,7 +18,7 @@ use bellwether_core::records::schedule::{DueResult, MAX_OUTCOME_BYTES, MAX_SCHED
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::ScheduleRevision;
 use bellwether_core::words::label::Labels;
-use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, ScheduleName};
+use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName, ScheduleName, WorkflowName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
@@ -40,16 +40,16 @@ pub struct ScheduleScope<'a> {
     pub only_at: Option<u64>,
 }
 
-/// Refuses a schedule whose author could not start its runs: it starts them on whatever node matches when it is due.
+/// Refuses a schedule or a reaction whose author could not start its runs: it starts them on whatever node matches when it is due.
 ///
 /// # Errors
 /// [`OpError::Ungrantable`] with the claim; [`OpError::Invalid`].
-pub fn grantable(rights: &Rights, namespace: &Namespace, workflow: &str) -> Result<(), OpError> {
+pub fn grantable(rights: &Rights, namespace: &Namespace, workflow: &str, what: &str) -> Result<(), OpError> {
     let claims = [format!("update run/{workflow} in {namespace}"), format!("get node in {namespace}")];
     let claims = claims.iter().map(|claim| Claim::parse(claim));
     let claims: Result<Vec<Claim>, _> = claims.collect();
     let claims = claims.map_err(|error| ShapeError::at("workflow", error))?;
-    grant::grantable(rights, &claims, "write a schedule")
+    grant::grantable(rights, &claims, what)
 }
 
 /// Creates a schedule, or changes one; answers it, and whether it is new. The same again changes nothing.
@@ -97,14 +97,14 @@ pub async fn set(
         .await
 }
 
-/// What a schedule lacks now, so that no run would start; `None` if nothing.
+/// What a workflow, or the policy of its runs, lacks now, so that no run would start; `None` if nothing.
 #[must_use]
-pub fn lacks(fleet: &Fleet, schedule: &Schedule) -> Option<String> {
-    let workflow = DefinitionId::Workflow(schedule.workflow.clone());
+pub fn lacks(fleet: &Fleet, workflow: &WorkflowName, policy: &Policy) -> Option<String> {
+    let workflow = DefinitionId::Workflow(workflow.clone());
     let spec: Result<Option<WorkflowSpec>, ShapeError> = content_of(fleet, &workflow);
     match spec.ok()? {
         None => Some(format!("no run starts until there is {workflow}")),
-        Some(spec) if spec.rollback.is_none() && schedule.policy.on_failure == OnFailure::Rollback => {
+        Some(spec) if spec.rollback.is_none() && policy.on_failure == OnFailure::Rollback => {
             Some(format!("no run starts: {workflow} names no other one that undoes it"))
         }
         Some(_) => None,

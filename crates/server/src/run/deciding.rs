@@ -8,11 +8,12 @@ use crate::config::Config;
 use crate::hooks::HookCaller;
 use crate::http::AppState;
 use crate::presences::Presences;
+use crate::reactor::Reactor;
 use crate::reconcile::Reconciler;
 use crate::scheduler::Scheduler;
 use crate::secrets::reencrypt::Reencryption;
 
-/// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, secrets.
+/// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, reactions, secrets.
 pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
     let presences = Presences {
         transactor: app.records.transactor.clone(),
@@ -23,6 +24,13 @@ pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watc
         limits: config.settings.limits,
     };
     tasks.spawn("presences", presences.run(tasks.token()));
+    let reactor = Reactor {
+        transactor: app.records.transactor.clone(),
+        relist: app.records.relist.clone(),
+        leadership: app.cluster.leadership.clone(),
+        watches: watches.subscribe(),
+    };
+    tasks.spawn("reactions", reactor.run(tasks.token()));
     let reconciler = Reconciler {
         transactor: app.records.transactor.clone(),
         relist: app.records.relist.clone(),

@@ -126,6 +126,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
         // The manager of a cluster.
         Record::Node(node) => fleet.nodes.insert_mut(node.name.clone(), versioned(node)),
         Record::Schedule(schedule) => fleet.schedules.insert_mut(schedule.name.clone(), versioned(schedule)),
+        Record::Reaction(reaction) => fleet.reactions.insert_mut(reaction.name.clone(), versioned(reaction)),
         Record::Filter(filter) => fleet.filters.insert_mut(filter.name.clone(), versioned(filter)),
         Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
         Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
@@ -150,6 +151,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
         AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
         AnyKey::Namespaced(Key::Cluster(name)) => fleet.clusters.remove_mut(name),
         AnyKey::Namespaced(Key::Schedule(name)) => fleet.schedules.remove_mut(name),
+        AnyKey::Namespaced(Key::Reaction(name)) => fleet.reactions.remove_mut(name),
         AnyKey::Namespaced(Key::Node(name)) => fleet.nodes.remove_mut(name),
         AnyKey::Namespaced(Key::NodeParams(name)) => fleet.node_params.remove_mut(name),
         AnyKey::Namespaced(Key::Freeze(name)) => fleet.freezes.remove_mut(name),

@@ -43,6 +43,11 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
         (format!("{base}/clusters/db"), "/v1/namespaces/{ns}/clusters/{cluster}", r#"{"filter": "all"}"#),
         (format!("{base}/filters/old"), "/v1/namespaces/{ns}/filters/{filter}", r#"{"filter": "all"}"#),
         (
+            format!("{base}/reactions/promote"),
+            "/v1/namespaces/{ns}/reactions/{reaction}",
+            r#"{"workflow": "a", "on": "condition = no_primary"}"#,
+        ),
+        (
             format!("{base}/schedules/nightly"),
             "/v1/namespaces/{ns}/schedules/{schedule}",
             r#"{"workflow": "a", "filter": "all", "cron": "@daily"}"#,

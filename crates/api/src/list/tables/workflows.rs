@@ -55,6 +55,25 @@ pub static WORKFLOWS: FieldTable = FieldTable {
     slim: &["name", "digest"],
 };
 
+/// The fields of reactions.
+pub static REACTIONS: FieldTable = FieldTable {
+    plural: "reactions",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the reaction").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("on", FieldType::Text, "conditions that it is about").at("/on"),
+        FieldSpec::recorded("workflow", FieldType::Text, "workflow that it runs").at("/workflow"),
+        FieldSpec::recorded("nodes", FieldType::Text, "nodes that run it").at("/nodes"),
+        FieldSpec::recorded("suspended", FieldType::Flag, "whether it starts nothing").at("/suspended"),
+        FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "on", "workflow"],
+};
+
 /// The fields of schedules of workflows.
 pub static SCHEDULES: FieldTable = FieldTable {
     plural: "schedules",

@@ -11,6 +11,7 @@ use super::cluster::ClusterDocument;
 use super::data::{FilterDocument, NodeDocument, ParamDocument};
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
+use super::reaction::ReactionDocument;
 use super::schedule::ScheduleDocument;
 use super::schema;
 use super::work::{StageDocument, TaskDocument, WorkflowDocument};
@@ -39,6 +40,8 @@ pub enum Document {
     Profile(ProfileDocument),
     /// A schedule of a workflow.
     Schedule(Box<ScheduleDocument>),
+    /// A reaction to conditions.
+    Reaction(Box<ReactionDocument>),
     /// A slot.
     Slot(SlotDocument),
     /// A stage of workflows.
@@ -217,6 +220,7 @@ impl Document {
             Self::Pause(_) => "pause",
             Self::Profile(_) => "profile",
             Self::Schedule(_) => "schedule",
+            Self::Reaction(_) => "reaction",
             Self::Slot(_) => "slot",
             Self::Stage(_) => "stage",
             Self::Task(_) => "task",
@@ -237,6 +241,7 @@ impl Document {
             Self::Pause(document) => &document.name,
             Self::Profile(document) => &document.name,
             Self::Schedule(document) => &document.name,
+            Self::Reaction(document) => &document.name,
             Self::Slot(document) => &document.name,
             Self::Stage(document) => &document.name,
             Self::Task(document) => &document.name,
@@ -257,6 +262,7 @@ impl Document {
             Self::Pause(document) => document.namespace.as_deref(),
             Self::Profile(document) => document.namespace.as_deref(),
             Self::Schedule(document) => document.namespace.as_deref(),
+            Self::Reaction(document) => document.namespace.as_deref(),
             Self::Slot(document) => document.namespace.as_deref(),
             Self::Stage(document) => document.namespace.as_deref(),
             Self::Task(document) => document.namespace.as_deref(),
@@ -275,6 +281,7 @@ impl Document {
             Self::Pause(document) => Some(&document.labels),
             Self::Profile(document) => Some(&document.labels),
             Self::Schedule(document) => Some(&document.labels),
+            Self::Reaction(document) => Some(&document.labels),
             Self::Slot(document) => Some(&document.labels),
             Self::Stage(document) => Some(&document.labels),
             Self::Task(document) => Some(&document.labels),
@@ -301,6 +308,7 @@ impl Document {
             | Self::Pause(_)
             | Self::Profile(_)
             | Self::Schedule(_)
+            | Self::Reaction(_)
             | Self::Slot(_)
             | Self::Stage(_)
             | Self::Task(_)
@@ -310,7 +318,7 @@ impl Document {
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
     ("cluster", "ClusterDocument"),
     ("entity", "EntityDocument"),
     ("filter", "FilterDocument"),
@@ -320,6 +328,7 @@ const KINDS: [(&str, &str); 13] = [
     ("pause", "PauseDocument"),
     ("profile", "ProfileDocument"),
     ("schedule", "ScheduleDocument"),
+    ("reaction", "ReactionDocument"),
     ("slot", "SlotDocument"),
     ("stage", "StageDocument"),
     ("task", "TaskDocument"),
@@ -351,6 +360,7 @@ impl ToSchema for Document {
         PauseDocument::schemas(schemas);
         ProfileDocument::schemas(schemas);
         ScheduleDocument::schemas(schemas);
+        ReactionDocument::schemas(schemas);
         SlotDocument::schemas(schemas);
         StageDocument::schemas(schemas);
         TaskDocument::schemas(schemas);
@@ -364,6 +374,7 @@ impl ToSchema for Document {
         schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
         schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
         schemas.push(("ScheduleDocument".to_owned(), ScheduleDocument::schema()));
+        schemas.push(("ReactionDocument".to_owned(), ReactionDocument::schema()));
         schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
         schemas.push(("StageDocument".to_owned(), StageDocument::schema()));
         schemas.push(("TaskDocument".to_owned(), TaskDocument::schema()));

@@ -49,6 +49,10 @@ pub(super) fn schedule() -> Object {
     kind("schedule")
 }
 
+pub(super) fn reaction() -> Object {
+    kind("reaction")
+}
+
 pub(super) fn slot() -> Object {
     kind("slot")
 }

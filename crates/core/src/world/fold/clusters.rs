@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::kept;
 use crate::records::cluster::{Cluster, ClusterRoles};
+use crate::records::cluster_view::ClusterView;
 use crate::words::counter::{ClusterNumber, Revision};
 use crate::words::name::{ClusterName, NodeName};
 use crate::world::fleet::Fleet;
@@ -15,6 +16,7 @@ impl Fleet {
         let is_same = self.clusters.get(&name).is_some_and(|before| before.value.filter == cluster.filter);
         self.clusters.insert_mut(name.clone(), kept(cluster, revision));
         self.touched_views.touch(&name, revision);
+        self.reactions_may_change();
         if is_same {
             self.refresh_roles(&name)
         } else {
@@ -51,7 +53,16 @@ impl Fleet {
         self.host_changed(name, before.as_ref(), None);
     }
 
+    pub(super) fn put_cluster_view(&mut self, view: ClusterView, revision: Revision) {
+        let name = view.cluster.clone();
+        let before = self.cluster_views.get(&name).map(|kept| kept.value.clone());
+        self.note_view(before.as_deref(), Some(&view));
+        self.cluster_views.insert_mut(name, kept(view, revision));
+    }
+
     pub(super) fn delete_cluster_view(&mut self, name: &ClusterName) {
+        let before = self.cluster_views.get(name).map(|kept| kept.value.clone());
+        self.note_view(before.as_deref(), None);
         self.cluster_views.remove_mut(name);
         if !self.clusters.contains_key(name) {
             self.touched_views.forget(name);
@@ -165,6 +176,7 @@ impl Fleet {
             for cluster in before.iter().chain(&now) {
                 self.touched_views.touch(cluster, revision);
             }
+            self.reactions_may_change();
             before.iter().for_each(|before| self.refresh_roles(before));
         }
         self.eligibility_changed(node);

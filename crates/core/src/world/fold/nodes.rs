@@ -22,6 +22,7 @@ impl Fleet {
         }
         self.counting(&name, |fleet| fleet.nodes.insert_mut(name.clone(), kept(node, revision)));
         self.node_changed(&name, revision);
+        self.note_presence(&name);
     }
 
     pub(super) fn delete_node(&mut self, name: &NodeName, revision: Revision) {
@@ -30,6 +31,7 @@ impl Fleet {
             fleet.nodes.remove_mut(name);
         });
         self.node_changed(name, revision);
+        self.note_presence(name);
     }
 
     pub(super) fn put_presence(&mut self, name: &NodeName, presence: Presence, revision: Revision) {
@@ -37,6 +39,7 @@ impl Fleet {
         self.counting(name, |fleet| fleet.presences.insert_mut(name.clone(), kept(presence, revision)));
         self.heard_from(name, before.as_ref(), revision);
         self.settle_unseen(name);
+        self.note_presence(name);
     }
 
     pub(super) fn delete_presence(&mut self, name: &NodeName, revision: Revision) {
@@ -46,6 +49,7 @@ impl Fleet {
         });
         self.heard_from(name, before.as_ref(), revision);
         self.settle_unseen(name);
+        self.note_presence(name);
     }
 
     pub(super) fn put_expected(&mut self, name: NodeName, by: Annotation, revision: Revision) {

@@ -1,24 +1,34 @@
 //! Folds the data stores of nodes, and the index of those that nobody sees any more.
 
+use alloc::vec::Vec;
+
 use super::kept;
 use crate::records::node::PresenceState;
 use crate::records::probes::NodeProbes;
 use crate::words::counter::Revision;
-use crate::words::name::NodeName;
+use crate::words::name::{NodeName, ProbeName};
 use crate::world::fleet::Fleet;
 
 impl Fleet {
     pub(super) fn put_probes(&mut self, probes: NodeProbes, revision: Revision) {
         let name = probes.node.clone();
+        let before = self.probe_names(&name);
         self.probes.insert_mut(name.clone(), kept(probes, revision));
+        self.note_stores(&name, &before);
         self.settle_unseen(&name);
         self.stores_changed(&name, revision);
     }
 
     pub(super) fn delete_probes(&mut self, name: &NodeName, revision: Revision) {
+        let before = self.probe_names(name);
         self.probes.remove_mut(name);
+        self.note_stores(name, &before);
         self.settle_unseen(name);
         self.stores_changed(name, revision);
+    }
+
+    fn probe_names(&self, node: &NodeName) -> Vec<ProbeName> {
+        self.probes.get(node).into_iter().flat_map(|kept| kept.value.stores.keys().cloned()).collect()
     }
 
     /// The data stores of a node changed, and so those of its cluster.

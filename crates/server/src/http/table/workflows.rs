@@ -5,6 +5,7 @@ use bellwether_api::v1::job::Job;
 use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::reaction::{Reaction, ReactionSpec};
 use bellwether_api::v1::run::{NewRun, Run, UndoRun};
 use bellwether_api::v1::schedule::{Schedule, ScheduleSpec};
 use bellwether_api::v1::task_list::{NextJob, TaskList, TaskListEdit};
@@ -13,7 +14,10 @@ use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{definitions, job_logs, jobs, runs as handlers, schedules as schedule_handlers};
+use super::super::{
+    definitions, job_logs, jobs, reactions as reaction_handlers, runs as handlers,
+    schedules as schedule_handlers,
+};
 
 /// Tasks.
 pub(super) fn tasks(routes: Routes) -> Routes {
@@ -109,6 +113,42 @@ pub(super) fn schedules(routes: Routes) -> Routes {
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::SCHEDULE, delete, "Delete a schedule; its runs go on").conditional(),
             schedule_handlers::delete,
+        )
+}
+
+/// Reactions to conditions.
+pub(super) fn reactions(routes: Routes) -> Routes {
+    let get = || RequiredAccess::get(ObjectKind::Reaction);
+    let (update, delete) =
+        (RequiredAccess::update(ObjectKind::Reaction), RequiredAccess::delete(ObjectKind::Reaction));
+    routes
+        .add::<Empty, Page<Reaction>, _, _>(
+            route(Get, paths::REACTIONS, get(), "List reactions to conditions").list(),
+            reaction_handlers::list,
+        )
+        .add::<Empty, Reaction, _, _>(
+            route(
+                Get,
+                paths::REACTION,
+                get(),
+                "Get a reaction, with the conditions that are true now and how it stands to each",
+            ),
+            reaction_handlers::get,
+        )
+        .add::<ReactionSpec, Reaction, _, _>(
+            route(
+                Put,
+                paths::REACTION,
+                update,
+                "Create a reaction, or change it; also needs the rights update run and get node",
+            )
+            .creates()
+            .conditional(),
+            reaction_handlers::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::REACTION, delete, "Delete a reaction; its runs go on").conditional(),
+            reaction_handlers::delete,
         )
 }
 

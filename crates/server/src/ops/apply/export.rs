@@ -30,6 +30,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let entities = fleet.entities.keys().filter(|name| !fleet.runs.contains_key(*name));
     let entities = entities.cloned().map(ObjectId::Entity);
     let schedules = fleet.schedules.keys().cloned().map(ObjectId::Schedule);
+    let reactions = fleet.reactions.keys().cloned().map(ObjectId::Reaction);
     let clusters = fleet.clusters.keys().cloned().map(ObjectId::Cluster);
     let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
     let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
@@ -44,6 +45,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
         .chain(definitions)
         .chain(clusters)
         .chain(schedules)
+        .chain(reactions)
         .chain(entities)
         .chain(pauses)
         .chain(freezes)

@@ -5,8 +5,8 @@ use std::fmt;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
     ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ScheduleDocument, SlotDocument, StageDocument, TaskDocument,
-    WorkflowDocument,
+    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SlotDocument, StageDocument,
+    TaskDocument, WorkflowDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::definition::DefinitionId;
@@ -14,7 +14,7 @@ use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, 
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
     ClusterName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName,
-    ScheduleName, SlotName,
+    ReactionName, ScheduleName, SlotName,
 };
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -30,6 +30,8 @@ pub(super) enum ObjectId {
     Pause(PauseName),
     Entity(EntityName),
     Schedule(ScheduleName),
+    /// A reaction.
+    Reaction(ReactionName),
     Cluster(ClusterName),
     Slot(SlotName),
     Definition(DefinitionId),
@@ -58,6 +60,7 @@ impl fmt::Display for ObjectId {
             Self::Pause(name) => write!(f, "pause/{name}"),
             Self::Entity(name) => write!(f, "entity/{name}"),
             Self::Schedule(name) => write!(f, "schedule/{name}"),
+            Self::Reaction(name) => write!(f, "reaction/{name}"),
             Self::Slot(name) => write!(f, "slot/{name}"),
             Self::Definition(id) => write!(f, "{}/{}", id.kind(), id.name()),
             Self::Profile(name) => write!(f, "profile/{name}"),
@@ -90,6 +93,7 @@ impl Object {
             Document::Pause(_) => read("name", name).map(ObjectId::Pause),
             Document::Profile(_) => read("name", name).map(ObjectId::Profile),
             Document::Schedule(_) => read("name", name).map(ObjectId::Schedule),
+            Document::Reaction(_) => read("name", name).map(ObjectId::Reaction),
             Document::Slot(_) => read("name", name).map(ObjectId::Slot),
             Document::Stage(_) => {
                 read("name", name).map(|name| ObjectId::Definition(DefinitionId::Stage(name)))
@@ -115,7 +119,10 @@ impl Object {
             ObjectId::Slot(_) | ObjectId::Cluster(_) | ObjectId::Definition(DefinitionId::Task(_)) => 3,
             ObjectId::Entity(_) | ObjectId::Definition(DefinitionId::Stage(_)) => 4,
             ObjectId::Pause(_) | ObjectId::Definition(DefinitionId::Workflow(_)) => 5,
-            ObjectId::Schedule(_) | ObjectId::Freeze(_) | ObjectId::GlobalFreeze(_) => 6,
+            ObjectId::Schedule(_)
+            | ObjectId::Reaction(_)
+            | ObjectId::Freeze(_)
+            | ObjectId::GlobalFreeze(_) => 6,
         }
     }
 }
@@ -133,6 +140,7 @@ impl ObjectId {
             Self::Pause(_) => ObjectKind::Pause,
             Self::Entity(_) => ObjectKind::Entity,
             Self::Schedule(_) => ObjectKind::Schedule,
+            Self::Reaction(_) => ObjectKind::Reaction,
             Self::Slot(_) => ObjectKind::Slot,
             Self::Definition(DefinitionId::Stage(_)) => ObjectKind::Stage,
             Self::Definition(DefinitionId::Task(_)) => ObjectKind::Task,
@@ -155,6 +163,7 @@ impl ObjectId {
             | Self::Pause(_)
             | Self::Entity(_)
             | Self::Schedule(_)
+            | Self::Reaction(_)
             | Self::Slot(_)
             | Self::Definition(_)
             | Self::Profile(_)
@@ -173,6 +182,7 @@ impl ObjectId {
             Self::Pause(name) => name.as_str(),
             Self::Entity(name) => name.as_str(),
             Self::Schedule(name) => name.as_str(),
+            Self::Reaction(name) => name.as_str(),
             Self::Slot(name) => name.as_str(),
             Self::Definition(id) => id.name(),
             Self::Profile(name) => name.as_str(),
@@ -191,6 +201,7 @@ impl ObjectId {
             Self::Pause(name) => Key::Pause(name.clone()).into(),
             Self::Entity(name) => Key::Entity(name.clone()).into(),
             Self::Schedule(name) => Key::Schedule(name.clone()).into(),
+            Self::Reaction(name) => Key::Reaction(name.clone()).into(),
             Self::Slot(name) => Key::Slot(name.clone()).into(),
             Self::Definition(id) => Key::Definition(id.clone()).into(),
             Self::Profile(name) => Key::Profile(name.clone()).into(),
@@ -226,6 +237,9 @@ impl ObjectId {
             Self::Schedule(name) => {
                 Document::Schedule(Box::new(ScheduleDocument::of(&fleet.schedules.get(name)?.value)))
             }
+            Self::Reaction(name) => {
+                Document::Reaction(Box::new(ReactionDocument::of(&fleet.reactions.get(name)?.value)))
+            }
             Self::Slot(name) => Document::Slot(SlotDocument::of(&fleet.slots.get(name)?.value)),
             Self::Profile(name) => {
                 let profile = fleet.profile(name)?;
@@ -254,6 +268,7 @@ impl ObjectId {
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Definition(id) => with_labels!(fleet.definitions.get(id), Record::Definition),
             Self::Schedule(name) => with_labels!(fleet.schedules.get(name), Record::Schedule),
+            Self::Reaction(name) => with_labels!(fleet.reactions.get(name), Record::Reaction),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
             Self::Slot(name) => {
                 let slot = fleet.slots.get(name).map(|kept| (*kept.value).clone());
@@ -277,6 +292,7 @@ impl ObjectId {
             Self::Pause(_) => "pause.labelled",
             Self::Entity(_) => "entity.labelled",
             Self::Schedule(_) => "schedule.labelled",
+            Self::Reaction(_) => "reaction.labelled",
             Self::Slot(_) => "slot.labelled",
             Self::Definition(DefinitionId::Stage(_)) => "stage.labelled",
             Self::Definition(DefinitionId::Task(_)) => "task.labelled",

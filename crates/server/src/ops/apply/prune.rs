@@ -32,7 +32,9 @@ pub(super) fn prunable(
     let clusters = fleet.clusters.values().filter(|kept| carries(&kept.value.labels));
     found.extend(clusters.map(|kept| ObjectId::Cluster(kept.value.name.clone())));
     let schedules = fleet.schedules.values().filter(|kept| carries(&kept.value.labels));
+    let reactions = fleet.reactions.values().filter(|kept| carries(&kept.value.labels));
     found.extend(schedules.map(|kept| ObjectId::Schedule(kept.value.name.clone())));
+    found.extend(reactions.map(|kept| ObjectId::Reaction(kept.value.name.clone())));
     let profiles = fleet.profiles.values().filter(|kept| !kept.value.deleted && carries(&kept.value.labels));
     found.extend(profiles.map(|kept| ObjectId::Profile(kept.value.name.clone())));
     for object in objects {

@@ -23,6 +23,7 @@ pub(super) fn of(id: &ObjectId, fleet: &Fleet) -> SecretValues {
         | ObjectId::Param(_)
         | ObjectId::Pause(_)
         | ObjectId::Schedule(_)
+        | ObjectId::Reaction(_)
         | ObjectId::Slot(_) => None,
     };
     found.cloned().unwrap_or_default()

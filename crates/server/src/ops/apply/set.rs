@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{
-    AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument, ScheduleDocument,
+    AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument, NodeDocument,
+    ReactionDocument, ScheduleDocument,
 };
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::workflow::TaskSpec;
@@ -13,7 +14,9 @@ use bellwether_core::records::definition::DefinitionId;
 use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace, ScheduleName};
+use bellwether_core::words::name::{
+    Actor, EntityName, FreezeName, Namespace, NodeName, ReactionName, ScheduleName,
+};
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
@@ -27,6 +30,7 @@ use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::params::ParamsChange;
+use crate::ops::reaction::{self, ReactionScope};
 use crate::ops::schedule::{self, ScheduleScope};
 use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
 use crate::ops::{OpError, entity, event, filter, freeze, node_params, param, pause, profile, rollout, slot};
@@ -111,6 +115,7 @@ impl Session {
             | ObjectId::Cluster(_)
             | ObjectId::Entity(_)
             | ObjectId::Schedule(_)
+            | ObjectId::Reaction(_)
             | ObjectId::Slot(_)
             | ObjectId::Definition(_)
             | ObjectId::Node(_)
@@ -156,16 +161,14 @@ impl Session {
                 let live = document.live || profile::is_shared(&self.fleet(), name);
                 profile::set_live(transactor, scope, live, &spec.reason).await?;
             }
-            (ObjectId::Node(name), Document::Node(document)) => {
-                let scope = NodeScope { namespace, node: name, actor };
-                let (spec, profiles) = (document.params_spec(), document.profiles_spec());
-                node_params::change(transactor, scope, None, ParamsChange::All(&spec), &spec.reason).await?;
-                node_params::read_profiles(transactor, scope, None, &profiles).await?;
-            }
+            (ObjectId::Node(name), Document::Node(document)) => self.set_node(name, document).await?,
             (ObjectId::Param(key), Document::Param(document)) => {
                 param::declare(transactor, (namespace, actor), key, &document.spec()).await?;
             }
             (ObjectId::Definition(id), document) => self.define(id, document).await?,
+            (ObjectId::Reaction(name), Document::Reaction(document)) => {
+                done.note = self.set_reaction(name, document).await?;
+            }
             (ObjectId::Schedule(name), Document::Schedule(document)) => {
                 done.note = self.set_schedule(name, document).await?;
             }
@@ -211,6 +214,7 @@ impl Session {
             | Document::Pause(_)
             | Document::Profile(_)
             | Document::Schedule(_)
+            | Document::Reaction(_)
             | Document::Slot(_) => {
                 return Err(
                     ShapeError::at(&id.to_string(), format!("not a valid {}", document.kind())).into()
@@ -233,6 +237,27 @@ impl Session {
         Ok(content)
     }
 
+    /// Sets the params of a node and the profiles that it reads.
+    async fn set_node(&self, name: &NodeName, document: &NodeDocument) -> Result<(), OpError> {
+        let scope = NodeScope { namespace: &self.namespace, node: name, actor: &self.actor };
+        let (spec, profiles) = (document.params_spec(), document.profiles_spec());
+        node_params::change(&self.transactor, scope, None, ParamsChange::All(&spec), &spec.reason).await?;
+        node_params::read_profiles(&self.transactor, scope, None, &profiles).await?;
+        Ok(())
+    }
+
+    /// Sets a reaction; answers what it lacks so that no run would start.
+    async fn set_reaction(
+        &self,
+        name: &ReactionName,
+        document: &ReactionDocument,
+    ) -> Result<Option<String>, OpError> {
+        let (namespace, actor) = (&self.namespace, &self.actor);
+        let scope = ReactionScope { namespace, name, actor, only_at: None };
+        let (reaction, _) = reaction::set(&self.transactor, scope, &document.spec()).await?;
+        Ok(schedule::lacks(&self.fleet(), &reaction.workflow, &reaction.policy))
+    }
+
     /// Sets a schedule; answers what it lacks so that no run would start.
     async fn set_schedule(
         &self,
@@ -242,7 +267,7 @@ impl Session {
         let (namespace, actor) = (&self.namespace, &self.actor);
         let scope = ScheduleScope { namespace, name, actor, only_at: None };
         let (schedule, _) = schedule::set(&self.transactor, scope, &document.spec()).await?;
-        Ok(schedule::lacks(&self.fleet(), &schedule))
+        Ok(schedule::lacks(&self.fleet(), &schedule.workflow, &schedule.policy))
     }
 
     async fn set_freeze(
@@ -318,6 +343,9 @@ impl Session {
             }
             ObjectId::Pause(name) => pause::delete(transactor, namespace, actor, name).await,
             ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,
+            ObjectId::Reaction(name) => {
+                reaction::delete(transactor, ReactionScope { namespace, name, actor, only_at: None }).await
+            }
             ObjectId::Schedule(name) => {
                 schedule::delete(transactor, ScheduleScope { namespace, name, actor, only_at: None }).await
             }

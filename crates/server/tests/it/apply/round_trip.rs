@@ -5,8 +5,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use bellwether_api::v1::apply::{
-    ClusterDocument, FilterDocument, NodeDocument, ParamDocument, ScheduleDocument, StageDocument,
-    TaskDocument, WorkflowDocument,
+    ClusterDocument, FilterDocument, NodeDocument, ParamDocument, ReactionDocument, ScheduleDocument,
+    StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_api::v1::schedule::Concurrency;
 use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
@@ -138,7 +138,39 @@ fn objects() -> impl Strategy<Value = Document> {
     let slots = (labels(), some(0_u32..1_000), some(word(&["30s", "1h", "2d"]))).prop_map(
         |(labels, capacity, lease)| Document::Slot(SlotDocument { labels, capacity, lease, ..slot("x") }),
     );
-    prop_oneof![clusters, entities, freezes, pauses, profiles, schedules(), slots, tasks(), workflows()]
+    prop_oneof![
+        clusters,
+        entities,
+        freezes,
+        pauses,
+        profiles,
+        reactions(),
+        schedules(),
+        slots,
+        tasks(),
+        workflows()
+    ]
+}
+
+fn reactions() -> impl Strategy<Value = Document> {
+    let spans = (some(word(&["0s", "30s"])), some(word(&["10m", "24h"])), some(1..=60_u32));
+    (labels(), spans, some(word(&["subject", "members", "role=db"])), any::<bool>(), texts()).prop_map(
+        |(labels, (hold, cooldown, max_per_hour), nodes, suspended, reason)| {
+            Document::Reaction(Box::new(ReactionDocument {
+                name: "x".to_owned(),
+                labels,
+                on: "condition in (no_primary, store_down) and cluster = db".to_owned(),
+                workflow: "x".to_owned(),
+                nodes,
+                hold,
+                cooldown,
+                max_per_hour,
+                suspended,
+                reason,
+                ..Default::default()
+            }))
+        },
+    )
 }
 
 fn schedules() -> impl Strategy<Value = Document> {
@@ -221,6 +253,7 @@ fn named(document: Document, name: String) -> Document {
         Document::Pause(it) => Document::Pause(PauseDocument { name, ..it }),
         Document::Profile(it) => Document::Profile(ProfileDocument { name, ..it }),
         Document::Schedule(it) => Document::Schedule(Box::new(ScheduleDocument { name, ..*it })),
+        Document::Reaction(it) => Document::Reaction(Box::new(ReactionDocument { name, ..*it })),
         Document::Slot(it) => Document::Slot(SlotDocument { name, ..it }),
         Document::Stage(it) => Document::Stage(StageDocument { name, ..it }),
         Document::Task(it) => Document::Task(TaskDocument { name, ..it }),

@@ -1,0 +1,222 @@
+//! What a reaction is to do now: run its workflow for a condition, or wait, and why. Decided from what is recorded, never from events: one
+//! that nobody saw is not missed.
+//!
+//! Of one episode of a condition there is one run. The record of a firing is written in the transaction that starts the run.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::records::cluster::ClusterMode;
+use crate::records::reaction::{ConditionSubject, FiringResult, RATE_WINDOW, Reaction, ReactionFiring};
+use crate::words::time::{Span, Timestamp};
+use crate::world::conditions::TrueCondition;
+use crate::world::fleet::Fleet;
+
+/// How far a recorded time may be ahead of the clock before it is taken for one of a clock that was set back since: it would hold back what
+/// is due for as long as that.
+const CLOCK_TOLERANCE: Span = Span::from_secs(60 * 60);
+
+/// Most firings that are kept: of episodes that go on for ever.
+const MAX_FIRINGS: usize = 1_000;
+
+/// How a reaction stands to a condition that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It fires.
+    Due,
+    /// It has started a run for this episode.
+    Fired,
+    /// The condition has not been true for long enough.
+    Holds {
+        /// When it will have been.
+        until: Timestamp,
+    },
+    /// It has fired for this subject not long ago.
+    CoolsDown {
+        /// When it may again.
+        until: Timestamp,
+    },
+    /// It has fired as often as it may within an hour.
+    Limited {
+        /// When it may again.
+        until: Timestamp,
+    },
+    /// The cluster's mode starts nothing.
+    Mode(ClusterMode),
+    /// The reaction is suspended.
+    Suspended,
+    /// The leader has not listened for long enough to believe what is recorded.
+    Unsettled {
+        /// When it will have.
+        until: Timestamp,
+    },
+}
+
+/// What is to happen with a reaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing before this time; nothing without a change, if there is none.
+    Wait(Option<Timestamp>),
+    /// It has become limited: a run that causes what it reacts to ends here.
+    Limit(Box<Reaction>),
+    /// It fires for the condition of this name and subject, which has been true since then.
+    Fire(DueCondition),
+}
+
+/// A condition for which a reaction fires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueCondition {
+    /// Name of the condition.
+    pub condition: String,
+    /// What it is true of.
+    pub subject: ConditionSubject,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// The conditions that a reaction is about, each with how it stands to it. `settled` is the time from which what is recorded is believed.
+#[must_use]
+pub fn matches<'a>(
+    reaction: &Reaction,
+    fleet: &'a Fleet,
+    settled: Timestamp,
+    now: Timestamp,
+) -> Vec<(TrueCondition<'a>, Standing)> {
+    let own = fleet.true_conditions().filter(|condition| reaction.on.matches(condition));
+    let limit = limited_until(reaction, now);
+    own.map(|condition| {
+        let standing = standing(reaction, fleet, &condition, (settled, now));
+        let standing = match (standing, limit) {
+            (Standing::Due, Some(until)) => Standing::Limited { until },
+            (standing, _) => standing,
+        };
+        (condition, standing)
+    })
+    .collect()
+}
+
+/// What is to happen with a reaction now.
+#[must_use]
+pub fn turn(reaction: &Reaction, fleet: &Fleet, settled: Timestamp, now: Timestamp) -> Turn {
+    let mut wake: Option<Timestamp> = None;
+    for (condition, standing) in matches(reaction, fleet, settled, now) {
+        let at = match standing {
+            Standing::Due => {
+                let TrueCondition { name, subject, since, .. } = condition;
+                return Turn::Fire(DueCondition { condition: name.into(), subject: subject.clone(), since });
+            }
+            Standing::Limited { .. } if reaction.limited_since.is_none() => {
+                return Turn::Limit(Box::new(Reaction { limited_since: Some(now), ..reaction.clone() }));
+            }
+            Standing::Holds { until }
+            | Standing::CoolsDown { until }
+            | Standing::Limited { until }
+            | Standing::Unsettled { until } => until,
+            Standing::Fired | Standing::Mode(_) | Standing::Suspended => continue,
+        };
+        wake = Some(wake.map_or(at, |wake| wake.min(at)));
+    }
+    Turn::Wait(wake)
+}
+
+/// How a reaction stands to a condition, its limit aside.
+fn standing(
+    reaction: &Reaction,
+    fleet: &Fleet,
+    condition: &TrueCondition<'_>,
+    (settled, now): (Timestamp, Timestamp),
+) -> Standing {
+    let own =
+        |firing: &&ReactionFiring| firing.subject == *condition.subject && firing.condition == condition.name;
+    let has_run =
+        |firing: &ReactionFiring| firing.since == condition.since && firing.result == FiringResult::Started;
+    if reaction.firings.iter().filter(own).any(has_run) {
+        return Standing::Fired;
+    }
+    if reaction.suspended {
+        return Standing::Suspended;
+    }
+    let cluster = condition.cluster.and_then(|name| fleet.clusters.get(name));
+    match cluster.map(|kept| kept.value.mode).unwrap_or_default() {
+        ClusterMode::Active => {}
+        mode @ (ClusterMode::Observe | ClusterMode::Disabled) => return Standing::Mode(mode),
+    }
+    if settled > now {
+        return Standing::Unsettled { until: settled };
+    }
+    let held = condition.since.plus(reaction.hold);
+    if held > now && !is_ahead(condition.since, now) {
+        return Standing::Holds { until: held };
+    }
+    let of_subject = reaction.firings.iter().filter(|firing| firing.subject == *condition.subject);
+    let last = of_subject.map(|firing| firing.at).filter(|at| !is_ahead(*at, now)).max();
+    match last.map(|at| at.plus(reaction.cooldown)) {
+        Some(until) if until > now => Standing::CoolsDown { until },
+        Some(_) | None => Standing::Due,
+    }
+}
+
+/// Until when a reaction has fired as often as it may; `None` if it may fire.
+fn limited_until(reaction: &Reaction, now: Timestamp) -> Option<Timestamp> {
+    let mut recent: Vec<Timestamp> = reaction
+        .firings
+        .iter()
+        .map(|firing| firing.at)
+        .filter(|at| is_recent(*at, RATE_WINDOW, now))
+        .collect();
+    recent.sort_unstable();
+    if reaction.firings.len() >= MAX_FIRINGS {
+        return Some(recent.first().copied().unwrap_or(now).plus(RATE_WINDOW));
+    }
+    let most = usize::try_from(reaction.max_per_hour).unwrap_or(usize::MAX);
+    let first = recent.len().checked_sub(most)?;
+    recent.get(first).map(|at| at.plus(RATE_WINDOW))
+}
+
+/// The reaction after it fired. It forgets what it need not know any more.
+#[must_use]
+pub fn fired(reaction: &Reaction, fleet: &Fleet, firing: ReactionFiring) -> Reaction {
+    let now = firing.at;
+    let kept = reaction.cooldown.max(RATE_WINDOW);
+    let goes_on = |firing: &ReactionFiring| {
+        let is = |condition: TrueCondition<'_>| {
+            condition.since == firing.since
+                && condition.name == firing.condition
+                && *condition.subject == firing.subject
+        };
+        fleet.true_conditions().any(is)
+    };
+    let old = reaction.firings.iter().filter(|firing| is_recent(firing.at, kept, now) || goes_on(firing));
+    let firings = old.cloned().chain([firing]).collect();
+    Reaction { firings, limited_since: None, ..reaction.clone() }
+}
+
+/// The most frequent subject of a reaction within the last hour, in one line for people: what it does may be what it reacts to.
+#[must_use]
+pub fn explain_limit(reaction: &Reaction, now: Timestamp) -> String {
+    let recent: Vec<&ReactionFiring> =
+        reaction.firings.iter().filter(|firing| is_recent(firing.at, RATE_WINDOW, now)).collect();
+    let count =
+        |subject: &ConditionSubject| recent.iter().filter(|firing| firing.subject == *subject).count();
+    let most = recent.iter().map(|firing| (count(&firing.subject), &firing.subject)).max();
+    let often = match most {
+        Some((count, subject)) if count > 1 => {
+            format!(", {count} times for {subject}: its run may cause what it reacts to")
+        }
+        Some(_) | None => String::new(),
+    };
+    format!("it fired {} times within an hour{often}; nothing is started until it may again", recent.len())
+}
+
+fn is_recent(at: Timestamp, window: Span, now: Timestamp) -> bool {
+    at.plus(window) > now && !is_ahead(at, now)
+}
+
+fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
+    at > now.plus(CLOCK_TOLERANCE)
+}
+
+#[cfg(test)]
+mod tests;

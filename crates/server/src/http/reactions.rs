@@ -1,0 +1,80 @@
+//! Reactions over HTTP.
+
+use axum::extract::State;
+use bellwether_api::list::tables::REACTIONS;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::reaction::{Reaction, ReactionMatch, ReactionSpec};
+use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::reactions::matches;
+use bellwether_core::records::reaction::ConditionSubject;
+
+use super::auth::Authenticated;
+use super::input::{AtRevision, JsonAnswer, JsonBody, NamedReaction, NamespacePath, QueryParams};
+use super::list::{ListAnswer, ListQuery};
+use super::problem::{Failure, SetResponse};
+use super::readable::Readable;
+use super::routes::Empty;
+use super::state::AppState;
+use crate::ops;
+use crate::ops::reaction::ReactionScope;
+
+pub(crate) async fn list(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &REACTIONS, &[])?;
+    let world = app.world();
+    let all = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.reactions.values());
+    let reactions = all.map(|kept| Reaction::from(&*kept.value));
+    list.answer_json((&REACTIONS, app.clock.now()), reactions, world.revision)
+}
+
+pub(crate) async fn get(
+    State(app): State<AppState>,
+    readable: Readable,
+    (NamespacePath(namespace), NamedReaction(name)): (NamespacePath, NamedReaction),
+) -> Result<JsonAnswer<Reaction>, Failure> {
+    let world = app.world();
+    let found = world.fleets.get(&namespace).and_then(|fleet| fleet.reactions.get(&name));
+    let shown = found.map(|kept| {
+        let (reaction, now) = (&*kept.value, app.clock.now());
+        let settled = app.cluster.watch(&world).settled();
+        let standings = world.fleets.get(&namespace).map(|fleet| matches(reaction, fleet, settled, now));
+        let of = standings.iter().flatten();
+        let is_seen = |subject: &ConditionSubject| {
+            subject.node().is_none_or(|node| readable.has_object(ObjectKind::Node, node.as_str()))
+        };
+        let seen = of.filter(|(condition, _)| is_seen(condition.subject));
+        let matches = seen.map(|(condition, standing)| ReactionMatch::of(condition, standing)).collect();
+        JsonAnswer(Reaction { matches, ..Reaction::from(reaction) })
+    });
+    shown.ok_or_else(|| {
+        Failure::new(Code::NotFound, format!("cannot find reaction {name}"))
+            .hint("list them: bellwether reaction list")
+    })
+}
+
+pub(crate) async fn put(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedReaction(name)): (NamespacePath, NamedReaction),
+    AtRevision(only_at): AtRevision,
+    JsonBody(spec): JsonBody<ReactionSpec>,
+) -> Result<SetResponse<Reaction>, Failure> {
+    ops::schedule::grantable(caller.rights()?, &namespace, &spec.workflow, "write a reaction")?;
+    let scope = ReactionScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
+    let (reaction, is_new) = ops::reaction::set(&app.records.transactor, scope, &spec).await?;
+    Ok(SetResponse { is_new, value: Reaction::from(&reaction) })
+}
+
+pub(crate) async fn delete(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedReaction(name)): (NamespacePath, NamedReaction),
+    AtRevision(only_at): AtRevision,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    let scope = ReactionScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
+    ops::reaction::delete(&app.records.transactor, scope).await?;
+    Ok(JsonAnswer(Empty {}))
+}

@@ -1,0 +1,279 @@
+//! Reactions to conditions: setting and deleting them, and what happens when one is due.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::reaction::{DesiredReaction, ReactionSpec};
+use bellwether_api::v1::run::{BusyNodes, NewRun};
+use bellwether_core::decide::reactions::{DueCondition, Turn, explain_limit, fired, turn};
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::entity::{EntityKind, TargetSource};
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::policy::Policy;
+use bellwether_core::records::reaction::{
+    FiringResult, MAX_OUTCOME_BYTES, MAX_REACTIONS, Reaction, ReactionFiring, ReactionNodes,
+};
+use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
+use bellwether_core::words::counter::ReactionRevision;
+use bellwether_core::words::label::Labels;
+use bellwether_core::words::name::{Actor, Namespace, NodeName, ReactionName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::fleet::Fleet;
+
+use super::at_revision::at_revision;
+use super::{OpError, cause, entity, event, run};
+use crate::transactor::Transactor;
+
+/// A reaction, for a change.
+#[derive(Debug, Clone, Copy)]
+pub struct ReactionScope<'a> {
+    /// Its namespace.
+    pub namespace: &'a Namespace,
+    /// The reaction.
+    pub name: &'a ReactionName,
+    /// Who requested the change; events name them.
+    pub actor: &'a Actor,
+    /// The revision that it must have, 0 if it must not exist; `None` for any.
+    pub only_at: Option<u64>,
+}
+
+/// The nodes that a filter matches at a time.
+pub type MatchingNodes = fn(&Fleet, &str, Timestamp) -> Result<BTreeSet<NodeName>, ShapeError>;
+
+/// Creates a reaction, or changes one; answers it, and whether it is new. The same again changes nothing.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field; [`OpError::Moved`] when it is not at the revision that was named; [`OpError::Refused`]
+/// when there are too many.
+pub async fn set(
+    transactor: &Transactor,
+    scope: ReactionScope<'_>,
+    spec: &ReactionSpec,
+) -> Result<(Reaction, bool), OpError> {
+    let ReactionScope { namespace, name, actor, only_at } = scope;
+    let desired = spec.desired()?;
+    let kind = EntityKind::Workflow(desired.workflow.clone());
+    let nodes = TargetSource::Listed(Arc::new(BTreeSet::new()));
+    let policy = entity::policy(&kind, &nodes, &spec.policy)?;
+    transactor
+        .compare(namespace, actor, &Key::Reaction(name.clone()).into(), |_, fleet, now| {
+            let before = fleet.reactions.get(name).map(|kept| &*kept.value);
+            let at = before.map(|before| (before.revision.get(), &before.annotation.by));
+            at_revision("reaction", name.as_str(), at, only_at)?;
+            if before.is_none() && fleet.reactions.size() >= MAX_REACTIONS {
+                let reason =
+                    format!("create reaction {name}: the namespace has {MAX_REACTIONS}, which is the most");
+                let hint = Some("delete those that nobody needs: bellwether reaction list".to_owned());
+                return Err(OpError::Refused { reason, hint });
+            }
+            let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
+            let after = written(name, before, (&desired, &policy), annotation);
+            if let Some(before) = before.filter(|before| is_same(before, &after)) {
+                return Ok((None, (before.clone(), false)));
+            }
+            let after = Reaction { revision: after.revision.next_in(fleet.epoch), ..after };
+            let what = if before.is_none() { "reaction.created" } else { "reaction.changed" };
+            let mut said = event(what, format!("reaction/{name}"), cause(&desired.reason));
+            said.before = before.map(describe);
+            said.after = Some(describe(&after));
+            if said.before == said.after {
+                said.cause = format!("another policy: {}", said.cause);
+            }
+            let writes = vec![Write::put(Record::Reaction(after.clone()))];
+            Ok((Some(Changeset { writes, events: vec![said] }), (after, before.is_none())))
+        })
+        .await
+}
+
+/// Deletes a reaction. Its runs go on.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Moved`] when it is not at the revision that was named.
+pub async fn delete(transactor: &Transactor, scope: ReactionScope<'_>) -> Result<(), OpError> {
+    let ReactionScope { namespace, name, actor, only_at } = scope;
+    transactor
+        .compare(namespace, actor, &Key::Reaction(name.clone()).into(), |_, fleet, _| {
+            let before = fleet.reactions.get(name).map(|kept| &*kept.value);
+            let at = before.map(|before| (before.revision.get(), &before.annotation.by));
+            at_revision("reaction", name.as_str(), at, only_at)?;
+            let before = before.ok_or_else(|| OpError::NotFound(format!("reaction {name}")))?;
+            let mut deleted = event("reaction.deleted", format!("reaction/{name}"), "its runs go on");
+            deleted.before = Some(describe(before));
+            let writes = vec![Write::delete(Key::Reaction(name.clone()))];
+            Ok((Some(Changeset { writes, events: vec![deleted] }), ()))
+        })
+        .await
+}
+
+/// Has a reaction do what it is to do: start a run for a condition, or note that it may start none. The run and the firing are written
+/// together, so that no episode gets two. `settled` is the time from which what is recorded is believed.
+///
+/// # Errors
+/// [`OpError::Commit`]. A run that cannot be started is no error: the reaction says why.
+pub async fn take_turn(
+    transactor: &Transactor,
+    (namespace, name): (&Namespace, &ReactionName),
+    settled: Timestamp,
+    matching: MatchingNodes,
+) -> Result<(), OpError> {
+    let actor: Actor = bellwether_api::shape::read("reaction", &format!("reaction/{name}"))?;
+    transactor
+        .change(namespace, &actor, |_, fleet, now| {
+            let Some(kept) = fleet.reactions.get(name) else { return Ok((None, ())) };
+            let reaction = &*kept.value;
+            let guarded = match turn(reaction, fleet, settled, now) {
+                Turn::Wait(_) => None,
+                Turn::Limit(after) => {
+                    let why = explain_limit(&after, now);
+                    let said = event("reaction.limited", format!("reaction/{name}"), why);
+                    let writes = vec![Write::put(Record::Reaction(*after))];
+                    Some(Changeset { writes, events: vec![said] }.into())
+                }
+                Turn::Fire(due) => {
+                    let begun = begun(fleet, now, &actor, (reaction, &due), matching);
+                    Some(begun.unwrap_or_else(|error| failed(fleet, now, (reaction, due), error.to_string())))
+                }
+            };
+            Ok((guarded, ()))
+        })
+        .await
+}
+
+/// What starts the run for a condition.
+fn begun(
+    fleet: &Fleet,
+    now: Timestamp,
+    actor: &Actor,
+    (reaction, due): (&Reaction, &DueCondition),
+    matching: MatchingNodes,
+) -> Result<GuardedChangeset, OpError> {
+    let nodes = nodes(fleet, now, (reaction, due), matching)?;
+    let DueCondition { condition, subject, .. } = due;
+    let request = NewRun {
+        workflow: reaction.workflow.to_string(),
+        on: reaction.nodes.to_string(),
+        policy: (&reaction.policy).into(),
+        reason: format!("reaction {}: {condition} of {subject}", reaction.name),
+        // Nobody is there to be asked: nodes begin it after what they do.
+        busy: Some(BusyNodes::Queue),
+        ..NewRun::default()
+    };
+    let (mut guarded, run) = run::begun(fleet, now, actor, &request, &nodes)?;
+    let mut said = event("reaction.fired", format!("reaction/{}", reaction.name), why(due, now));
+    said.after = Some(format!("run/{}", run.name));
+    let firing = firing(due, now, FiringResult::Started, run.name);
+    guarded.changeset.writes.push(Write::put(Record::Reaction(fired(reaction, fleet, firing))));
+    guarded.changeset.events.insert(0, said);
+    Ok(guarded)
+}
+
+/// The nodes that run the workflow for a condition.
+fn nodes(
+    fleet: &Fleet,
+    now: Timestamp,
+    (reaction, due): (&Reaction, &DueCondition),
+    matching: MatchingNodes,
+) -> Result<BTreeSet<NodeName>, OpError> {
+    let refused = |reason: String| {
+        let hint = Some(format!("bellwether reaction set {} --nodes FILTER", reaction.name));
+        OpError::Refused { reason, hint }
+    };
+    let subject = &due.subject;
+    let cluster = || {
+        let name = fleet.cluster_of_subject(subject);
+        let cluster = name.and_then(|name| fleet.clusters.get(name)).map(|kept| &kept.value);
+        cluster
+            .ok_or_else(|| refused(format!("run workflow {}: {subject} is in no cluster", reaction.workflow)))
+    };
+    match &reaction.nodes {
+        ReactionNodes::Subject => {
+            let node = subject.node().cloned();
+            let node = node.ok_or_else(|| {
+                let what = &reaction.workflow;
+                refused(format!(
+                    "run workflow {what} on the subject: {subject} is no node, but a whole cluster"
+                ))
+            })?;
+            Ok(BTreeSet::from([node]))
+        }
+        ReactionNodes::Manager => Ok(BTreeSet::from([cluster()?.manager.clone()])),
+        ReactionNodes::Members => Ok(fleet.membership.members(&cluster()?.name).cloned().collect()),
+        ReactionNodes::Filter(filter) => Ok(matching(fleet, filter, now)?),
+    }
+}
+
+/// A firing for which no run could be started.
+fn failed(
+    fleet: &Fleet,
+    now: Timestamp,
+    (reaction, due): (&Reaction, DueCondition),
+    error: String,
+) -> GuardedChangeset {
+    let error = shortened(error);
+    let said = event(
+        "reaction.failed",
+        format!("reaction/{}", reaction.name),
+        format!("{}: {error}", why(&due, now)),
+    );
+    let firing = firing(&due, now, FiringResult::Failed, error);
+    let writes = vec![Write::put(Record::Reaction(fired(reaction, fleet, firing)))];
+    Changeset { writes, events: vec![said] }.into()
+}
+
+fn why(due: &DueCondition, now: Timestamp) -> String {
+    format!("{} of {} for {}", due.condition, due.subject, now.since(due.since).brief())
+}
+
+fn firing(due: &DueCondition, at: Timestamp, result: FiringResult, text: String) -> ReactionFiring {
+    let DueCondition { condition, subject, since } = due.clone();
+    ReactionFiring { condition, subject, since, at, result, text }
+}
+
+fn shortened(text: String) -> String {
+    match text.len() > MAX_OUTCOME_BYTES {
+        true => text.chars().take(MAX_OUTCOME_BYTES / 4).chain(['…']).collect(),
+        false => text,
+    }
+}
+
+/// The reaction with what it is to be, at its present revision.
+fn written(
+    name: &ReactionName,
+    before: Option<&Reaction>,
+    (desired, policy): (&DesiredReaction, &Policy),
+    annotation: Annotation,
+) -> Reaction {
+    let DesiredReaction { on, workflow, nodes, hold, cooldown, max_per_hour, suspended, .. } =
+        desired.clone();
+    Reaction {
+        name: name.clone(),
+        revision: before.map_or(ReactionRevision::ZERO, |before| before.revision),
+        on,
+        workflow,
+        nodes,
+        hold,
+        cooldown,
+        max_per_hour,
+        suspended,
+        policy: policy.clone(),
+        labels: before.map_or_else(Labels::default, |before| before.labels.clone()),
+        annotation,
+        firings: before.map_or_else(Vec::new, |before| before.firings.clone()),
+        // With other limits it may be another matter.
+        limited_since: None,
+    }
+}
+
+fn is_same(before: &Reaction, after: &Reaction) -> bool {
+    let (annotation, limited_since) = (before.annotation.clone(), before.limited_since);
+    Reaction { annotation, limited_since, ..after.clone() } == *before
+}
+
+fn describe(reaction: &Reaction) -> String {
+    let Reaction { on, workflow, nodes, hold, cooldown, max_per_hour, .. } = reaction;
+    let suspended = if reaction.suspended { ", suspended" } else { "" };
+    format!(
+        "on {on} for {hold}: workflow {workflow} on {nodes}, cooldown {cooldown}, at most {max_per_hour} per hour{suspended}"
+    )
+}
