@@ -40,7 +40,7 @@ impl Caller {
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 
-    /// Calls servers in turn until one answers.
+    /// Calls servers in turn until one answers. One that lost against others too often says so, and is asked again, as people do.
     pub(crate) async fn insist(
         &self,
         chance: &mut RandomStream,
@@ -49,7 +49,7 @@ impl Caller {
         loop {
             let server = self.any(chance);
             match self.call(server, make()).await {
-                Ok((status, body)) if status < 500 => return (status, body),
+                Ok((status, body)) if status < 500 && status != 412 => return (status, body),
                 Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(500)).await,
             }
         }

@@ -93,7 +93,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 12, "another operation is described with 201");
+    assert_eq!(created, 13, "another operation is described with 201");
 }
 
 #[tokio::test]
