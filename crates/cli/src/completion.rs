@@ -69,7 +69,7 @@ fn completed(command: &str, arg: Arg) -> Arg {
         (None, "FIELD") => arg.add(ArgValueCandidates::new(|| plain(flag_names()))),
         (None, "REACTION") => arg.add(words(OnFailure::WORDS)),
         (None, "EFFECT") => arg.add(words(Supersede::WORDS)),
-        (None, "ORDER") => arg.add(words(&["name", "label:", "shuffle:"])),
+        (None, "ORDER") => arg.add(words(&["name", "label:", "shuffle:", "followers-first"])),
         (None, "BOOL") => arg.add(words(&["true", "false"])),
         (None, "STATE") => arg.add(words(&["success", "failed", "running", "pending"])),
         (None, _) => arg,

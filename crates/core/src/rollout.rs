@@ -9,5 +9,6 @@ pub mod hook_question;
 pub mod observation;
 pub mod operations;
 pub mod request_effect;
+pub mod stores;
 pub mod thresholds;
 pub mod why;

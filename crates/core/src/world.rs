@@ -18,6 +18,7 @@ pub mod schedules;
 pub mod store_conditions;
 pub mod store_view;
 pub mod tally;
+pub mod target_stores;
 pub mod task_lists;
 pub mod touched;
 pub mod version_resolution;
@@ -30,6 +31,8 @@ pub mod workflow_state;
 use alloc::string::String;
 
 use fleet::Fleet;
+
+use alloc::sync::Arc;
 
 use crate::access::Role;
 use crate::records::freeze::Freeze;
@@ -157,6 +160,7 @@ impl World {
         RolloutEnvironment {
             freezes: freezes.map(|kept| kept.value.clone()).collect(),
             services: needs.filter_map(|need| offered(&need.service)).collect(),
+            stores: fleet.stores_of(entity).map(Arc::new),
             answers: fleet.answers.get(entity).map(|kept| kept.value.clone()).unwrap_or_default(),
             watch: Watch::default(),
             epoch: self.epoch,

@@ -98,11 +98,19 @@ pub struct Policy {
     #[schema(example = "zone:b,a")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Order in which targets are updated, within a domain: `name`, `label:KEY` or `shuffle:SEED`. Default
-    /// name.
+    /// Order in which targets are updated, within a domain: `name`, `label:KEY`, `shuffle:SEED`, or
+    /// `followers-first`: in each cluster of data stores those that are down, then learners, replicas, primaries. Default name.
     #[schema(example = "label:rack")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
+    /// Name of the probe of the data stores on the targets, for `order: followers-first` and `quorum`.
+    #[schema(example = "db")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// Whether no target starts without which its cluster of data stores would have no quorum. Default false.
+    #[schema(example = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<bool>,
     /// Time windows in which targets are updated: `Mon..Fri 22:00-04:00 Europe/Berlin`; followed by
     /// `for SELECTOR`, for some targets only. Always if absent.
     #[schema(example = json!(["Mon..Fri 22:00-04:00 Europe/Berlin"]))]
@@ -152,6 +160,8 @@ impl From<&core::Policy> for Policy {
             retries: draft.retries,
             domain: draft.domain.map(|domain| domain.to_string()),
             order: draft.order.filter(|order| *order != TargetOrder::Name).map(|order| order.to_string()),
+            store: draft.store.map(|store| store.to_string()),
+            quorum: draft.quorum,
             windows: draft.windows.map(|windows| texts(&windows)),
             needs: draft.needs.map(|needs| texts(&needs)),
             monitor: draft.monitor.as_ref().map(Monitor::from),
@@ -184,6 +194,8 @@ impl TryFrom<&Policy> for core::PolicyDraft {
             retries: from.retries,
             domain: read_some("domain", from.domain.as_deref())?,
             order: read_some("order", from.order.as_deref())?,
+            store: read_some("store", from.store.as_deref())?,
+            quorum: from.quorum,
             windows: read_list("windows", from.windows.as_deref())?,
             needs: read_list("needs", from.needs.as_deref())?,
             monitor: from.monitor.as_ref().map(TryInto::try_into).transpose()?,
@@ -258,6 +270,8 @@ impl Policy {
             retries: over.retries.or(self.retries),
             domain: over.domain.or(self.domain),
             order: over.order.or(self.order),
+            store: over.store.or(self.store),
+            quorum: over.quorum.or(self.quorum),
             windows: over.windows.or(self.windows),
             needs: over.needs.or(self.needs),
             monitor: over.monitor.or(self.monitor),

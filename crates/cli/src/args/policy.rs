@@ -40,9 +40,15 @@ pub(crate) struct PolicyFlags {
     /// Label whose values are updated one after the other: zone, or zone:b,a to name the first ones
     #[arg(long, value_name = "LABEL")]
     pub(crate) domain: Option<String>,
-    /// Order of the targets: name, label:KEY or shuffle:SEED
+    /// Order of the targets: name, label:KEY, shuffle:SEED, or followers-first, which needs --store
     #[arg(long)]
     pub(crate) order: Option<String>,
+    /// Probe of the data stores on the targets, like db, for --order followers-first and --quorum
+    #[arg(long, value_name = "PROBE")]
+    pub(crate) store: Option<String>,
+    /// Start no target without which its cluster of data stores would have no quorum: true or false
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) quorum: Option<String>,
     /// Time window in which targets start updating: "Mon..Fri 22:00-04:00 Europe/Berlin"; may be repeated
     #[arg(long, value_name = "WINDOW")]
     pub(crate) windows: Option<Vec<String>>,

@@ -209,6 +209,7 @@ fn text(value: Option<&str>) -> &str {
 /// The fields of a policy: those that every rollout has, and those that are set.
 fn policy_lines(policy: &Policy) -> Vec<String> {
     let fail_fast = policy.fail_fast.map(|on| on.to_string());
+    let quorum = policy.quorum.map(|on| on.to_string());
     let retries = policy.retries.map(|count| count.to_string());
     let on_failure = policy.on_failure.map(|word| word.to_string());
     let supersede = policy.supersede.map(|word| word.to_string());
@@ -237,6 +238,8 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
         ("progress", &policy.progress),
         ("domain", &policy.domain),
         ("order", &policy.order),
+        ("store", &policy.store),
+        ("quorum", &quorum),
         ("windows", &windows),
         ("needs", &needs),
         ("monitor", &monitor),

@@ -63,6 +63,8 @@ impl PolicyChange {
             ("progress", flags.progress),
             ("domain", flags.domain),
             ("order", flags.order),
+            ("store", flags.store),
+            ("quorum", flags.quorum),
             ("on_failure", flags.on_failure),
             ("rollback", flags.rollback),
             ("supersede", flags.supersede),
@@ -111,7 +113,7 @@ fn value(name: &str, text: String) -> Result<Value, Failure> {
         Failure::stated(Exit::Usage, format!("--{flag}: {text:?} is not {wanted}"))
     };
     match name {
-        "fail_fast" => text.parse().map(Value::Bool).map_err(|_| wrong("true or false")),
+        "fail_fast" | "quorum" => text.parse().map(Value::Bool).map_err(|_| wrong("true or false")),
         "retries" => text.parse().map(|count: u32| Value::from(count)).map_err(|_| wrong("a whole number")),
         "on_failure" if !["rollback", "pause", "continue"].contains(&text.as_str()) => {
             Err(wrong("rollback, pause or continue"))

@@ -125,6 +125,7 @@ fn opens(wait: &RolloutWait) -> Option<String> {
         | RolloutWait::NoDomain { .. }
         | RolloutWait::Approval { .. }
         | RolloutWait::Need { .. }
+        | RolloutWait::Stores { .. }
         | RolloutWait::Unavailable { .. }
         | RolloutWait::Hook { .. } => None,
     }

@@ -58,6 +58,7 @@ mod story_reactions;
 mod story_reload;
 mod story_restart;
 mod story_restore;
+mod story_roles;
 mod story_schedules;
 mod story_secrets;
 mod story_servers;

@@ -232,7 +232,7 @@ async fn completion_knows_commands_options_and_names() {
         ("bellwether events --about ro", "rollout/"),
         ("bellwether events --about rollout/", "rollout/shop"),
         ("bellwether entity set shop --on-failure ", "rollback\npause\ncontinue"),
-        ("bellwether entity set shop --order ", "name\nlabel:\nshuffle:"),
+        ("bellwether entity set shop --order ", "name\nlabel:\nshuffle:\nfollowers-first"),
         ("bellwether entity set shop --supersede f", "finish"),
         ("bellwether entity set shop --unset max", "max-unavailable"),
         ("bellwether token create x --role ", "admin\noperator\nviewer"),

@@ -24,6 +24,7 @@ mod reopen;
 mod rest;
 mod settle;
 mod stage;
+mod store_gate;
 pub mod verdict;
 mod withdraw;
 

@@ -16,6 +16,7 @@ pub use fields::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
 use hook::{Hooks, Monitor};
 use ordering::{Domain, PolicyStage, ServiceNeed, TargetOrder};
 
+use crate::words::name::ProbeName;
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::Span;
 use crate::words::window::Window;
@@ -75,6 +76,10 @@ pub struct PolicyDraft {
     pub domain: Option<Domain>,
     /// Order in which targets are updated within a domain. Default: by name.
     pub order: Option<TargetOrder>,
+    /// The probe of the data stores on the targets, for `order` and `quorum`. Default: none.
+    pub store: Option<ProbeName>,
+    /// Whether no target starts without which its cluster of data stores would have no quorum. Default: false.
+    pub quorum: Option<bool>,
     /// When targets may be updated: while a window for every target is open, and for targets that have
     /// windows of their own, while one of these is open too. Default: always.
     pub windows: Option<Vec<Window>>,
@@ -121,6 +126,8 @@ impl Policy {
         retries: 0,
         domain: None,
         order: TargetOrder::Name,
+        store: None,
+        quorum: false,
         windows: Vec::new(),
         needs: Vec::new(),
         monitor: None,
@@ -158,6 +165,8 @@ impl Policy {
             retries: draft.retries.unwrap_or(usual.retries),
             domain: draft.domain,
             order: draft.order.unwrap_or(usual.order),
+            store: draft.store,
+            quorum: draft.quorum.unwrap_or(usual.quorum),
             windows: draft.windows.unwrap_or_default(),
             needs: draft.needs.unwrap_or_default(),
             monitor: draft.monitor,
@@ -195,6 +204,8 @@ impl Policy {
             retries: Some(values.retries),
             domain: values.domain,
             order: Some(values.order),
+            store: values.store,
+            quorum: values.quorum.then_some(true),
             windows: some_listed(values.windows),
             needs: some_listed(values.needs),
             monitor: values.monitor,

@@ -2,6 +2,7 @@
 //! The rollouts of an entity are its history. Written only by the rollout decider.
 
 pub mod frozen_targets;
+mod held_target;
 mod text;
 
 use alloc::string::String;
@@ -9,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use self::frozen_targets::FrozenTargets;
+pub use self::held_target::HeldTarget;
 use super::entity::RequestKind;
 use super::evidence::Evidence;
 use super::hook_answers::HookPurpose;
@@ -115,17 +117,6 @@ pub enum RolloutState {
     },
 }
 
-/// A target that is held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldTarget {
-    /// Its name.
-    pub target: TargetName,
-    /// What holds it.
-    pub reason: Arc<str>,
-    /// Number of further targets that are held.
-    pub others: u64,
-}
-
 /// Condition that a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutWait {
@@ -174,6 +165,11 @@ pub enum RolloutWait {
     Approval {
         /// Number of the stage, from 1.
         stage: u32,
+    },
+    /// Every target that is left has a data store that must not stop now.
+    Stores {
+        /// Why not the first of them, in one line for people.
+        reason: String,
     },
     /// A service is not functional.
     Need {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::records::freeze::{Freeze, FreezeKind};
 use crate::records::hook_answers::HookAnswers;
 use crate::rollout::observation::Observation;
+use crate::rollout::stores::StoreEnvironment;
 use crate::words::counter::Epoch;
 use crate::words::label::Labels;
 use crate::words::name::{EntityName, TargetName};
@@ -21,6 +22,8 @@ pub struct RolloutEnvironment {
     pub freezes: Vec<Arc<Freeze>>,
     /// Number of functional instances, by service. Services that nothing registered are absent.
     pub services: BTreeMap<EntityName, u64>,
+    /// The data stores under the probe that the policy names; `None` if it names none.
+    pub stores: Option<Arc<StoreEnvironment>>,
     /// The answers of the entity's hooks.
     pub answers: Arc<HookAnswers>,
     /// Since when targets are watched.

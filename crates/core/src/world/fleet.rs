@@ -175,6 +175,8 @@ pub struct Fleet {
     pub boards: Map<EntityName, Board>,
     /// By entity: revision of the last change to it, its targets, their reports or the services it needs.
     pub touched: TouchIndex<EntityName>,
+    /// Entities whose rollouts read data stores.
+    pub entities_with_stores: Set<EntityName>,
     /// When the data stores of each cluster changed last, or which these are.
     pub touched_views: TouchIndex<ClusterName>,
     /// By node: the entities of which it is a target.

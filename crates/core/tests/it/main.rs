@@ -16,4 +16,5 @@ mod outages;
 mod play;
 mod plays;
 mod simulation;
+mod stores;
 mod world;

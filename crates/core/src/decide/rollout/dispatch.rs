@@ -100,7 +100,8 @@ fn assign_joined(
         return false;
     }
     let gate = DispatchGate::for_known_good(pass);
-    let (names, until) = (open_names(pass, joined, capacity::room_for_newcomers(pass), &gate), gate.until());
+    let names = gate.together(open_names(pass, joined, capacity::room_for_newcomers(pass), &gate));
+    let until = gate.until();
     pass.look_again(until);
     tell(pass, &names, version, purpose)
 }
@@ -165,7 +166,7 @@ fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, DispatchBlock> {
             } else {
                 (empty && in_flight == 0).then(|| gate.block(&pass.board))
             };
-            names.extend(next);
+            names.extend(gate.together(next));
             block
         }
         Err(NoCapacity::Nobody) => None,
@@ -233,7 +234,7 @@ fn next_moved(pass: &Pass<'_>) -> Vec<TargetName> {
         None => left,
         Some(most) => left.min(most.saturating_sub(u64::from(tally.unavailable))),
     };
-    names.extend(open_names(pass, PhaseSet::of(&[TargetPhase::Moved]), spare, &gate));
+    names.extend(gate.together(open_names(pass, PhaseSet::of(&[TargetPhase::Moved]), spare, &gate)));
     names
 }
 

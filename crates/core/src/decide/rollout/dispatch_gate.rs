@@ -1,10 +1,11 @@
-//! Dispatch gate: freezes, windows and needed services that keep targets from starting. Owns what is closed,
+//! Dispatch gate: freezes, windows, needed services and data stores that keep targets from starting. Owns what is closed,
 //! and until when; never the consequences.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::pass::Pass;
+use super::store_gate::{StoreBlock, StoreGate};
 use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::freeze::{Freeze, FreezeKind};
 use crate::records::rollout::RolloutWait;
@@ -13,7 +14,7 @@ use crate::rollout::board::Board;
 use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{PhaseSet, TargetPhase};
 use crate::rollout::board::tree::walk::WalkFilter;
-use crate::words::name::FreezeName;
+use crate::words::name::{FreezeName, TargetName};
 use crate::words::time::Timestamp;
 use crate::words::window::{Window, WindowState};
 
@@ -51,8 +52,9 @@ fn in_need(pass: &Pass<'_>) -> Option<DispatchBlock> {
     Some(DispatchBlock::of(RolloutWait::Need { need: need.clone(), functional }))
 }
 
-/// What blocks single targets: freezes by label, and windows of their own.
+/// What blocks single targets: freezes by label, windows of their own, and their data stores.
 pub(super) struct DispatchGate<'a> {
+    stores: Option<StoreGate<'a>>,
     freezes: Vec<&'a Freeze>,
     windows: Vec<(Window, WindowState)>,
 }
@@ -62,14 +64,15 @@ impl<'a> DispatchGate<'a> {
     pub(super) fn for_turns(pass: &Pass<'a>) -> Self {
         let windows = pass.board.entity().policy.windows.iter().filter(|window| window.is_for_some());
         let windows = windows.map(|window| (window.clone(), window.at(pass.now))).collect();
-        Self { windows, ..Self::for_known_good(pass) }
+        Self { windows, stores: StoreGate::of(pass, true), ..Self::for_known_good(pass) }
     }
 
     /// The gate for assignments of last known good to newcomers.
     pub(super) fn for_known_good(pass: &Pass<'a>) -> Self {
         let environment = pass.environment;
         let picking = environment.freezes.iter().map(|freeze| &**freeze);
-        Self { freezes: picking.filter(|freeze| freeze.is_in_force(pass.now)).collect(), windows: Vec::new() }
+        let freezes = picking.filter(|freeze| freeze.is_in_force(pass.now)).collect();
+        Self { freezes, windows: Vec::new(), stores: StoreGate::of(pass, false) }
     }
 
     /// The gate for rollbacks.
@@ -87,7 +90,20 @@ impl<'a> DispatchGate<'a> {
             self.windows.iter().filter(|(window, _)| window.is_for(name.as_str(), labels, data)).peekable();
         let outside =
             own.peek().is_some() && own.all(|(_, opening)| matches!(opening, WindowState::Closed { .. }));
-        outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels, data))
+        let store = || self.store_reason(member).is_some();
+        outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels, data)) || store()
+    }
+
+    /// Those of the targets, which may start each, that may start together.
+    pub(super) fn together(&self, targets: Vec<TargetName>) -> Vec<TargetName> {
+        match &self.stores {
+            Some(stores) => stores.together(targets),
+            None => targets,
+        }
+    }
+
+    fn store_reason(&self, member: &BoardMember) -> Option<StoreBlock> {
+        self.stores.as_ref()?.reason(&member.name)
     }
 
     /// The freeze by label that blocks the target.
@@ -101,16 +117,26 @@ impl<'a> DispatchGate<'a> {
 
     /// The block of an update for which every queued target is closed.
     pub(super) fn block(&self, board: &Board) -> DispatchBlock {
-        let mut closed = 0;
+        let (mut closed, mut store) = (0, None);
         let mut frozen: BTreeMap<&FreezeName, (u64, &Freeze)> = BTreeMap::new();
         let queued = PhaseSet::of(&[TargetPhase::Passing, TargetPhase::Ready, TargetPhase::Unhealthy]);
         board.tree().walk(&WalkFilter::all(queued), &mut |member| {
             closed += u64::from(self.are_shut_for(member));
+            // What others wait for behind a target is said of that.
+            store = match (store.take(), self.store_reason(member)) {
+                (Some(StoreBlock::Own(reason)), _) | (_, Some(StoreBlock::Own(reason))) => {
+                    Some(StoreBlock::Own(reason))
+                }
+                (first, other) => first.or(other),
+            };
             if let Some(freeze) = self.freeze_of(member) {
                 frozen.entry(&freeze.name).or_insert((0, freeze)).0 += 1;
             }
             true
         });
+        if let Some(StoreBlock::Own(reason) | StoreBlock::Turn(reason)) = store {
+            return DispatchBlock::of(RolloutWait::Stores { reason });
+        }
         let most = frozen.into_values().max_by_key(|(targets, _)| *targets);
         let frozen = most.map(|(targets, Freeze { name, annotation, .. })| FrozenTargets {
             targets,

@@ -43,7 +43,7 @@ pub(super) fn names(names: &[TargetName]) -> String {
 }
 
 /// The kind of event for a change of state; `None` when the rollout only continues after a short wait,
-/// the same freeze keeps another number of targets, or another number of needed instances is functional.
+/// the same freeze keeps another number of targets, another number of needed instances is functional, or it waits for other data stores.
 pub(super) fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Option<&'static str> {
     match (before, after) {
         (
@@ -54,6 +54,10 @@ pub(super) fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Optio
             RolloutState::Waiting(RolloutWait::Need { need: before, .. }),
             RolloutState::Waiting(RolloutWait::Need { need: after, .. }),
         ) if before == after => None,
+        (
+            RolloutState::Waiting(RolloutWait::Stores { .. }),
+            RolloutState::Waiting(RolloutWait::Stores { .. }),
+        ) => None,
         (RolloutState::Paused(_), RolloutState::InProgress) => Some("rollout.resumed"),
         (_, RolloutState::InProgress) => None,
         (_, RolloutState::Waiting(_)) => Some("rollout.waiting"),

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::ordering::PolicyStage;
+use super::ordering::{PolicyStage, TargetOrder};
 use crate::records::policy::fields::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::{Span, Timestamp};
@@ -23,6 +23,7 @@ pub(super) fn of(values: &PolicyFields) -> Contradiction {
         .or_else(|| in_lists(values))
         .or_else(|| in_stages(&values.stages))
         .or_else(|| in_windows(values))
+        .or_else(|| in_stores(values))
         .or_else(|| values.monitor.as_ref().and_then(|monitor| Some(("monitor", monitor.invalid_reason()?))))
         .or_else(|| Some(("hooks", values.hooks.invalid_reason()?)))
 }
@@ -102,6 +103,17 @@ fn in_stages(stages: &[PolicyStage]) -> Contradiction {
         }
         Some(_) | None => None,
     }
+}
+
+/// Followers and a quorum are those of data stores.
+fn in_stores(values: &PolicyFields) -> Contradiction {
+    let field = match (&values.store, &values.order, values.quorum) {
+        (None, TargetOrder::FollowersFirst, _) => "order",
+        (None, _, true) => "quorum",
+        (None | Some(_), _, _) => return None,
+    };
+    let reason = "whose data store? name its probe in store, such as db of [probe.db] in agent.toml";
+    Some((field, reason.to_string()))
 }
 
 /// Windows for some targets need a common open time with those for every target, as both must be open at

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::records::policy::choice::{OnFailure, Supersede};
 use crate::records::policy::hook::{Hooks, Monitor};
 use crate::records::policy::ordering::{Domain, PolicyStage, ServiceNeed, TargetOrder};
+use crate::words::name::ProbeName;
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::Span;
 use crate::words::window::Window;
@@ -39,6 +40,10 @@ pub struct PolicyFields {
     pub domain: Option<Domain>,
     /// As in [`PolicyDraft::order`](super::PolicyDraft::order).
     pub order: TargetOrder,
+    /// As in [`PolicyDraft::store`](super::PolicyDraft::store).
+    pub store: Option<ProbeName>,
+    /// As in [`PolicyDraft::quorum`](super::PolicyDraft::quorum).
+    pub quorum: bool,
     /// As in [`PolicyDraft::windows`](super::PolicyDraft::windows).
     pub windows: Vec<Window>,
     /// As in [`PolicyDraft::needs`](super::PolicyDraft::needs).

@@ -41,6 +41,8 @@ pub enum TargetOrder {
     Label(Arc<str>),
     /// Shuffled, the same way for the same seed and names.
     Shuffle(u64),
+    /// By name, and in each cluster of data stores the stores that are down first, then learners, then replicas, then primaries.
+    FollowersFirst,
 }
 
 /// A service that must be functional.
@@ -128,17 +130,20 @@ impl fmt::Display for Domain {
 
 impl FromStr for TargetOrder {
     type Err = PolicyFieldError;
-    /// Reads `name`, `label:KEY`, `shuffle`, `shuffle:SEED`.
+    /// Reads `name`, `label:KEY`, `shuffle`, `shuffle:SEED`, `followers-first`.
     fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
         match text.split_once(':') {
             None if text == "name" => Ok(Self::Name),
             None if text == "shuffle" => Ok(Self::Shuffle(0)),
+            None if text == "followers-first" => Ok(Self::FollowersFirst),
             Some(("label", name)) => Ok(Self::Label(key(name, "order")?)),
             Some(("shuffle", seed)) => {
                 let seed = seed.parse();
                 seed.map(Self::Shuffle).map_err(|_| refuse(text, "order", "the seed is not a whole number"))
             }
-            Some(_) | None => Err(refuse(text, "order", "write name, label:KEY, shuffle or shuffle:SEED")),
+            Some(_) | None => {
+                Err(refuse(text, "order", "write name, label:KEY, shuffle, shuffle:SEED or followers-first"))
+            }
         }
     }
 }
@@ -149,6 +154,7 @@ impl fmt::Display for TargetOrder {
             Self::Name => f.write_str("name"),
             Self::Label(key) => write!(f, "label:{key}"),
             Self::Shuffle(seed) => write!(f, "shuffle:{seed}"),
+            Self::FollowersFirst => f.write_str("followers-first"),
         }
     }
 }

@@ -124,6 +124,7 @@ impl Display for RolloutWait {
             Self::Shut { frozen: Some(frozen), .. } => frozen.fmt(f),
             Self::Shut { frozen: None, .. } => f.write_str("the remaining targets are outside their windows"),
             Self::Approval { stage } => write!(f, "stage {stage} needs approval"),
+            Self::Stores { reason } => f.write_str(reason),
             Self::Need { need, functional } => write!(
                 f,
                 "{} of {} needed, {functional} found",

@@ -43,7 +43,7 @@ impl TargetOrdering {
 
     /// Whether targets are ordered by name alone.
     pub(crate) fn is_by_name(&self) -> bool {
-        self.domain.is_none() && self.order == TargetOrder::Name
+        self.domain.is_none() && matches!(self.order, TargetOrder::Name | TargetOrder::FollowersFirst)
     }
 
     /// A target's rank; `None` when targets are ordered by name alone.
@@ -64,7 +64,8 @@ impl TargetOrdering {
             },
         };
         let order = match &self.order {
-            TargetOrder::Name => (0, Arc::default()),
+            // Which store follows changes by itself: the dispatch reads it.
+            TargetOrder::Name | TargetOrder::FollowersFirst => (0, Arc::default()),
             TargetOrder::Label(key) => value(key).map_or((1, Arc::default()), |value| (0, value)),
             TargetOrder::Shuffle(seed) => (shuffled(*seed, name), Arc::default()),
         };

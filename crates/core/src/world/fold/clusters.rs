@@ -177,6 +177,7 @@ impl Fleet {
                 self.touched_views.touch(cluster, revision);
             }
             self.reactions_may_change();
+            self.touch_those_with_stores(revision);
             before.iter().for_each(|before| self.refresh_roles(before));
         }
         self.eligibility_changed(node);

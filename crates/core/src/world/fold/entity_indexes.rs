@@ -30,10 +30,22 @@ impl Fleet {
         }
     }
 
+    /// Data stores, the members of a cluster, or the presence of a node changed: rollouts that read data stores may do something else.
+    pub(super) fn touch_those_with_stores(&mut self, revision: Revision) {
+        for entity in &self.entities_with_stores {
+            self.touched.touch(entity, revision);
+        }
+    }
+
     /// An entity was added, removed, or changed; its board is still that of the former one.
     pub(super) fn index_entity(&mut self, name: &EntityName) {
         let before = self.boards.get(name).map(|board| board.shared_entity());
         let now = self.entities.get(name).map(|kept| kept.value.in_force());
+        if now.as_ref().is_some_and(|entity| entity.policy.store.is_some()) {
+            self.entities_with_stores.insert_mut(name.clone());
+        } else {
+            self.entities_with_stores.remove_mut(name);
+        }
         for (entity, is_new) in
             before.iter().map(|entity| (entity, false)).chain(now.iter().map(|entity| (entity, true)))
         {

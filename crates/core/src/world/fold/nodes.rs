@@ -40,6 +40,7 @@ impl Fleet {
         self.heard_from(name, before.as_ref(), revision);
         self.settle_unseen(name);
         self.note_presence(name);
+        self.touch_those_with_stores(revision);
     }
 
     pub(super) fn delete_presence(&mut self, name: &NodeName, revision: Revision) {
@@ -50,6 +51,7 @@ impl Fleet {
         self.heard_from(name, before.as_ref(), revision);
         self.settle_unseen(name);
         self.note_presence(name);
+        self.touch_those_with_stores(revision);
     }
 
     pub(super) fn put_expected(&mut self, name: NodeName, by: Annotation, revision: Revision) {

@@ -33,6 +33,7 @@ impl Fleet {
 
     /// The data stores of a node changed, and so those of its cluster.
     fn stores_changed(&mut self, name: &NodeName, revision: Revision) {
+        self.touch_those_with_stores(revision);
         if let Some(cluster) = self.membership.of(name) {
             self.touched_views.touch(cluster, revision);
         }

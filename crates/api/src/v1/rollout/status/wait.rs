@@ -63,6 +63,11 @@ pub enum RolloutWait {
         /// Number of the stage, from 1.
         stage: u32,
     },
+    /// Every remaining target has a data store that must not stop now.
+    Stores {
+        /// Why not the first of them, in one line.
+        reason: String,
+    },
     /// A service that the policy needs is not functional.
     Need {
         /// The need as the policy contains it, such as `2 of db`.
@@ -225,6 +230,7 @@ impl From<&core::RolloutWait> for RolloutWait {
                 frozen: frozen.as_ref().map(Into::into),
             },
             core::RolloutWait::Approval { stage } => Self::Approval { stage: *stage },
+            core::RolloutWait::Stores { reason } => Self::Stores { reason: reason.clone() },
             core::RolloutWait::Need { need, functional } => {
                 Self::Need { need: need.to_string(), functional: *functional }
             }
@@ -265,6 +271,7 @@ impl TryFrom<RolloutWait> for core::RolloutWait {
                 frozen: frozen.map(TryInto::try_into).transpose()?,
             },
             RolloutWait::Approval { stage } => Self::Approval { stage },
+            RolloutWait::Stores { reason } => Self::Stores { reason },
             RolloutWait::Need { need, functional } => {
                 Self::Need { need: read("status.waiting.need", &need)?, functional }
             }
