@@ -9,7 +9,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::cluster::ClusterMode;
-use crate::records::reaction::{ConditionSubject, FiringResult, RATE_WINDOW, Reaction, ReactionFiring};
+use crate::records::reaction::{
+    ConditionSubject, FiringResult, RATE_WINDOW, RETRY_FAILED, Reaction, ReactionFiring,
+};
 use crate::words::time::{Span, Timestamp};
 use crate::world::conditions::TrueCondition;
 use crate::world::fleet::Fleet;
@@ -151,20 +153,23 @@ fn standing(
         return Standing::Holds { until: held };
     }
     let of_subject = reaction.firings.iter().filter(|firing| firing.subject == *condition.subject);
-    let last = of_subject.map(|firing| firing.at).filter(|at| !is_ahead(*at, now)).max();
-    match last.map(|at| at.plus(reaction.cooldown)) {
+    let again = |firing: &ReactionFiring| match firing.result {
+        FiringResult::Started => firing.at.plus(reaction.cooldown),
+        FiringResult::Failed => firing.at.plus(reaction.cooldown.max(RETRY_FAILED)),
+    };
+    match of_subject.filter(|firing| !is_ahead(firing.at, now)).map(again).max() {
         Some(until) if until > now => Standing::CoolsDown { until },
         Some(_) | None => Standing::Due,
     }
 }
 
-/// Until when a reaction has fired as often as it may; `None` if it may fire.
+/// Until when a reaction has started as many runs as it may; `None` if it may fire. What could not be started does not count.
 fn limited_until(reaction: &Reaction, now: Timestamp) -> Option<Timestamp> {
     let mut recent: Vec<Timestamp> = reaction
         .firings
         .iter()
+        .filter(|firing| firing.result == FiringResult::Started && is_recent(firing.at, RATE_WINDOW, now))
         .map(|firing| firing.at)
-        .filter(|at| is_recent(*at, RATE_WINDOW, now))
         .collect();
     recent.sort_unstable();
     if reaction.firings.len() >= MAX_FIRINGS {
@@ -188,16 +193,25 @@ pub fn fired(reaction: &Reaction, fleet: &Fleet, firing: ReactionFiring) -> Reac
         };
         fleet.true_conditions().any(is)
     };
-    let old = reaction.firings.iter().filter(|firing| is_recent(firing.at, kept, now) || goes_on(firing));
-    let firings = old.cloned().chain([firing]).collect();
+    // Of what could not be started the last time is enough.
+    let is_replaced = |old: &ReactionFiring| {
+        old.result == FiringResult::Failed
+            && old.subject == firing.subject
+            && old.condition == firing.condition
+    };
+    let is_kept = |old: &&ReactionFiring| !is_replaced(old) && (is_recent(old.at, kept, now) || goes_on(old));
+    let old: Vec<ReactionFiring> = reaction.firings.iter().filter(is_kept).cloned().collect();
+    let firings = old.into_iter().chain([firing]).collect();
     Reaction { firings, limited_since: None, ..reaction.clone() }
 }
 
 /// The most frequent subject of a reaction within the last hour, in one line for people: what it does may be what it reacts to.
 #[must_use]
 pub fn explain_limit(reaction: &Reaction, now: Timestamp) -> String {
-    let recent: Vec<&ReactionFiring> =
-        reaction.firings.iter().filter(|firing| is_recent(firing.at, RATE_WINDOW, now)).collect();
+    let is_one = |firing: &&ReactionFiring| {
+        firing.result == FiringResult::Started && is_recent(firing.at, RATE_WINDOW, now)
+    };
+    let recent: Vec<&ReactionFiring> = reaction.firings.iter().filter(is_one).collect();
     let count =
         |subject: &ConditionSubject| recent.iter().filter(|firing| firing.subject == *subject).count();
     let most = recent.iter().map(|firing| (count(&firing.subject), &firing.subject)).max();

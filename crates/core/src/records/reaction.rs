@@ -19,6 +19,9 @@ pub const MAX_REACTIONS: usize = 200;
 /// Default time between two firings for the same subject.
 pub const COOLDOWN: Span = Span::from_secs(600);
 
+/// Shortest time after which a run that could not be started is tried again.
+pub const RETRY_FAILED: Span = Span::from_secs(60);
+
 /// Longest such time.
 pub const MAX_COOLDOWN: Span = Span::from_secs(24 * 60 * 60);
 
@@ -50,7 +53,7 @@ pub struct Reaction {
     pub hold: Span,
     /// How long after a firing there is no other for the same subject.
     pub cooldown: Span,
-    /// Most firings within an hour, for all subjects.
+    /// Most runs that it starts within an hour, for all subjects.
     pub max_per_hour: u32,
     /// The workflow that it runs.
     pub workflow: WorkflowName,
@@ -116,7 +119,7 @@ pub struct ReactionFiring {
 pub enum FiringResult {
     /// A run was started.
     Started,
-    /// No run could be started; it is tried again after the cooldown.
+    /// No run could be started; it is tried again after the cooldown, or after [`RETRY_FAILED`] if that is longer.
     Failed,
 }
 

@@ -259,15 +259,19 @@ fn written(
         policy: policy.clone(),
         labels: before.map_or_else(Labels::default, |before| before.labels.clone()),
         annotation,
-        firings: before.map_or_else(Vec::new, |before| before.firings.clone()),
-        // With other limits it may be another matter.
+        // What could not be started, or not so often, may be another matter now.
+        firings: before.map_or_else(Vec::new, |before| started(&before.firings)),
         limited_since: None,
     }
 }
 
+fn started(firings: &[ReactionFiring]) -> Vec<ReactionFiring> {
+    firings.iter().filter(|firing| firing.result == FiringResult::Started).cloned().collect()
+}
+
 fn is_same(before: &Reaction, after: &Reaction) -> bool {
-    let (annotation, limited_since) = (before.annotation.clone(), before.limited_since);
-    Reaction { annotation, limited_since, ..after.clone() } == *before
+    let Reaction { annotation, limited_since, firings, .. } = before.clone();
+    Reaction { annotation, limited_since, firings, ..after.clone() } == *before
 }
 
 fn describe(reaction: &Reaction) -> String {

@@ -180,6 +180,29 @@ fn a_clock_that_was_years_ahead_holds_back_nothing() {
 }
 
 #[test]
+fn what_cannot_be_started_is_tried_again_without_haste_and_takes_no_place_of_others() {
+    let mut play =
+        Play::new(Reaction { hold: Span::ZERO, cooldown: Span::ZERO, max_per_hour: 1, ..reaction("all") });
+    play.store("db-1", StoreState::Down);
+    for minute in 0..5_u64 {
+        play.now = minute * 60;
+        let Turn::Fire(DueCondition { condition, subject, since }) =
+            turn(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now))
+        else {
+            panic!("minute {minute}");
+        };
+        let (result, text) = (FiringResult::Failed, "no such workflow".into());
+        let firing = ReactionFiring { condition, subject, since, at: at(play.now), result, text };
+        play.reaction = fired(&play.reaction, play.fleet(), firing);
+        let again = turn(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now));
+        assert_eq!(again, Turn::Wait(Some(at(play.now + 60))), "though there is no cooldown");
+    }
+    assert_eq!(play.reaction.firings.len(), 1, "the last one is enough");
+    play.pass(60);
+    assert_eq!(play.runs, ["store/db-1/db"], "the one run that it may start within an hour");
+}
+
+#[test]
 fn a_suspended_reaction_starts_nothing_and_says_so() {
     let mut play = Play::new(Reaction { suspended: true, ..reaction("probe = db and node = db-1") });
     play.store("db-1", StoreState::Unknown);
