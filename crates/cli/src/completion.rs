@@ -67,7 +67,7 @@ fn completed(command: &str, arg: Arg) -> Arg {
         }
         (None, "PATH") => arg.add(ArgValueCandidates::new(|| plain(crate::fields::paths()))),
         (None, "FIELD") => arg.add(ArgValueCandidates::new(|| plain(flag_names()))),
-        (None, "REACTION") => arg.add(words(OnFailure::WORDS)),
+        (None, "RESPONSE") => arg.add(words(OnFailure::WORDS)),
         (None, "EFFECT") => arg.add(words(Supersede::WORDS)),
         (None, "ORDER") => arg.add(words(&["name", "label:", "shuffle:", "followers-first"])),
         (None, "BOOL") => arg.add(words(&["true", "false"])),

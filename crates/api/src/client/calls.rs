@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// Reads the events after `after`, oldest first, waiting up to `wait` for the first; without `after`, the
-    /// newest `limit`.
+    /// newest `limit`. The filter of [`listing`](Self::listing) says which; with one, `next` is the last event that was read.
     ///
     /// # Errors
     /// [`CallError`].
@@ -91,7 +91,9 @@ impl Client {
     ) -> Result<Page<Event>, CallError> {
         let after = after.map_or(String::new(), |after| format!("&after={after}"));
         let path = fill(paths::EVENTS, &[namespace]);
-        let path = format!("{path}?limit={limit}&wait={}ms{after}", wait.as_millis());
+        let filter = self.list.filter.as_deref();
+        let filter = filter.map_or(String::new(), |text| format!("&filter={}", paths::encode(text)));
+        let path = format!("{path}?limit={limit}&wait={}ms{after}{filter}", wait.as_millis());
         self.get(&path, wait + BEYOND_WAIT).await
     }
 

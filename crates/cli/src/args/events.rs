@@ -18,6 +18,9 @@ pub(crate) struct Events {
     /// Most events to print, 1 to 1000: the newest ones; 50 if absent, 1000 with --since
     #[arg(long, value_parser = number::between(1_u32, 1_000), value_name = "N")]
     pub(crate) limit: Option<u32>,
+    /// Filter of the events, like 'kind in (node.up, node.unreachable) and subject =~ "^node/web-"'
+    #[arg(short = 'l', long, value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
     /// Object that the events are about, with its parts: NAME, node/NAME, entity/NAME, rollout/ENTITY, target/ENTITY/NAME,
     /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME, filter/NAME or token/NAME; every object if absent
     #[arg(long, value_name = "SUBJECT")]

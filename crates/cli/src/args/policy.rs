@@ -55,8 +55,8 @@ pub(crate) struct PolicyFlags {
     /// Service that must be functional before a target starts updating: db, or "2 of db"; may be repeated
     #[arg(long, value_name = "NEED")]
     pub(crate) needs: Option<Vec<String>>,
-    /// Reaction to a bad version: rollback, pause or continue
-    #[arg(long, value_name = "REACTION")]
+    /// Response to a bad version: rollback, pause or continue
+    #[arg(long, value_name = "RESPONSE")]
     pub(crate) on_failure: Option<String>,
     /// Most targets in flight during a rollback
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]

@@ -8,6 +8,7 @@ use axum::response::sse::{self, KeepAlive, Sse};
 use bellwether_api::list::JsonRow;
 use bellwether_api::list::tables::EVENTS;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::event::Event;
 use bellwether_core::records::key::Record;
 use bellwether_core::words::counter::Sequence;
@@ -147,14 +148,18 @@ fn row(app: &AppState, event: &Event) -> Result<Option<JsonRow<Event>>, Failure>
     row.map(Some).map_err(|error| Failure::new(Code::Internal, format!("cannot encode an event: {error}")))
 }
 
-/// All events after `after` (or the `Last-Event-ID`), then each new one.
+/// All events after `after` (or the `Last-Event-ID`), then each new one. With a filter, a message without data has the number up to which
+/// the events were read, where the last of them are not sent: the reader resumes there.
 pub(crate) async fn stream(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
     query: QueryParams,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Failure> {
-    query.only(&["after"])?;
+    query.only(&["after", "filter"])?;
+    let filter: Option<String> = query.get("filter")?;
+    let filter = filter.map(|text| query.filter(&text, &EVENTS)).transpose();
+    let filter = filter.map_err(|error| ShapeError::misread("filter", &error))?;
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let after = match resumed {
         Some(number) => Sequence::new(number),
@@ -162,17 +167,34 @@ pub(crate) async fn stream(
     };
     // The stream ends after a while and the client resumes it, so that a deleted token stops working.
     let end = app.clock.now().plus(STREAM_LIFE);
-    let readable = query.readable;
+    let (readable, clock) = (query.readable, app.clock.clone());
     let pages = futures_util::stream::unfold((app, namespace, after), move |place| next_page(place, end));
     let events = futures_util::StreamExt::flat_map(pages, move |page| {
-        let readable = readable.clone();
-        let shown = page.into_iter().filter(move |event| readable.has_subject(&event.subject));
-        futures_util::stream::iter(shown.map(|event| {
-            let data = serde_json::to_string(&event).unwrap_or_default();
-            Ok(sse::Event::default().id(event.seq.to_string()).event(event.kind).data(data))
-        }))
+        let (last, now) = (page.last().map(|event| event.seq), clock.now());
+        let is_sent = |event: &Event| {
+            readable.has_subject(&event.subject)
+                && filter.as_ref().is_none_or(|filter| {
+                    JsonRow::new(event, &EVENTS, now).is_ok_and(|row| filter.matches(&row))
+                })
+        };
+        let sent: Vec<Event> = page.into_iter().filter(is_sent).collect();
+        let position =
+            last.filter(|last| filter.is_some() && sent.last().is_none_or(|sent| sent.seq < *last));
+        futures_util::stream::iter(
+            sent.into_iter().map(message).chain(position.map(position_message)).map(Ok),
+        )
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+}
+
+fn message(event: Event) -> sse::Event {
+    let data = serde_json::to_string(&event).unwrap_or_default();
+    sse::Event::default().id(event.seq.to_string()).event(event.kind).data(data)
+}
+
+/// A message that is no event: by the rules of server-sent events, a client keeps its number and shows nothing.
+fn position_message(last: u64) -> sse::Event {
+    sse::Event::default().id(last.to_string())
 }
 
 /// Where a stream is: the last event that was sent.

@@ -9,12 +9,17 @@ use tokio::net::TcpStream;
 
 use crate::harness::{Installation, SOON};
 
-/// Opens the stream on the plain listener and reads the ids of the next `count` events.
+/// Opens the stream on the plain listener and reads the ids of the next `count` messages.
 async fn stream(installation: &Installation, resume: &str, count: usize) -> Vec<u64> {
+    filtered(installation, "", resume, count).await
+}
+
+/// As [`stream`], with a query.
+async fn filtered(installation: &Installation, query: &str, resume: &str, count: usize) -> Vec<u64> {
     let address = installation.server().plain_address.unwrap();
     let token = installation.admin_token.expose();
     let request = format!(
-        "GET /v1/namespaces/default/events/stream HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n{resume}\r\n"
+        "GET /v1/namespaces/default/events/stream{query} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n{resume}\r\n"
     );
     let mut connection = TcpStream::connect(address).await.unwrap();
     connection.write_all(request.as_bytes()).await.unwrap();
@@ -57,4 +62,33 @@ async fn a_blocking_read_answers_when_something_happens_and_not_before() {
     let (page, _) =
         tokio::join!(admin.events("default", Some(last), 10, SOON), installation.join_token(None));
     assert_eq!(page.unwrap().items.first().unwrap().seq, last + 1);
+}
+
+#[tokio::test]
+async fn a_filtered_stream_sends_what_matches_and_the_number_up_to_which_it_was_read() {
+    let mut installation = Installation::new().await;
+    installation.config.plain_listen = Some("127.0.0.1:0".parse().unwrap());
+    installation.restart().await;
+    for name in ["web-1", "web-2", "web-3"] {
+        installation.node(name).await;
+    }
+    let admin = installation.admin();
+    let all = admin.events("default", Some(0), 100, Duration::ZERO).await.unwrap().items;
+    let of_web_2 = all.iter().filter(|event| event.subject == "node/web-2").map(|event| event.seq);
+    let mut expected: Vec<u64> = of_web_2.collect();
+    expected.push(all.last().unwrap().seq);
+    let query = "?filter=subject%3Dnode/web-2";
+    let resume = "Last-Event-ID: 0\r\n";
+    assert_eq!(filtered(&installation, query, resume, expected.len()).await, expected);
+    let options = bellwether_api::client::ListOptions {
+        filter: Some("subject = node/web-3".to_owned()),
+        ..Default::default()
+    };
+    let last = admin.listing(options).events("default", Some(0), 100, Duration::ZERO).await.unwrap();
+    assert!(last.items.iter().all(|event| event.subject == "node/web-3") && !last.items.is_empty());
+    assert_eq!(
+        last.next.unwrap(),
+        all.last().unwrap().seq.to_string(),
+        "the reader knows how far it was read"
+    );
 }

@@ -67,7 +67,7 @@ pub(super) fn events(routes: Routes) -> Routes {
         )
         .add::<Empty, Empty, _, _>(
             route(Get, paths::EVENTS_STREAM, RequiredAccess::Token, "Stream events")
-                .query(&["after"])
+                .query(&["after", "filter"])
                 .media(&["text/event-stream"]),
             events::stream,
         )
