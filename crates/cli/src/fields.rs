@@ -81,6 +81,7 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
 /// A fault of this program if the API's description cannot be read.
 pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
+    ClusterDocument::schemas(&mut shapes);
     EntityDocument::schemas(&mut shapes);
     FreezeDocument::schemas(&mut shapes);
     ScheduleDocument::schemas(&mut shapes);

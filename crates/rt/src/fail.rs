@@ -157,7 +157,7 @@ mod tests {
     fn every_fail_point_has_a_unique_name_that_begins_with_the_process() {
         let names: BTreeSet<&str> = FailPoint::ALL.iter().map(|point| point.name()).collect();
         assert_eq!(names.len(), FailPoint::ALL.len());
-        let areas = ["rollout.", "commit.etcd.", "commit.embedded.", "apply.", "job."];
+        let areas = ["rollout.", "cluster.", "commit.etcd.", "commit.embedded.", "apply.", "job."];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");
         }

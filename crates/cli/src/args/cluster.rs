@@ -142,7 +142,7 @@ pub(crate) struct ClusterFlags {
     /// Workflow of the cluster's manager
     #[arg(long, value_name = "WORKFLOW")]
     pub(crate) manager_workflow: Option<String>,
-    /// What is done about the members' data stores: active, observe (nothing is started) or disabled (no view, no events) [default: active]
+    /// Mode of the control plane with the members' data stores: active, observe (nothing is started) or disabled (no view, no events) [default: active]
     #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(ClusterMode::WORDS).map(mode))]
     pub(crate) mode: Option<ClusterMode>,
     /// Reason, kept in the history

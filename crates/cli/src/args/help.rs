@@ -18,7 +18,6 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "stage",
             "workflow",
             "schedule",
-            "reaction",
             "run",
             "job",
             "cluster",
@@ -29,7 +28,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "stop-everything",
         ],
     ),
-    ("Data and services", &["param", "secret", "service", "wait", "slot", "lock"]),
+    ("Data and services", &["param", "secret", "service", "wait", "slot", "lock", "reaction"]),
     ("Access and shell", &["token", "role", "auth", "audit", "namespace", "completions", "man"]),
     (
         "Fleet verbs",

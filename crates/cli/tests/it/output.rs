@@ -208,7 +208,10 @@ async fn events_are_filtered_by_the_server() {
     assert_eq!(numbers(&["-l", "kind = ghost.seen"]), Vec::<u64>::new());
     let wrong = place.run(&["events", "--filter", "kind = a and knd = b"]);
     let said = text(&wrong.stderr);
-    assert!(code(&wrong) != 0 && said.contains("position 13") && said.contains("did you mean kind"), "{said}");
+    assert!(
+        code(&wrong) != 0 && said.contains("position 13") && said.contains("did you mean kind"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
