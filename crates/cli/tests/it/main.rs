@@ -14,6 +14,7 @@ mod bed;
 mod commands;
 mod demo;
 mod export;
+mod filtered_events;
 mod fleet;
 mod fleet_verbs;
 mod freezes;

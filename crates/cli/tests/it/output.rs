@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::place::{PROGRAM, Setup, code, done, text, wait_for};
 
 /// A fleet of one node with one of everything that can be listed.
-async fn furnished() -> Setup {
+pub(crate) async fn furnished() -> Setup {
     let mut place = Setup::new().await;
     place.start_agent("web-1", "[entity.shop]\nstatic = [\"/bin/true\"]\n[[service]]\nname = \"till\"\n");
     for args in [
@@ -188,30 +188,6 @@ async fn events_about_an_object_are_those_of_its_parts_too() {
     assert_eq!(text(&few.stdout).lines().count(), 2);
     let none = place.run(&["events", "--about", "entity/shop", "--after", "100000"]);
     assert_eq!((code(&none), text(&none.stderr).as_str()), (0, "no events about entity/shop\n"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn events_are_filtered_by_the_server() {
-    let place = furnished().await;
-    let numbers = |args: &[&str]| -> Vec<u64> {
-        let output = place.run(&[&["events", "-o", "name"], args].concat());
-        assert_eq!(code(&output), 0, "{args:?}: {}", text(&output.stderr));
-        text(&output.stdout).lines().map(|line| line.parse().unwrap()).collect()
-    };
-    let filter = ["--filter", "kind in (rollout.started, rollout.succeeded) and subject =~ \"^rollout/\""];
-    let found = numbers(&filter);
-    assert!(found.len() >= 2 && found.is_sorted(), "{found:?}");
-    assert_eq!(numbers(&[&filter[..], &["--about", "shop", "--since", "1h"]].concat()), found);
-    assert_eq!(numbers(&[&filter[..], &["--limit", "1"]].concat()), found[found.len() - 1..]);
-    let first = found[0].to_string();
-    assert_eq!(numbers(&[&filter[..], &["--after", &first]].concat()), found[1..]);
-    assert_eq!(numbers(&["-l", "kind = ghost.seen"]), Vec::<u64>::new());
-    let wrong = place.run(&["events", "--filter", "kind = a and knd = b"]);
-    let said = text(&wrong.stderr);
-    assert!(
-        code(&wrong) != 0 && said.contains("position 13") && said.contains("did you mean kind"),
-        "{said}"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
