@@ -117,7 +117,7 @@ fn without_having_a_job_in_the_ledger_before_it_begins_it_runs_twice() {
 
 #[test]
 fn without_the_identity_of_the_ledger_a_lost_one_has_a_task_run_twice() {
-    assert!(breaks(FaultMix::Work, DisabledRule::LedgerIdentity, 2));
+    assert!(breaks(FaultMix::Work, DisabledRule::LedgerIdentity, 57));
 }
 
 #[test]
