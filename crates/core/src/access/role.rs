@@ -27,7 +27,7 @@ pub struct BuiltInRole {
 }
 
 /// Kinds that every built-in role reads.
-const VIEWED: &str = "get cluster,entity,filter,freeze,global-freeze,namespace,node,param,pause,profile,role,rollout,run,secret,server,service,slot,stage,task,workflow";
+const VIEWED: &str = "get cluster,entity,filter,freeze,global-freeze,namespace,node,param,pause,profile,reaction,role,rollout,run,schedule,secret,server,service,slot,stage,task,workflow";
 
 /// The built-in roles, weakest first; each includes the rights of the ones before it.
 pub const BUILT_IN: [BuiltInRole; 3] = [

@@ -191,6 +191,16 @@ fn built_in_roles_include_each_other_upwards() {
 }
 
 #[test]
+fn a_viewer_reads_every_kind_but_those_of_tokens_and_of_the_audit_log() {
+    let viewer = Rights::of_built_in("viewer");
+    for kind in ObjectKind::ALL {
+        let claim = [Claim::parse(&alloc::format!("get {}", kind.as_str())).unwrap()];
+        let is_hidden = matches!(kind, ObjectKind::Token | ObjectKind::JoinToken | ObjectKind::Audit);
+        assert_eq!(viewer.lacks(&claim).is_some(), is_hidden, "{}", kind.as_str());
+    }
+}
+
+#[test]
 fn a_node_reaches_its_own_path_and_no_other() {
     let (own, other) = (NodeName::parse("web-1").unwrap(), NodeName::parse("web-2").unwrap());
     let node = Identity::Node(own.clone());

@@ -309,6 +309,12 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
+            if let Some(cluster) = &node.logical {
+                let reason =
+                    format!("decommission {name}: it is the manager of cluster {cluster}, and goes with it");
+                let hint = Some(format!("bellwether cluster delete {cluster}"));
+                return Err(OpError::Refused { reason, hint });
+            }
             node.decommissioned = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
             let mut changeset =
                 put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)));

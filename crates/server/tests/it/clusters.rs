@@ -183,6 +183,9 @@ async fn a_cluster_is_deleted_only_without_a_run_of_its_manager_and_takes_the_en
     set(&admin, "db", &spec("all")).await.unwrap();
     let new = NewClusterRun { workflow: Some("one".to_owned()), ..NewClusterRun::default() };
     let run = admin.start_cluster_run("default", "db", &new).await.unwrap().name;
+    let (code, detail) = problem(admin.decommission_node("default", "db-manager", "").await);
+    let said = "cannot decommission db-manager: it is the manager of cluster db, and goes with it";
+    assert_eq!((code, detail.as_str()), (Code::Refused, said));
     let (code, detail) = problem(admin.delete_cluster("default", "db").await);
     let said = format!("cannot delete cluster db: run {run} of its manager is in progress");
     assert_eq!((code, detail), (Code::Refused, said));
