@@ -112,6 +112,10 @@ impl Laws {
             if change.entry.is_some() { key } else { format!("-{key}") }
         });
         self.trace.say(&format!("#{} {}", batch.revision.0, names.collect::<Vec<_>>().join(" ")));
+        for change in &batch.changes {
+            let value = change.entry.as_ref().map(|entry| String::from_utf8_lossy(&entry.value));
+            tracing::trace!(commit = batch.revision.0, "{}: {value:?}", String::from_utf8_lossy(&change.key));
+        }
         let revision = Revision::new(batch.revision.0);
         let mut events = Vec::new();
         let mut contacts = Vec::new();

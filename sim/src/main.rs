@@ -28,7 +28,7 @@ struct Args {
     /// Play this seed alone, twice, and print its last lines
     #[arg(long)]
     seed: Option<u64>,
-    /// Print to standard error what the servers log in this history, with the simulated time
+    /// Print to standard error what the servers log in this history, with the simulated time; `bellwether_sim=trace` adds each commit's values
     #[arg(long, requires = "seed", value_name = "DIRECTIVES", num_args = 0..=1, default_missing_value = "debug")]
     log: Option<String>,
     /// Seconds of faults in each history

@@ -48,14 +48,15 @@ impl OrderWorker {
             orders.borrow_and_update();
             self.look();
             let (names, mut until) = (self.names(), None);
-            let mut worked = false;
+            let (mut worked, runs_before) = (false, self.runs_here.clone());
             for name in names {
                 match self.turn(&name).await {
                     WorkTurn::Worked => worked = true,
                     WorkTurn::Rests(at) => until = [until, at].into_iter().flatten().min(),
                 }
             }
-            if worked {
+            // One that rests may have waited for what another is known by now to be.
+            if worked || self.runs_here != runs_before {
                 continue;
             }
             let soaks = self.soaks.values().filter_map(|(meter, looked)| Some(looked.plus(meter.missing()?)));
