@@ -23,6 +23,7 @@ pub(super) async fn run(context: &Context, verb: JobVerb) -> CommandResult {
         JobVerb::List { flags, run, node } => list(context, flags, run, node).await,
         JobVerb::Retry { of, reason } => {
             let (run, node) = place(&of.name)?;
+            is_last(context, &of.name, (run, node)).await?;
             context.client.retry_job(&context.namespace, (run, node), &reason).await?;
             context.show.changed(&format!("run {run}: retried on node {node}"));
             // Without the right to read the rollout it is not known whether it is paused.
@@ -96,6 +97,22 @@ fn place(name: &str) -> Result<(&str, &str), Failure> {
         (Some(run), Some(node)) if !run.is_empty() && !node.is_empty() => Ok((run, node)),
         (_, _) => Err(misnamed(name)),
     }
+}
+
+/// Refuses to retry a job that is named with its index and is not the last one on its node: that is the one that failed.
+async fn is_last(context: &Context, name: &str, (run, node): (&str, &str)) -> Result<(), Failure> {
+    let place = format!("{run}/{node}");
+    if name == place {
+        return Ok(());
+    }
+    let (named, last) = (find(context, name).await?, find(context, &place).await?);
+    if named.index == last.index {
+        return Ok(());
+    }
+    let state = named.state.as_str();
+    let last = format!("the last one on its node is {}, {}", last.name, last.state.as_str());
+    Err(Failure::new(Exit::Refused, format!("retry job {name}: it is {state}; {last}"))
+        .hint(format!("bellwether job retry {place}")))
 }
 
 fn misnamed(name: &str) -> Failure {

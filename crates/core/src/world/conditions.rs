@@ -68,7 +68,9 @@ impl Fleet {
 
     /// The presence of a node changed.
     pub(super) fn note_presence(&mut self, node: &NodeName) {
-        let presence = self.presences.get(node).filter(|_| self.active_node(node).is_some());
+        // That a logical node is silent is a condition of its host: its cluster looks for another one.
+        let is_machine = self.active_node(node).is_some_and(|kept| kept.value.logical.is_none());
+        let presence = self.presences.get(node).filter(|_| is_machine);
         let lost = presence.filter(|kept| kept.value.contact == PresenceState::Unreachable);
         let now: Vec<_> = lost.map(|kept| (NODE_UNREACHABLE, kept.value.since)).into_iter().collect();
         self.note_conditions(&ConditionSubject::Node(node.clone()), &now);

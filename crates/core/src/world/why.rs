@@ -45,9 +45,9 @@ impl World {
                 match node.and_then(|node| fleet.left_without(run, &node)) {
                     Some(how) => format!("{target}: run {run} {how}{job}"),
                     None => {
-                        let lost = fleet.lost_run(board, target).map(|lost| format!("; {lost}"));
-                        let (step, lost) = (step.unwrap_or_default(), lost.unwrap_or_default());
-                        format!("{}{step}{job}{lost}", why(board, target, time))
+                        let next = fleet.after_failure(board, target).map(|next| format!("; {next}"));
+                        let (step, next) = (step.unwrap_or_default(), next.unwrap_or_default());
+                        format!("{}{step}{job}{next}", why(board, target, time))
                     }
                 }
             }
@@ -64,15 +64,19 @@ impl Fleet {
         entity.step.as_ref().filter(|_| entity.answering == state.assignment)
     }
 
-    /// Why a run that failed on a target never goes on there, with the command that does the rest.
-    fn lost_run(&self, board: &Board, target: &TargetName) -> Option<String> {
+    /// What a person can do about a run that failed on a target: why it never goes on there, with the command that does the rest, or
+    /// how the task that failed begins again.
+    fn after_failure(&self, board: &Board, target: &TargetName) -> Option<String> {
         match board.member(target)?.state.as_ref()?.outcome {
             AssignmentOutcome::Failed { .. } => {}
             AssignmentOutcome::InFlight
             | AssignmentOutcome::Succeeded { .. }
             | AssignmentOutcome::Unreachable { .. } => return None,
         }
-        self.why_lost(&board.entity().name, &NodeName::parse(target.as_str()).ok()?)
+        let (run, node) = (&board.entity().name, NodeName::parse(target.as_str()).ok()?);
+        self.runs.get(run)?;
+        let again = || format!("begin the task again: bellwether job retry {run}/{node}");
+        Some(self.why_lost(run, &node).unwrap_or_else(again))
     }
 
     /// The last job of a run on a target, with its state.

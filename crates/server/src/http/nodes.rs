@@ -199,7 +199,7 @@ pub(crate) async fn decommission(
     Node(name): Node,
     OptionalBody(because): OptionalBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission(
+    ops::node::decommission::decommission(
         &app.records.transactor,
         scope(&namespace, &name, &caller.actor()),
         &because.reason,

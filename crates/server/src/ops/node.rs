@@ -1,5 +1,6 @@
 //! Operations on nodes: join, renew, label, pause, cordon, drain, decommission.
 
+pub mod decommission;
 mod join_token;
 mod predecessor;
 
@@ -295,33 +296,6 @@ pub async fn uncordon(transactor: &Transactor, scope: NodeScope<'_>) -> Result<(
             let Some(cordon) = node.cordon.take() else { return Ok((None, ())) };
             let event = event("node.uncordoned", format!("node/{name}"), format!("it was {}", cordon.line()));
             Ok((Some(put(node, event)), ()))
-        })
-        .await
-}
-
-/// Decommissions a node: its certificate is revoked, and no rollout counts it.
-///
-/// # Errors
-/// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
-    let NodeScope { namespace, node: name, actor } = scope;
-    let reason = reason(text)?;
-    transactor
-        .change(namespace, actor, |_, fleet, now| {
-            let mut node = active(fleet, name)?;
-            if let Some(cluster) = &node.logical {
-                let reason =
-                    format!("decommission {name}: it is the manager of cluster {cluster}, and goes with it");
-                let hint = Some(format!("bellwether cluster delete {cluster}"));
-                return Err(OpError::Refused { reason, hint });
-            }
-            node.decommissioned = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
-            let mut changeset =
-                put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)));
-            if fleet.not_runnable.contains_key(name) {
-                changeset.writes.push(Write::delete(Key::NotRunnable(name.clone())));
-            }
-            Ok((Some(changeset), ()))
         })
         .await
 }

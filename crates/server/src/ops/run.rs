@@ -6,7 +6,7 @@ mod inputs;
 mod needs;
 mod plan;
 mod room;
-mod switch;
+pub(in crate::ops) mod switch;
 mod undo;
 mod view;
 mod waits;

@@ -16,6 +16,7 @@ mod clocks;
 mod clusters;
 mod consistency;
 mod contract;
+mod decommissions;
 mod durable;
 mod events;
 mod external;

@@ -25,7 +25,10 @@ pub(super) async fn lines(context: &Context, job: &Job) -> Vec<String> {
     let may_be_retried = run.is_some_and(|run| may_be_retried(run.state)) && target.is_some();
     let next = match job.state {
         // Nobody knows how far it came.
-        JobState::Lost => format!("continue without it: bellwether rollout resume {}", job.run),
+        JobState::Lost => format!(
+            "look what it did; then begin it again: bellwether job retry {}/{}, or continue without it: bellwether rollout resume {}",
+            job.run, job.node, job.run
+        ),
         JobState::Created
         | JobState::Running
         | JobState::Finished

@@ -53,5 +53,8 @@ pub(super) fn records(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     ];
     let logs = fleet.logs_of(name).map(|kept| &kept.value);
     let logs = logs.map(|log| Key::Log(name.clone(), log.category.clone(), log.entity.clone()));
-    kept.into_iter().flatten().chain(targets).chain(logs).map(Write::delete).collect()
+    // What it began, the new one has not: what undoes a run is not for it.
+    let jobs = fleet.runs.keys().filter(|run| fleet.jobs.contains_key(&((*run).clone(), name.clone())));
+    let jobs = jobs.map(|run| Key::Jobs(run.clone(), name.clone()));
+    kept.into_iter().flatten().chain(targets).chain(logs).chain(jobs).map(Write::delete).collect()
 }

@@ -74,13 +74,27 @@ pub(super) fn switched(
     let mut switch = Switch::default();
     for (run, leaving) in busy {
         let Some(entity) = fleet.entities.get(run).map(|kept| &*kept.value) else { continue };
-        switch.writes.push(Write::put(Record::Entity(without(fleet, entity, &leaving, annotation)?)));
-        let cause = format!("switched to run {}", new.name);
-        let mut left = event("run.nodes_left", format!("entity/{run}"), cause);
-        left.after = Some(named(&leaving));
-        switch.events.push(left);
+        let (write, event) =
+            left(fleet, (entity, &leaving), annotation, format!("switched to run {}", new.name))?;
+        switch.writes.push(write);
+        switch.events.push(event);
     }
     Ok(switch)
+}
+
+/// What is written when these nodes leave a run in progress. It is aborted if it has no other one.
+///
+/// # Errors
+/// [`OpError::Refused`] when it is not in progress.
+pub(in crate::ops) fn left(
+    fleet: &Fleet,
+    (entity, leaving): (&Entity, &BTreeSet<&NodeName>),
+    annotation: &Annotation,
+    cause: String,
+) -> Result<(Write, EventDraft), OpError> {
+    let mut event = event("run.nodes_left", format!("entity/{}", entity.name), cause);
+    event.after = Some(named(leaving));
+    Ok((Write::put(Record::Entity(without(fleet, entity, leaving, annotation)?)), event))
 }
 
 /// The names of these nodes, or of the first of them and how many others there are.

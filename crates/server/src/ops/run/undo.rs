@@ -16,6 +16,7 @@ use bellwether_core::records::run::{Run, UndoState};
 use bellwether_core::rollout::operations;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace, NodeName};
+use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
@@ -112,9 +113,14 @@ fn begun(
     if nodes.is_empty() {
         let reason = match run.undo {
             Some(UndoState::By(_)) => format!("undo run {name}: it is undone on every node that is left"),
-            Some(UndoState::Closed | UndoState::Nothing) | None => {
-                format!("undo run {name}: no node began a task of it")
-            }
+            Some(UndoState::Closed | UndoState::Nothing) | None => match begun_by_others(fleet, name) {
+                0 => format!("undo run {name}: no node began a task of it"),
+                gone => format!(
+                    "undo run {name}: {} began a task of it, and {} not part of the run any more",
+                    plural(gone, "node"),
+                    if gone == 1 { "is" } else { "are" },
+                ),
+            },
         };
         let abort = || format!("abort it with: bellwether rollout abort {name}");
         return Err(OpError::Refused { reason, hint: fleet.is_run_in_progress(name).then(abort) });
@@ -209,4 +215,9 @@ const fn is_incomplete(state: RolloutState) -> bool {
         | RolloutState::RollbackFailed
         | RolloutState::Superseded => false,
     }
+}
+
+/// Number of nodes that began a task of a run, all of which have left it.
+fn begun_by_others(fleet: &Fleet, run: &EntityName) -> usize {
+    fleet.jobs_of(run).filter(|kept| !kept.value.jobs.is_empty()).count()
 }

@@ -1,0 +1,65 @@
+//! Decommissions a node: first it leaves the runs that are in progress, then the fleet.
+
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::job::JobState;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::name::NodeName;
+use bellwether_core::world::fleet::Fleet;
+
+use super::{NodeScope, active, put};
+use crate::ops::run::switch;
+use crate::ops::{OpError, cause, event, reason};
+use crate::transactor::Transactor;
+
+/// Removes a node for good. The runs in progress go on without it, and those that were on this node alone are aborted: a machine that
+/// takes its name later is another one.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] for the manager of a cluster; [`OpError::Invalid`].
+pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
+    let reason = reason(text)?;
+    // A run may list many nodes, so that each is a commit of its own.
+    while transactor
+        .change(namespace, actor, |_, fleet, now| {
+            let mut node = active(fleet, name)?;
+            if let Some(cluster) = &node.logical {
+                let reason =
+                    format!("decommission {name}: it is the manager of cluster {cluster}, and goes with it");
+                let hint = Some(format!("bellwether cluster delete {cluster}"));
+                return Err(OpError::Refused { reason, hint });
+            }
+            let mark = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
+            if let Some(leaving) = leaves_a_run(fleet, name, &mark)? {
+                return Ok((Some(leaving), true));
+            }
+            node.decommissioned = Some(mark);
+            let mut changeset =
+                put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)));
+            if fleet.not_runnable.contains_key(name) {
+                changeset.writes.push(Write::delete(Key::NotRunnable(name.clone())));
+            }
+            Ok((Some(changeset), false))
+        })
+        .await?
+    {}
+    Ok(())
+}
+
+/// Takes the node out of one of the runs that list it and have not ended; `None` if there is none.
+fn leaves_a_run(fleet: &Fleet, node: &NodeName, mark: &Annotation) -> Result<Option<Changeset>, OpError> {
+    let open = fleet.entities_of_node.get(node).find_map(|name| {
+        let (_, entity) = (fleet.runs.get(name)?, &*fleet.entities.get(name)?.value);
+        (entity.abort.is_none() && !fleet.has_ended(name)).then_some((name, entity))
+    });
+    let Some((run, entity)) = open else { return Ok(None) };
+    let cause = format!("node {node} is decommissioned");
+    let annotation = Annotation { reason: cause.clone(), ..mark.clone() };
+    let (left, event) = switch::left(fleet, (entity, &[node].into()), &annotation, cause)?;
+    let jobs = fleet.jobs.get(&(run.clone(), node.clone())).map(|kept| &*kept.value);
+    // Nobody will hear how they end.
+    let lost = jobs.map(|jobs| jobs.clone().with_open_ones(JobState::Lost));
+    let lost = lost.filter(|lost| Some(lost) != jobs).map(|lost| Write::put(Record::Jobs(lost)));
+    Ok(Some(Changeset { writes: [left].into_iter().chain(lost).collect(), events: vec![event] }))
+}
