@@ -57,6 +57,7 @@ mod state;
 mod sync;
 mod table;
 mod why;
+mod why_reaction;
 
 use std::time::Duration;
 

@@ -209,7 +209,10 @@ impl ClusterSpec {
             return Err(ShapeError::at("replace_after", format!("{grace}; at least {}", core::MIN_GRACE)));
         }
         if grace > core::MAX_GRACE {
-            return Err(ShapeError::at("replace_after", format!("{grace}; at most {}", core::MAX_GRACE)));
+            return Err(ShapeError::at(
+                "replace_after",
+                format!("{grace} is too long; at most {} is allowed", core::MAX_GRACE),
+            ));
         }
         let workflow = read_some("manager_workflow", self.manager_workflow.as_deref())?;
         Ok(DesiredCluster {

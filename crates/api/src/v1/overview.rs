@@ -40,6 +40,21 @@ pub struct Overview {
     /// Number of service instances with a failing check, without those of drained and of unreachable nodes.
     #[serde(default)]
     pub failing_instances: u64,
+    /// Number of nodes that begin no run of a workflow.
+    #[serde(default)]
+    pub not_runnable: u64,
+    /// The first of them by name, with the reason; absent if there is none, or the caller may not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_not_runnable: Option<String>,
+    /// Number of conditions of data stores and clusters that are true, as far as the caller may read their nodes.
+    #[serde(default)]
+    pub conditions: u64,
+    /// The first of them, in the order of their subjects; at most 10.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_conditions: Vec<ConditionOverview>,
+    /// Reactions that start nothing now since they fired as often as they may within an hour.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limited_reactions: Vec<String>,
     /// The freezes and stops in force, those of all namespaces too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freezes: Vec<super::freeze::FreezeView>,
@@ -53,6 +68,19 @@ pub struct Overview {
     /// State of the store, as the answering server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<super::server::StoreStatus>,
+}
+
+/// A condition in the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ConditionOverview {
+    /// Name of the condition.
+    #[schema(example = "no_primary")]
+    pub condition: String,
+    /// What it is true of.
+    #[schema(example = "cluster/db/kv")]
+    pub subject: String,
+    /// Since when, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
 }
 
 /// An entity in the summary.

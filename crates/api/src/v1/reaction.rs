@@ -11,7 +11,7 @@ use bellwether_core::words::filter::conditions::CONDITIONS;
 use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::WorkflowName;
 use bellwether_core::words::time::{Span, Timestamp};
-use bellwether_core::world::conditions::TrueCondition;
+use bellwether_core::world::conditions::{self, TrueCondition};
 use serde::{Deserialize, Serialize};
 
 use super::labels::{labels_in, labels_out};
@@ -198,13 +198,18 @@ impl ReactionSpec {
             return Err(ShapeError::at("on", "missing; write a filter such as condition = store_down"));
         }
         let on = Filter::parse(&self.on, &CONDITIONS).map_err(|error| ShapeError::misread("on", &error))?;
+        let named = on.required_values("condition", "").unwrap_or_default();
+        if let Some(unknown) = named.into_iter().find(|name| !conditions::is_condition(name)) {
+            let all = conditions::names().collect::<Vec<_>>().join(", ");
+            return Err(ShapeError::at("on", format!("no condition is called {unknown}; there are {all}")));
+        }
         let nodes = core::ReactionNodes::read(self.nodes.as_deref().unwrap_or("subject"));
         if let core::ReactionNodes::Filter(filter) = &nodes {
             Filter::parse(filter, &NODES).map_err(|error| ShapeError::misread("nodes", &error))?;
         }
         let span = |field, text: &Option<String>, default: Span, most: Span| {
             let span = read_some(field, text.as_deref())?.unwrap_or(default);
-            let wrong = || ShapeError::at(field, format!("{span}; at most {most}"));
+            let wrong = || ShapeError::at(field, format!("{span} is too long; at most {most} is allowed"));
             if span > most { Err(wrong()) } else { Ok(span) }
         };
         let max_per_hour = self.max_per_hour.unwrap_or(core::FIRINGS_PER_HOUR);

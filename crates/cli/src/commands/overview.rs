@@ -2,7 +2,7 @@
 
 use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::node::PresenceState;
-use bellwether_api::v1::overview::Overview;
+use bellwether_api::v1::overview::{ConditionOverview, Overview};
 use bellwether_api::v1::server::StoreStatus;
 use bellwether_core::words::plural::Plural;
 
@@ -55,6 +55,8 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             lines.push(format!("paused     {}", overview.paused));
         }
         lines.extend(failing_line(&overview, paint));
+        lines.extend(halted_line(&overview));
+        lines.extend(condition_lines(&overview, paint));
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));
         lines.push(String::new());
@@ -86,6 +88,28 @@ fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
     let counts = counts.collect::<Vec<_>>().join(", ");
     let line = || format!("failing    {}: bellwether get-failures", paint.text(Tone::Bad, &counts));
     (!counts.is_empty()).then(line)
+}
+
+/// The nodes that begin no run; `None` if there are none.
+fn halted_line(overview: &Overview) -> Option<String> {
+    let first = overview.first_not_runnable.as_ref().map_or(String::new(), |first| format!("; {first}"));
+    let nodes = Plural(overview.not_runnable, "node");
+    (overview.not_runnable > 0).then(|| format!("halted     no run begins on {nodes}{first}"))
+}
+
+/// The conditions that are true, and the reactions that start nothing for them any more.
+fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = String> {
+    let condition = move |of: &ConditionOverview| {
+        let text = format!("{} of {} since {}", of.condition, of.subject, date(of.since_ms));
+        format!("condition  {}", paint.text(Tone::Bad, &text))
+    };
+    let shown = u64::try_from(overview.first_conditions.len()).unwrap_or(u64::MAX);
+    let more = overview.conditions.saturating_sub(shown);
+    let more = (more > 0).then(|| format!("condition  and {more} more"));
+    let limited = overview.limited_reactions.iter().map(|name| {
+        format!("limited    reaction {name} fired as often as it may within an hour: bellwether why reaction/{name}")
+    });
+    overview.first_conditions.iter().map(condition).chain(more).chain(limited)
 }
 
 /// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of date.

@@ -4,6 +4,7 @@ use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::reaction::{
     FiringResult, Reaction, ReactionFiring, ReactionMatch, ReactionSpec, ReactionState,
 };
@@ -151,7 +152,9 @@ pub(super) fn sheet(reaction: &Reaction) -> String {
         format!("revision      {}", reaction.revision),
         format!("changed       by {}, {}{reason}", reaction.by, date(reaction.at_ms)),
     ];
-    let mut lines: Vec<String> = fields.into_iter().chain(limited).collect();
+    let policy = (reaction.policy != Policy::default()).then(|| serde_json::to_string(&reaction.policy).ok());
+    let policy = policy.flatten().map(|policy| format!("policy        {policy}"));
+    let mut lines: Vec<String> = fields.into_iter().chain(policy).chain(limited).collect();
     lines.push(String::new());
     if reaction.matches.is_empty() {
         lines.push("no condition that it is about is true".to_owned());

@@ -1,9 +1,12 @@
 //! The flags of the command line by the fields of requests that they set: people are told of what they typed.
 
-/// Fields of requests that a flag sets, with the flag.
-const FLAGS: [(&str, &str); 14] = [
+/// Fields of requests that a flag sets, with the flag. Of several, the one that was typed.
+const FLAGS: [(&str, &str); 17] = [
     ("filter", "--filter"),
+    ("on", "--on"),
     ("on", "--filter"),
+    ("for", "--for"),
+    ("nodes", "--nodes"),
     ("from", "--from"),
     ("selector", "--selector"),
     ("nodes", "--selector"),
@@ -20,10 +23,18 @@ const FLAGS: [(&str, &str); 14] = [
 
 /// The detail of a problem that begins with a field, with the flag in place of the field.
 pub(super) fn by_flag(detail: String) -> String {
-    let found = FLAGS.iter().find_map(|(field, flag)| {
-        let rest = detail.strip_prefix(field).filter(|rest| rest.starts_with(": "))?;
-        Some(format!("{flag}{rest}"))
-    });
+    let typed: Vec<String> = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
+    by_typed_flag(detail, &typed)
+}
+
+fn by_typed_flag(detail: String, typed: &[String]) -> String {
+    let of_field =
+        |(field, _): &&(&str, &str)| detail.strip_prefix(field).is_some_and(|rest| rest.starts_with(": "));
+    let is_typed =
+        |flag: &str| typed.iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")));
+    let flags: Vec<&(&str, &str)> = FLAGS.iter().filter(of_field).collect();
+    let found = flags.iter().find(|(_, flag)| is_typed(flag)).or(flags.last());
+    let found = found.and_then(|(field, flag)| Some(format!("{flag}{}", detail.strip_prefix(field)?)));
     found.or_else(|| of_policy(&detail)).unwrap_or(detail)
 }
 
@@ -46,6 +57,10 @@ mod tests {
         assert_eq!(by_flag("filter: missing '='".to_owned()), "--filter: missing '='");
         assert_eq!(by_flag("filters: none".to_owned()), "filters: none");
         assert_eq!(by_flag("on: missing".to_owned()), "--filter: missing");
+        let typed = ["reaction".to_owned(), "--on=a".to_owned(), "--nodes".to_owned()];
+        assert_eq!(by_typed_flag("on: missing".to_owned(), &typed), "--on: missing");
+        assert_eq!(by_typed_flag("nodes: missing".to_owned(), &typed), "--nodes: missing");
+        assert_eq!(by_flag("nodes: missing".to_owned()), "--selector: missing");
         assert_eq!(by_flag("policy.max_unavailable: no".to_owned()), "--max-unavailable: no");
         assert_eq!(by_flag("policy.hooks.approval.url: no".to_owned()), "policy.hooks.approval.url: no");
         assert_eq!(by_flag("entity/web: policy.batch: no".to_owned()), "entity/web: policy.batch: no");

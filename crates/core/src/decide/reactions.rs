@@ -163,6 +163,12 @@ fn standing(
     }
 }
 
+/// Whether a reaction has started as many runs as it may within an hour.
+#[must_use]
+pub fn is_limited(reaction: &Reaction, now: Timestamp) -> bool {
+    limited_until(reaction, now).is_some()
+}
+
 /// Until when a reaction has started as many runs as it may; `None` if it may fire. What could not be started does not count.
 fn limited_until(reaction: &Reaction, now: Timestamp) -> Option<Timestamp> {
     let mut recent: Vec<Timestamp> = reaction

@@ -15,6 +15,17 @@ use crate::words::time::Timestamp;
 /// The condition of a node that nobody reaches.
 pub const NODE_UNREACHABLE: &str = "node_unreachable";
 
+/// Whether a condition can have this name.
+#[must_use]
+pub fn is_condition(name: &str) -> bool {
+    names().any(|known| known == name)
+}
+
+/// The names of all conditions.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ConditionKind::ALL.into_iter().map(ConditionKind::as_str).chain([NODE_UNREACHABLE])
+}
+
 /// A condition that is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrueCondition<'a> {

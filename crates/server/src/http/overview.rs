@@ -1,13 +1,16 @@
 //! The summary of a namespace over HTTP.
 
 use axum::extract::State;
-use bellwether_api::v1::overview::{EntityOverview, Overview};
+use bellwether_api::v1::overview::{ConditionOverview, EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::reactions::is_limited;
+use bellwether_core::records::reaction::ConditionSubject;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
+use bellwether_core::world::conditions::TrueCondition;
 use bellwether_core::world::fleet::Fleet;
 
 use super::freezes;
@@ -16,6 +19,9 @@ use super::readable::Readable;
 use super::servers::store;
 use super::state::AppState;
 use crate::secrets::stored;
+
+/// Most conditions that are named.
+const CONDITIONS_SHOWN: usize = 10;
 
 /// For how long a late failure is counted.
 const LATE_FAILURES_SHOWN: Span = Span::from_secs(600);
@@ -48,6 +54,11 @@ pub(crate) async fn get(
         }),
         failing: tally.failing,
         failing_instances: tally.failing_instances,
+        not_runnable: fleet.not_runnable.size() as u64,
+        first_not_runnable: first_not_runnable(fleet, &readable),
+        conditions: conditions(fleet, &readable).count() as u64,
+        first_conditions: conditions(fleet, &readable).take(CONDITIONS_SHOWN).map(shown).collect(),
+        limited_reactions: limited(fleet, &readable, app.clock.now()),
         freezes: freezes::of_namespace(&world, &namespace, app.clock.now())
             .into_iter()
             .filter(|view| !view.expired)
@@ -71,6 +82,39 @@ pub(crate) async fn get(
         .concat(),
         store: Some(store(&health)),
     })
+}
+
+/// The first node that begins no run, and why.
+fn first_not_runnable(fleet: &Fleet, readable: &Readable) -> Option<String> {
+    let mut marks = fleet.not_runnable.values().map(|kept| &*kept.value);
+    let first = marks.find(|mark| readable.has_object(ObjectKind::Node, mark.node.as_str()))?;
+    Some(format!("{} is {}", first.node, first.line()))
+}
+
+/// The conditions of data stores and clusters that are true. Nodes that nobody reaches are counted by their presence.
+fn conditions<'a>(fleet: &'a Fleet, readable: &'a Readable) -> impl Iterator<Item = TrueCondition<'a>> {
+    let is_seen = |condition: &TrueCondition<'_>| match condition.subject {
+        ConditionSubject::Node(_) => false,
+        ConditionSubject::Store(node, _) => readable.has_object(ObjectKind::Node, node.as_str()),
+        ConditionSubject::Cluster(cluster, _) => readable.has_object(ObjectKind::Cluster, cluster.as_str()),
+    };
+    fleet.true_conditions().filter(is_seen)
+}
+
+fn shown(condition: TrueCondition<'_>) -> ConditionOverview {
+    ConditionOverview {
+        condition: condition.name.to_owned(),
+        subject: condition.subject.to_string(),
+        since_ms: condition.since.as_millis(),
+    }
+}
+
+/// The reactions that fired as often as they may within an hour.
+fn limited(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<String> {
+    let all = fleet.reactions.values().map(|kept| &*kept.value);
+    let seen = all.filter(|reaction| readable.has_object(ObjectKind::Reaction, reaction.name.as_str()));
+    let limited = seen.filter(|reaction| is_limited(reaction, now));
+    limited.map(|reaction| reaction.name.to_string()).collect()
 }
 
 /// Whether it is a run of a workflow that has ended: `run list` has those.

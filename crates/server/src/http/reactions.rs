@@ -6,7 +6,10 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::reaction::{Reaction, ReactionMatch, ReactionSpec};
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::reactions::matches;
-use bellwether_core::records::reaction::ConditionSubject;
+use bellwether_core::records::reaction::{ConditionSubject, Reaction as CoreReaction};
+use bellwether_core::words::name::ReactionName;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{AtRevision, JsonAnswer, JsonBody, NamedReaction, NamespacePath, QueryParams};
@@ -37,22 +40,33 @@ pub(crate) async fn get(
 ) -> Result<JsonAnswer<Reaction>, Failure> {
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| fleet.reactions.get(&name));
-    let shown = found.map(|kept| {
-        let (reaction, now) = (&*kept.value, app.clock.now());
-        let settled = app.cluster.watch(&world).settled();
-        let standings = world.fleets.get(&namespace).map(|fleet| matches(reaction, fleet, settled, now));
-        let of = standings.iter().flatten();
-        let is_seen = |subject: &ConditionSubject| {
-            subject.node().is_none_or(|node| readable.has_object(ObjectKind::Node, node.as_str()))
-        };
-        let seen = of.filter(|(condition, _)| is_seen(condition.subject));
-        let matches = seen.map(|(condition, standing)| ReactionMatch::of(condition, standing)).collect();
-        JsonAnswer(Reaction { matches, ..Reaction::from(reaction) })
+    let shown = found.zip(world.fleets.get(&namespace)).map(|(kept, fleet)| {
+        let matches = standings(&app, (&world, fleet), &readable, &kept.value);
+        JsonAnswer(Reaction { matches, ..Reaction::from(&*kept.value) })
     });
-    shown.ok_or_else(|| {
-        Failure::new(Code::NotFound, format!("cannot find reaction {name}"))
-            .hint("list them: bellwether reaction list")
-    })
+    shown.ok_or_else(|| missing(&name))
+}
+
+/// That there is no such reaction.
+pub(super) fn missing(name: &ReactionName) -> Failure {
+    Failure::new(Code::NotFound, format!("cannot find reaction {name}"))
+        .hint("list them: bellwether reaction list")
+}
+
+/// The conditions that a reaction is about and that are true now, as far as the caller may read their nodes, and how it stands to each.
+pub(super) fn standings(
+    app: &AppState,
+    (world, fleet): (&World, &Fleet),
+    readable: &Readable,
+    reaction: &CoreReaction,
+) -> Vec<ReactionMatch> {
+    let settled = app.cluster.watch(world).settled();
+    let is_seen = |subject: &ConditionSubject| {
+        subject.node().is_none_or(|node| readable.has_object(ObjectKind::Node, node.as_str()))
+    };
+    let all = matches(reaction, fleet, settled, app.clock.now());
+    let seen = all.iter().filter(|(condition, _)| is_seen(condition.subject));
+    seen.map(|(condition, standing)| ReactionMatch::of(condition, standing)).collect()
 }
 
 pub(crate) async fn put(

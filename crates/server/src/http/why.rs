@@ -31,6 +31,7 @@ use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::services::unknown_service;
 use super::state::AppState;
+use super::why_reaction;
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -51,6 +52,9 @@ pub(crate) async fn get(
         Some(("entity", name)) => entity(fleet, &read("entity", name)?, time)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("cluster", name)) => cluster(fleet, &read("cluster", name)?, time.now)?,
+        Some(("reaction", name)) => {
+            why_reaction::reaction(&app, (&world, fleet), &readable, &read("reaction", name)?)?
+        }
         Some(("slot", name)) => slot(fleet, &read("slot", name)?, time.now),
         Some(("target", rest)) if rest.contains('/') => {
             let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
@@ -93,7 +97,7 @@ fn whole(fleet: &Fleet, subject: String, readable: &Readable) -> String {
 }
 
 fn unknown(subject: &str) -> Failure {
-    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
+    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME, reaction/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
     Failure::new(Code::NotFound, format!("cannot find {subject:?}")).hint(hint)
 }
 

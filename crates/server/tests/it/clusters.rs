@@ -123,7 +123,7 @@ async fn what_cannot_be_a_cluster_is_refused_with_the_place() {
         ),
         (
             ClusterSpec { replace_after: Some("25h".to_owned()), ..spec("all") },
-            "replace_after: 1d1h; at most 1d",
+            "replace_after: 1d1h is too long; at most 1d is allowed",
         ),
         (ClusterSpec { profile: Some("global".to_owned()), ..spec("all") }, "every node reads it"),
         (ClusterSpec { profile: Some("defaults".to_owned()), ..spec("all") }, "defaults of declared params"),

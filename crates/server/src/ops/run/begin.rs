@@ -14,6 +14,8 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::run::{MAX_NODES, NameTooLong, Run, UndoState};
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::Sequence;
+use bellwether_core::words::filter::Filter;
+use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::{Actor, NodeName, WorkflowName};
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
@@ -36,7 +38,7 @@ pub(in crate::ops) fn begun(
 ) -> Result<(GuardedChangeset, Shape), OpError> {
     let workflow: WorkflowName = read("workflow", &request.workflow)?;
     let why = reason(&request.reason)?;
-    enough(nodes.len(), &request.on)?;
+    enough(fleet, nodes.len(), request)?;
     let (plans, guards) = plan::frozen(fleet, &workflow, request.from.as_deref())?;
     let annotation = Annotation { by: actor.clone(), reason: why, at: now };
     if let Some(plan) = &plans.rollback {
@@ -109,13 +111,21 @@ pub(super) fn count(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-fn enough(nodes: usize, on: &str) -> Result<(), OpError> {
+fn enough(fleet: &Fleet, nodes: usize, request: &NewRun) -> Result<(), OpError> {
+    let on = &request.on;
     if nodes == 0 {
+        let filter = Filter::parse(on, &NODES).ok();
+        let names = filter.as_ref().and_then(|filter| filter.required_values("name", ""));
+        let mut named = names.into_iter().flatten().filter_map(|name| NodeName::parse(name).ok());
+        let cluster = named.find_map(|name| fleet.active_node(&name)?.value.logical.clone());
+        let hint = match cluster {
+            Some(cluster) => {
+                format!("on the manager of a cluster: bellwether cluster run {cluster} {}", request.workflow)
+            }
+            None => "try it: bellwether node list FILTER".to_owned(),
+        };
         let reason = format!("run a workflow on {on:?}: no node matches");
-        return Err(OpError::Refused {
-            reason,
-            hint: Some("try it: bellwether node list FILTER".to_owned()),
-        });
+        return Err(OpError::Refused { reason, hint: Some(hint) });
     }
     if nodes > MAX_NODES {
         let reason = format!("{nodes} nodes match; a run has at most {MAX_NODES}");

@@ -1,0 +1,82 @@
+//! Why a reaction has started a run, or has not.
+
+use bellwether_api::v1::reaction::{FiringResult, Reaction, ReactionFiring, ReactionMatch, ReactionState};
+use bellwether_core::words::name::ReactionName;
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+use super::problem::Failure;
+use super::reactions::{missing, standings};
+use super::readable::Readable;
+use super::state::AppState;
+
+/// Newest firings that are told.
+const FIRINGS: usize = 5;
+
+/// Whether it waits with a condition that is true, and a line for each of those and for what it did last.
+pub(super) fn reaction(
+    app: &AppState,
+    (world, fleet): (&World, &Fleet),
+    readable: &Readable,
+    name: &ReactionName,
+) -> Result<(bool, Vec<String>), Failure> {
+    let kept = fleet.reactions.get(name).ok_or_else(|| missing(name))?;
+    let (shape, now) = (Reaction::from(&*kept.value), app.clock.now());
+    let matches = standings(app, (world, fleet), readable, &kept.value);
+    let waits = |of: &ReactionMatch| match of.state {
+        ReactionState::Due | ReactionState::Fired => false,
+        ReactionState::Pending
+        | ReactionState::CoolingDown
+        | ReactionState::Limited
+        | ReactionState::Observed
+        | ReactionState::Suspended
+        | ReactionState::Unsettled => true,
+    };
+    let suspended = shape.suspended.then(|| {
+        let reason = if shape.reason.is_empty() { String::new() } else { format!(": {}", shape.reason) };
+        format!("suspended by {}{reason}; end it: bellwether reaction resume {name}", shape.by)
+    });
+    let none = || format!("no condition that it is about is true: {}", shape.on);
+    let quiet = matches.is_empty().then(none);
+    let firings = shape.firings.iter().rev().take(FIRINGS).map(|firing| fired(firing, now));
+    let lines = suspended.into_iter().chain(quiet).chain(matches.iter().map(|of| standing(of, now)));
+    Ok((matches.iter().any(waits), lines.chain(firings).collect()))
+}
+
+/// How long ago that was.
+fn ago(at_ms: u64, now: Timestamp) -> Span {
+    now.since(Timestamp::from_millis(at_ms))
+}
+
+/// A condition that is true, and what the reaction does about it.
+fn standing(of: &ReactionMatch, now: Timestamp) -> String {
+    let left = of.until_ms.map_or(Span::ZERO, |until| Timestamp::from_millis(until).since(now)).brief();
+    let state = match of.state {
+        ReactionState::Due => "it fires now".to_owned(),
+        ReactionState::Fired => "it has fired for it".to_owned(),
+        ReactionState::Pending => format!("it fires in {left} if that is still so"),
+        ReactionState::CoolingDown => {
+            format!("it fired for this subject not long ago, and may again in {left}")
+        }
+        ReactionState::Limited => {
+            format!("it fired as often as it may within an hour, and may again in {left}")
+        }
+        ReactionState::Observed => "the mode of the cluster starts nothing".to_owned(),
+        ReactionState::Suspended => "the reaction is suspended".to_owned(),
+        ReactionState::Unsettled => {
+            format!("the servers listen to the nodes for {left} more before it may fire")
+        }
+    };
+    format!("{} of {} for {}: {state}", of.condition, of.subject, ago(of.since_ms, now).brief())
+}
+
+/// What it did.
+fn fired(firing: &ReactionFiring, now: Timestamp) -> String {
+    let ReactionFiring { condition, subject, at_ms, result, text, .. } = firing;
+    let what = match result {
+        FiringResult::Started => format!("it started run {text}; see: bellwether why run/{text}"),
+        FiringResult::Failed => format!("no run could be started: {text}"),
+    };
+    format!("{} ago, for {condition} of {subject}, {what}", ago(*at_ms, now).brief())
+}
