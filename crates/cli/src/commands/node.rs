@@ -144,19 +144,17 @@ async fn unaccounted(context: &Context) -> CommandResult {
     Ok(if nodes.is_empty() { Exit::Yes } else { Exit::No })
 }
 
+/// The state of a node's connection, and what keeps work from it.
 fn contact(view: &NodeView) -> String {
-    match (&view.node.decommissioned, &view.node.pause) {
-        (Some(_), _) => "decommissioned".to_owned(),
-        (None, Some(_)) => format!("{}, paused", super::overview::presence(view.presence.state)),
-        (None, None) if !view.pauses.is_empty() => {
-            format!("{}, paused", super::overview::presence(view.presence.state))
-        }
-        (None, None) => {
-            let presence = super::overview::presence(view.presence.state);
-            let cordon = view.node.cordon.as_ref().map(cordon_state);
-            cordon.map_or_else(|| presence.to_owned(), |cordon| format!("{presence}, {cordon}"))
-        }
+    if view.node.decommissioned.is_some() {
+        return "decommissioned".to_owned();
     }
+    let is_paused = view.node.pause.is_some() || !view.pauses.is_empty();
+    let cordon = view.node.cordon.as_ref().map(cordon_state);
+    let held = if is_paused { Some("paused") } else { cordon };
+    let halted = view.not_runnable.as_ref().map(|_| "not runnable");
+    let presence = super::overview::presence(view.presence.state);
+    [presence].into_iter().chain(held).chain(halted).collect::<Vec<_>>().join(", ")
 }
 
 /// The state of a node with the time since which it is in it: its connection's, or that of its end.
