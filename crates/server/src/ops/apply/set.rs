@@ -33,6 +33,7 @@ use crate::ops::params::ParamsChange;
 use crate::ops::reaction::{self, ReactionScope};
 use crate::ops::schedule::{self, ScheduleScope};
 use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
+use crate::ops::sink::{self, SinkScope};
 use crate::ops::{OpError, entity, event, filter, freeze, node_params, param, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
@@ -116,6 +117,7 @@ impl Session {
             | ObjectId::Entity(_)
             | ObjectId::Schedule(_)
             | ObjectId::Reaction(_)
+            | ObjectId::Sink(_)
             | ObjectId::Slot(_)
             | ObjectId::Definition(_)
             | ObjectId::Node(_)
@@ -169,6 +171,10 @@ impl Session {
             (ObjectId::Reaction(name), Document::Reaction(document)) => {
                 done.note = self.set_reaction(name, document).await?;
             }
+            (ObjectId::Sink(name), Document::Sink(document)) => {
+                sink::set(transactor, SinkScope { namespace, name, actor, only_at: None }, &document.spec())
+                    .await?;
+            }
             (ObjectId::Schedule(name), Document::Schedule(document)) => {
                 done.note = self.set_schedule(name, document).await?;
             }
@@ -215,6 +221,7 @@ impl Session {
             | Document::Profile(_)
             | Document::Schedule(_)
             | Document::Reaction(_)
+            | Document::Sink(_)
             | Document::Slot(_) => {
                 return Err(
                     ShapeError::at(&id.to_string(), format!("not a valid {}", document.kind())).into()
@@ -345,6 +352,9 @@ impl Session {
             ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,
             ObjectId::Reaction(name) => {
                 reaction::delete(transactor, ReactionScope { namespace, name, actor, only_at: None }).await
+            }
+            ObjectId::Sink(name) => {
+                sink::delete(transactor, SinkScope { namespace, name, actor, only_at: None }).await
             }
             ObjectId::Schedule(name) => {
                 schedule::delete(transactor, ScheduleScope { namespace, name, actor, only_at: None }).await
