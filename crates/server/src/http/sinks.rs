@@ -106,7 +106,6 @@ pub(crate) async fn test(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), NamedSink(name)): (NamespacePath, NamedSink),
-    JsonBody(Empty {}): JsonBody<Empty>,
 ) -> Result<JsonAnswer<SinkTest>, Failure> {
     let world = app.world();
     let kept = world.fleets.get(&namespace).and_then(|fleet| fleet.sinks.get(&name));

@@ -224,9 +224,9 @@ fn provider(spec: &SecretSpec, providers: &Providers) -> Result<Option<SecretSou
 
 fn readers(texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
     for text in texts {
-        let known = ["profile/", "node/"].iter().any(|kind| text.starts_with(kind));
+        let known = ["profile/", "node/", "sink/"].iter().any(|kind| text.starts_with(kind));
         if !known && text != "*" {
-            let reason = format!("{text:?} is not profile/NAME, node/NAME or *");
+            let reason = format!("{text:?} is not profile/NAME, node/NAME, sink/NAME or *");
             return Err(ShapeError::at("readers", reason));
         }
     }

@@ -185,7 +185,7 @@ mod tests {
         for number in 20..=22 {
             file.send(&event(number)).await.unwrap();
         }
-        assert_eq!(numbers(&path), [22]);
+        assert_eq!(numbers(&path), [21, 22]);
     }
 
     #[tokio::test]

@@ -97,6 +97,14 @@ impl SinkWorker {
 
     /// Runs until the sink is deleted, the leadership is lost, or `stop`.
     pub(super) async fn run(mut self, stop: CancellationToken) {
+        self.work(&stop).await;
+        // What is not recorded is sent again by the next one; a server that is stopped leaves nothing of that.
+        if stop.is_cancelled() && self.place.due().is_some() {
+            self.record().await;
+        }
+    }
+
+    async fn work(&mut self, stop: &CancellationToken) {
         let mut worlds = self.sender.transactor.follow();
         let mut leadership = self.sender.leadership.clone();
         while leadership.is_in(self.term) && !stop.is_cancelled() {
@@ -110,7 +118,7 @@ impl SinkWorker {
                 }
             }
             let turn = turn(&sink, &self.place.state, last, now);
-            let wait = match self.take(&world, &sink, turn, &stop).await {
+            let wait = match self.take(&world, &sink, turn, stop).await {
                 Ok(None) => continue,
                 Ok(Some(wait)) => wait,
                 Err(Next::GoOn) => Some(now.plus(LOOK_AGAIN)),
