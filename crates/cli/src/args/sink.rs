@@ -35,7 +35,7 @@ pub(crate) enum SinkVerb {
         #[command(flatten)]
         of: SinkName,
         /// Number of the first event that is sent again; all after it are, too
-        #[arg(long, value_name = "EVENT", value_parser = super::number::whole::<u64>, required_unless_present = "dead_letters", conflicts_with = "dead_letters")]
+        #[arg(long, value_name = "EVENT", value_parser = super::number::whole::<u64>, conflicts_with = "dead_letters")]
         from: Option<u64>,
         /// Send the dead letters again
         #[arg(long)]
