@@ -4,6 +4,7 @@
 //! A sink that has nothing to send costs nothing: no record is written, and nobody is asked.
 
 pub mod addresses;
+pub(crate) mod context;
 mod file;
 pub(crate) mod receiver;
 pub mod settings;
@@ -18,70 +19,56 @@ use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::{Namespace, SinkName};
 use bellwether_core::world::World;
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::Store;
 use tokio_util::sync::CancellationToken;
 
-use self::settings::SinkSettings;
+use self::context::SinkContext;
 use self::worker::SinkWorker;
-use crate::leadership::Leadership;
-use crate::secrets::provider::Providers;
-use crate::transactor::Transactor;
 use crate::world::RelistHandle;
 
 /// Starts the tasks of sinks while this server leads.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct SinkSender {
-    /// Commits how far each sink is.
-    pub(crate) transactor: Transactor,
+    /// What the tasks work with.
+    pub(crate) context: SinkContext,
     /// Brings the world up to date with the store.
     pub(crate) relist: RelistHandle,
-    /// Has the events that are not in the world.
-    pub(crate) store: Store,
-    /// When to send, and under which term to commit.
-    pub(crate) leadership: Leadership,
     /// Parent of the tasks.
     pub(crate) tasks: Tasks,
-    /// Addresses and directories.
-    pub(crate) settings: Arc<SinkSettings>,
-    /// The programs that have other secrets.
-    pub(crate) providers: Providers,
-    /// Identifier of the installation.
-    pub(crate) installation: String,
 }
 
 impl SinkSender {
     /// Runs until `stop`.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        while let Some(term) = self.leadership.won(&stop).await {
+        while let Some(term) = self.context.leadership.won(&stop).await {
             // An older world would have it send again what an earlier leader sent.
             if self.relist.bring_up_to_date(&stop).await {
                 let level = self.tasks.child();
                 self.lead(term, &level, &stop).await;
                 level.cancel();
             }
-            self.leadership.lost(term, &stop).await;
+            self.context.leadership.lost(term, &stop).await;
         }
     }
 
     async fn lead(&mut self, term: Term, level: &Tasks, stop: &CancellationToken) {
-        let mut worlds = self.transactor.follow();
+        let mut worlds = self.context.transactor.follow();
         let mut running: BTreeMap<(Namespace, SinkName), tokio::task::JoinHandle<Option<()>>> =
             BTreeMap::new();
-        while self.leadership.is_in(term) {
+        while self.context.leadership.is_in(term) {
             let world = Arc::clone(&worlds.borrow_and_update());
             // A task ends when its sink is deleted.
             running.retain(|_, task| !task.is_finished());
             for key in sinks(&world) {
-                if !running.contains_key(&key) {
-                    let worker = SinkWorker::new(self.clone(), term, key.clone());
-                    running.insert(key, level.spawn("sink", worker.run(level.token())));
-                }
+                running.entry(key).or_insert_with_key(|key| {
+                    let worker = SinkWorker::new(self.context.clone(), term, key.clone());
+                    level.spawn("sink", worker.run(level.token()))
+                });
             }
             // All arms only wait.
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
-                () = self.leadership.changed() => {}
+                () = self.context.leadership.changed() => {}
             }
         }
     }

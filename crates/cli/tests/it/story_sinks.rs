@@ -131,7 +131,7 @@ async fn waits(place: &Setup, why: &str) {
     wait_for(why, waits).await;
 }
 
-/// Every event is there, and where one comes again, all after it do: nothing was left out on the way.
+/// Every event is there, and where one is sent again, all after it are: nothing was left out on the way.
 fn in_order(taken: &[u64], expected: &[u64]) {
     let mut next = 0;
     for event in taken {
@@ -158,7 +158,7 @@ async fn every_event_arrives_in_order_whatever_the_receiver_answers_and_whoever_
     receiver.does("flaky");
     wait_for("those that failed", async || receiver.taken().len() >= 8).await;
 
-    // The server is killed while it sends: those that were not recorded come again.
+    // The server is killed while it sends: those that were not recorded are sent again.
     receiver.does("slow");
     happens(&place, "many", 40).await;
     wait_for("some of them", async || receiver.taken().len() >= 15).await;

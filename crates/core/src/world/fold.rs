@@ -132,15 +132,9 @@ impl Fleet {
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
             Key::Schedule(name) => self.delete_schedule(name),
-            Key::Reaction(name) => {
-                self.reactions.remove_mut(name);
-            }
-            Key::Sink(name) => {
-                self.sinks.remove_mut(name);
-            }
-            Key::SinkState(name) => {
-                self.sink_states.remove_mut(name);
-            }
+            Key::Reaction(name) => self.delete_reaction(name),
+            Key::Sink(name) => self.delete_sink(name),
+            Key::SinkState(name) => self.delete_sink_state(name),
             Key::Secret(name) => {
                 self.secrets.remove_mut(name);
             }

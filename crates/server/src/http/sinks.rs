@@ -84,7 +84,8 @@ pub(crate) async fn enable(
     (NamespacePath(namespace), NamedSink(name)): (NamespacePath, NamedSink),
     JsonBody(request): JsonBody<EnableSink>,
 ) -> Result<JsonAnswer<Sink>, Failure> {
-    let scope = SinkScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let actor = caller.actor();
+    let scope = SinkScope::of(&namespace, &name, &actor);
     let sink = ops::sink::enable(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(Sink::from(&sink)))
 }
@@ -96,7 +97,8 @@ pub(crate) async fn replay(
     (NamespacePath(namespace), NamedSink(name)): (NamespacePath, NamedSink),
     JsonBody(request): JsonBody<ReplayEvents>,
 ) -> Result<JsonAnswer<Sink>, Failure> {
-    let scope = SinkScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let actor = caller.actor();
+    let scope = SinkScope::of(&namespace, &name, &actor);
     let sink = ops::sink::replay(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(Sink::from(&sink)))
 }

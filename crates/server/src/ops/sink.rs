@@ -33,6 +33,14 @@ pub struct SinkScope<'a> {
     pub only_at: Option<u64>,
 }
 
+impl<'a> SinkScope<'a> {
+    /// A sink at any revision.
+    #[must_use]
+    pub const fn of(namespace: &'a Namespace, name: &'a SinkName, actor: &'a Actor) -> Self {
+        Self { namespace, name, actor, only_at: None }
+    }
+}
+
 /// Refuses a sink whose author could not read all events of the namespace: it sends them to whom they choose. Those of tokens, roles,
 /// servers and freezes of all namespaces are in the namespace `default`.
 ///
@@ -40,11 +48,8 @@ pub struct SinkScope<'a> {
 /// [`OpError::Ungrantable`] with the claim; [`OpError::Invalid`].
 pub fn exportable(rights: &Rights, namespace: &Namespace) -> Result<(), OpError> {
     let access = grant::access_namespace()?;
-    let is_told = |kind: &ObjectKind| match kind {
-        ObjectKind::Audit => false,
-        kind if kind.is_global() => *namespace == access,
-        _ => true,
-    };
+    let is_told =
+        |kind: &ObjectKind| *kind != ObjectKind::Audit && (!kind.is_global() || *namespace == access);
     let claims = ObjectKind::ALL.iter().copied().filter(is_told).map(|kind| match kind.is_global() {
         true => Claim::parse(&format!("get {}", kind.as_str())),
         false => Claim::parse(&format!("get {} in {namespace}", kind.as_str())),

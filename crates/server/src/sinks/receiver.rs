@@ -34,7 +34,7 @@ pub(crate) struct SendingContext<'a> {
 #[derive(Debug)]
 pub(crate) enum Receiver {
     /// An HTTP endpoint.
-    Webhook(WebhookCaller),
+    Webhook(Box<WebhookCaller>),
     /// A file.
     File(FileAppender),
 }
@@ -44,9 +44,11 @@ impl Receiver {
     pub(crate) fn of(sink: &Sink, context: SendingContext<'_>) -> Self {
         let SinkSettings { directory, addresses, ca_file } = context.settings;
         match &sink.target {
-            SinkTarget::Webhook(webhook) => {
-                Self::Webhook(WebhookCaller::new(webhook.clone(), addresses.clone(), ca_file.clone()))
-            }
+            SinkTarget::Webhook(webhook) => Self::Webhook(Box::new(WebhookCaller::new(
+                webhook.clone(),
+                addresses.clone(),
+                ca_file.clone(),
+            ))),
             SinkTarget::File(file) => {
                 Self::File(FileAppender::new(directory.as_deref(), context.namespace, file.clone()))
             }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn two_keys_sign_both_and_a_value_that_is_no_key_is_refused() {
+    fn two_keys_sign_both_and_a_value_that_is_not_a_valid_key_is_refused() {
         let key = |text: &str| SigningKey::of(&Value::from(text)).unwrap();
         let both = signature(&[key("a"), key("b")], "1", 1, b"{}");
         let (first, second) = both.split_once(' ').unwrap();

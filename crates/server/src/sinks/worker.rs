@@ -18,7 +18,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use tokio_util::sync::CancellationToken;
 
-use super::SinkSender;
+use super::context::SinkContext;
 use super::receiver::{Receiver, SendingContext, is_for};
 use crate::event_log;
 use crate::reconcile::{LOOK_AGAIN, as_decider};
@@ -35,18 +35,18 @@ const PAGE: usize = 256;
 /// The task of one sink.
 #[derive(Debug)]
 pub(super) struct SinkWorker {
-    sender: SinkSender,
+    context: SinkContext,
     term: Term,
     namespace: Namespace,
     name: SinkName,
-    place: Place,
+    position: SinkPosition,
     events: VecDeque<EventShape>,
     receiver: Option<(SinkRevision, Receiver)>,
 }
 
 /// How far the sink is, and what of that is recorded.
 #[derive(Debug)]
-struct Place {
+struct SinkPosition {
     state: SinkState,
     /// The revision of the record that it began with, or that has it.
     recorded: Option<Revision>,
@@ -68,7 +68,7 @@ enum Next {
     End,
 }
 
-impl Place {
+impl SinkPosition {
     /// When it is to be recorded; `None` if there is nothing worth it.
     fn due(&self) -> Option<Timestamp> {
         let passed = self.state.cursor.get().saturating_sub(self.cursor.get());
@@ -82,8 +82,8 @@ impl Place {
 }
 
 impl SinkWorker {
-    pub(super) fn new(sender: SinkSender, term: Term, (namespace, name): (Namespace, SinkName)) -> Self {
-        let place = Place {
+    pub(super) fn new(context: SinkContext, term: Term, (namespace, name): (Namespace, SinkName)) -> Self {
+        let position = SinkPosition {
             state: SinkState::new(name.clone(), Sequence::ZERO),
             recorded: None,
             told: Vec::new(),
@@ -92,45 +92,45 @@ impl SinkWorker {
             at: Timestamp::EPOCH,
             not_before: Timestamp::EPOCH,
         };
-        Self { sender, term, namespace, name, place, events: VecDeque::new(), receiver: None }
+        Self { context, term, namespace, name, position, events: VecDeque::new(), receiver: None }
     }
 
     /// Runs until the sink is deleted, the leadership is lost, or `stop`.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         self.work(&stop).await;
         // What is not recorded is sent again by the next one; a server that is stopped leaves nothing of that.
-        if stop.is_cancelled() && self.place.due().is_some() {
+        if stop.is_cancelled() && self.position.due().is_some() {
             self.record().await;
         }
     }
 
     async fn work(&mut self, stop: &CancellationToken) {
-        let mut worlds = self.sender.transactor.follow();
-        let mut leadership = self.sender.leadership.clone();
+        let mut worlds = self.context.transactor.follow();
+        let mut leadership = self.context.leadership.clone();
         while leadership.is_in(self.term) && !stop.is_cancelled() {
             let world = Arc::clone(&worlds.borrow_and_update());
             let Some((sink, last)) = self.look(&world) else { return };
-            let now = self.sender.transactor.now();
-            if self.place.due().is_some_and(|at| at <= now) {
+            let now = self.context.transactor.now();
+            if self.position.due().is_some_and(|at| at <= now) {
                 match self.record().await {
                     Next::GoOn => continue,
                     Next::End => return,
                 }
             }
-            let turn = turn(&sink, &self.place.state, last, now);
+            let turn = turn(&sink, &self.position.state, last, now);
             let wait = match self.take(&world, &sink, turn, stop).await {
                 Ok(None) => continue,
                 Ok(Some(wait)) => wait,
                 Err(Next::GoOn) => Some(now.plus(LOOK_AGAIN)),
                 Err(Next::End) => return,
             };
-            let wake = [wait, self.place.due()].into_iter().flatten().min();
+            let wake = [wait, self.position.due()].into_iter().flatten().min();
             // All arms only wait.
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = leadership.changed() => {}
                 changed = worlds.changed() => if changed.is_err() { return },
-                () = sleep_until(self.sender.transactor.clock(), wake) => {}
+                () = sleep_until(self.context.transactor.clock(), wake) => {}
             }
         }
     }
@@ -141,9 +141,9 @@ impl SinkWorker {
         let fleet = world.fleets.get(&self.namespace)?;
         let sink = (*fleet.sinks.get(&self.name)?.value).clone();
         let kept = fleet.sink_states.get(&self.name)?;
-        if self.place.recorded.is_none_or(|known| kept.revision > known) {
-            let (at, not_before) = (self.place.at, self.place.not_before);
-            self.place = Place {
+        if self.position.recorded.is_none_or(|known| kept.revision > known) {
+            let (at, not_before) = (self.position.at, self.position.not_before);
+            self.position = SinkPosition {
                 state: (*kept.value).clone(),
                 recorded: Some(kept.revision),
                 told: Vec::new(),
@@ -182,28 +182,28 @@ impl SinkWorker {
             self.events = self.read(world, after, PAGE).await?;
         }
         let Some(event) = self.events.front().cloned() else { return Err(Next::GoOn) };
-        let now = self.sender.transactor.now();
-        if let Some(said) = self.place.state.skip_to(sink, Sequence::new(event.seq)) {
-            self.place.told.push(said);
+        let now = self.context.transactor.now();
+        if let Some(said) = self.position.state.skip_to(sink, Sequence::new(event.seq)) {
+            self.position.told.push(said);
         } else if is_for(sink, &event, now) {
             self.send(world, sink, &event, stop).await?;
         } else {
             self.pass(Sequence::new(event.seq));
             tokio::task::consume_budget().await;
         }
-        if self.place.state.cursor.get() >= event.seq {
+        if self.position.state.cursor.get() >= event.seq {
             self.events.pop_front();
         }
         Ok(None)
     }
 
     fn pass(&mut self, event: Sequence) {
-        self.place.is_dirty |= !self.place.state.resend.is_empty();
-        self.place.state.pass(event);
+        self.position.is_dirty |= !self.position.state.resend.is_empty();
+        self.position.state.pass(event);
     }
 
     async fn read(&self, world: &World, after: Sequence, limit: usize) -> Result<VecDeque<EventShape>, Next> {
-        let read = event_log::read(world, &self.sender.store, (&self.namespace, after), limit).await;
+        let read = event_log::read(world, &self.context.store, (&self.namespace, after), limit).await;
         read.map(VecDeque::from).map_err(|error| {
             tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "cannot read events; it is tried again");
             Next::GoOn
@@ -219,20 +219,20 @@ impl SinkWorker {
         stop: &CancellationToken,
     ) -> Result<(), Next> {
         let mut receiver = self.receiver(sink);
-        let sender = self.sender.clone();
+        let own = self.context.clone();
         let namespace = self.namespace.clone();
         // What is in a file is recorded once the disk has it, which is not while it is written.
-        let due = self.place.due().filter(|_| matches!(receiver, Receiver::Webhook(_)));
-        let outgoing = CloudEvent::of(&sender.installation, namespace.as_str(), event.clone());
-        let now = sender.transactor.now();
-        let context = context(&sender, &namespace);
+        let due = self.position.due().filter(|_| matches!(receiver, Receiver::Webhook(_)));
+        let outgoing = CloudEvent::of(&own.installation, namespace.as_str(), event.clone());
+        let now = own.transactor.now();
+        let context = sending(&own, &namespace);
         let sent = {
             let mut sending = pin!(receiver.send(context, world, (sink, &outgoing), now));
             let first = tokio::select! {
                 sent = &mut sending => Some(sent),
                 () = stop.cancelled() => return Err(Next::End),
                 // It goes on below.
-                () = sleep_until(sender.transactor.clock(), due) => None,
+                () = sleep_until(own.transactor.clock(), due) => None,
             };
             match first {
                 Some(sent) => sent,
@@ -253,16 +253,16 @@ impl SinkWorker {
     }
 
     fn note(&mut self, sink: &Sink, event: &EventShape, sent: Result<String, FailedAttempt>) {
-        let now = self.sender.transactor.now();
-        self.place.is_dirty = true;
+        let now = self.context.transactor.now();
+        self.position.is_dirty = true;
         match sent {
-            Ok(answer) => self.place.state.deliver(Sequence::new(event.seq), &answer, now),
+            Ok(answer) => self.position.state.deliver(Sequence::new(event.seq), &answer, now),
             Err(failed) => {
                 tracing::debug!(namespace = %self.namespace, sink = %self.name, event = event.seq, reason = failed.reason, "not delivered");
                 // What was stored was read, so it is valid.
                 let Ok(event) = Event::try_from(event.clone()) else { return };
-                let said = self.place.state.fail(sink, &event, &failed, now);
-                self.place.told.extend(said);
+                let said = self.position.state.fail(sink, &event, &failed, now);
+                self.position.told.extend(said);
             }
         }
     }
@@ -270,48 +270,48 @@ impl SinkWorker {
     /// The receiver, kept for as long as the sink is the same.
     fn receiver(&mut self, sink: &Sink) -> Receiver {
         let kept = self.receiver.take().filter(|(revision, _)| *revision == sink.revision);
-        kept.map_or_else(|| Receiver::of(sink, context(&self.sender, &self.namespace)), |(_, kept)| kept)
+        kept.map_or_else(|| Receiver::of(sink, sending(&self.context, &self.namespace)), |(_, kept)| kept)
     }
 
     /// Records how far the sink is. If somebody else wrote that meanwhile, it is read again.
     async fn record(&mut self) -> Next {
-        let now = self.sender.transactor.now();
+        let now = self.context.transactor.now();
         if let Some((_, receiver)) = &self.receiver
             && let Err(error) = receiver.sync().await
         {
             tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "cannot write to the disk; events are written again");
             self.receiver = None;
-            self.place.recorded = None;
-            self.place.not_before = now.plus(LOOK_AGAIN);
+            self.position.recorded = None;
+            self.position.not_before = now.plus(LOOK_AGAIN);
             return Next::GoOn;
         }
-        let world = self.sender.transactor.world();
+        let world = self.context.transactor.world();
         let kept = world.fleets.get(&self.namespace).and_then(|fleet| fleet.sink_states.get(&self.name));
-        if kept.map(|kept| kept.revision) != self.place.recorded {
+        if kept.map(|kept| kept.revision) != self.position.recorded {
             // A newer one is read again; an older one is that of a world that does not show the last record yet.
-            self.place.not_before = now.plus(LOOK_AGAIN);
+            self.position.not_before = now.plus(LOOK_AGAIN);
             return Next::GoOn;
         }
-        let writes = vec![Write::put(Record::SinkState(self.place.state.clone()))];
-        let changeset = Changeset { writes, events: self.place.told.clone() };
+        let writes = vec![Write::put(Record::SinkState(self.position.state.clone()))];
+        let changeset = Changeset { writes, events: self.position.told.clone() };
         let by = CommitContext { seen: vec![Key::Sink(self.name.clone()).into()], ..as_decider(self.term) };
-        let committed = self.sender.transactor.commit(&world, &self.namespace, by, vec![changeset]).await;
-        self.place.not_before = now.plus(LOOK_AGAIN);
+        let committed = self.context.transactor.commit(&world, &self.namespace, by, vec![changeset]).await;
+        self.position.not_before = now.plus(LOOK_AGAIN);
         match committed {
             Ok(revision) => {
-                (self.place.at, self.place.not_before) = (now, Timestamp::EPOCH);
-                self.place.recorded = Some(revision);
-                self.place.cursor = self.place.state.cursor;
-                (self.place.told, self.place.is_dirty) = (Vec::new(), false);
+                (self.position.at, self.position.not_before) = (now, Timestamp::EPOCH);
+                self.position.recorded = Some(revision);
+                self.position.cursor = self.position.state.cursor;
+                (self.position.told, self.position.is_dirty) = (Vec::new(), false);
             }
             Err(CommitError::LostTerm) => {
-                self.sender.leadership.give_up(self.term);
+                self.context.leadership.give_up(self.term);
                 return Next::End;
             }
             Err(CommitError::Closed) => return Next::End,
             Err(CommitError::Conflict { at }) => {
-                self.sender.transactor.after_conflict(&world, at).await;
-                self.place.recorded = None;
+                self.context.transactor.after_conflict(&world, at).await;
+                self.position.recorded = None;
             }
             Err(error) => {
                 tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "cannot record how far the sink is");
@@ -321,11 +321,11 @@ impl SinkWorker {
     }
 }
 
-fn context<'a>(sender: &'a SinkSender, namespace: &'a Namespace) -> SendingContext<'a> {
+fn sending<'a>(context: &'a SinkContext, namespace: &'a Namespace) -> SendingContext<'a> {
     SendingContext {
-        settings: &sender.settings,
-        keyring: sender.transactor.keyring(),
-        providers: &sender.providers,
+        settings: &context.settings,
+        keyring: context.transactor.keyring(),
+        providers: &context.providers,
         namespace,
     }
 }

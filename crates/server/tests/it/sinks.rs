@@ -181,7 +181,7 @@ async fn an_event_that_is_refused_is_a_dead_letter_the_rest_goes_on_and_it_can_b
     assert_eq!(told.len(), 1);
     assert_eq!(told.first().unwrap().cause, "status 400: as told, after 2 attempts");
 
-    // What is not recorded yet would come again.
+    // What is not recorded yet would be sent again.
     holds("it is recorded", async || sink(&admin).await.status.unwrap().undelivered == 0).await;
     let again = ReplayEvents { dead_letters: true, ..ReplayEvents::default() };
     admin.replay_sink("default", "audit", &again).await.unwrap();

@@ -59,7 +59,9 @@ impl WebhookSpec {
             let reason = format!("{} secrets; at most {}", secrets.len(), core::MAX_SIGNING_SECRETS);
             return Err(ShapeError::at("webhook.secrets", reason));
         }
-        if secrets.first().is_some() && secrets.first() == secrets.get(1) {
+        if let [first, second] = secrets.as_slice()
+            && first == second
+        {
             return Err(ShapeError::at("webhook.secrets", "the same secret twice"));
         }
         let span = |field: &str, text: &Option<String>, default: Span, (least, most): (Span, Span)| {

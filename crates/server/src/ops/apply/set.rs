@@ -134,8 +134,7 @@ impl Session {
 
     async fn set(&self, object: &Object) -> Result<Done, OpError> {
         let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
-        let events = self.draft.events();
-        let mut done = Done::default();
+        let (events, mut done) = (self.draft.events(), Done::default());
         match (&object.id, &object.document) {
             (ObjectId::Cluster(name), Document::Cluster(document)) => {
                 let scope = ClusterScope { namespace, name, actor, only_at: None };
@@ -172,8 +171,7 @@ impl Session {
                 done.note = self.set_reaction(name, document).await?;
             }
             (ObjectId::Sink(name), Document::Sink(document)) => {
-                sink::set(transactor, SinkScope { namespace, name, actor, only_at: None }, &document.spec())
-                    .await?;
+                sink::set(transactor, SinkScope::of(namespace, name, actor), &document.spec()).await?;
             }
             (ObjectId::Schedule(name), Document::Schedule(document)) => {
                 done.note = self.set_schedule(name, document).await?;
@@ -353,9 +351,7 @@ impl Session {
             ObjectId::Reaction(name) => {
                 reaction::delete(transactor, ReactionScope { namespace, name, actor, only_at: None }).await
             }
-            ObjectId::Sink(name) => {
-                sink::delete(transactor, SinkScope { namespace, name, actor, only_at: None }).await
-            }
+            ObjectId::Sink(name) => sink::delete(transactor, SinkScope::of(namespace, name, actor)).await,
             ObjectId::Schedule(name) => {
                 schedule::delete(transactor, ScheduleScope { namespace, name, actor, only_at: None }).await
             }
