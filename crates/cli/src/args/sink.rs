@@ -102,7 +102,7 @@ pub(crate) struct SinkFlags {
     #[arg(long, value_name = "TIME", conflicts_with = "file")]
     pub(crate) max_age: Option<Span>,
     /// File that receives each event as a line, below the directory that the server's configuration names
-    #[arg(long, value_name = "PATH")]
+    #[arg(long = "to-file", value_name = "PATH")]
     pub(crate) file: Option<String>,
     /// Size of the file after which another one is begun [default: 67108864]
     #[arg(long, value_name = "BYTES", value_parser = super::number::whole::<u64>)]

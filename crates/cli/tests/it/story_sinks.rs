@@ -100,7 +100,7 @@ async fn installed(receiver: &Receiver) -> Setup {
     assert_eq!(code(&set), 0, "{}", text(&set.stderr));
     let (url, filter) = (receiver.url(), "kind = filter.changed");
     done(&place, &["sink", "set", "audit", "--webhook", &url, "--secret", "audit/key", "--filter", filter]);
-    done(&place, &["sink", "set", "log", "--file", "all/events.jsonl", "--filter", filter]);
+    done(&place, &["sink", "set", "log", "--to-file", "all/events.jsonl", "--filter", filter]);
     place
 }
 
