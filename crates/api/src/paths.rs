@@ -261,6 +261,16 @@ pub const CLUSTER_WAIT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/wait";
 pub const REACTIONS: &str = "/v1/namespaces/{ns}/reactions";
 /// One reaction.
 pub const REACTION: &str = "/v1/namespaces/{ns}/reactions/{reaction}";
+/// Sinks of events.
+pub const SINKS: &str = "/v1/namespaces/{ns}/sinks";
+/// One sink.
+pub const SINK: &str = "/v1/namespaces/{ns}/sinks/{sink}";
+/// Whether a sink sends events.
+pub const SINK_ENABLED: &str = "/v1/namespaces/{ns}/sinks/{sink}/enabled";
+/// Sending events again.
+pub const SINK_REPLAY: &str = "/v1/namespaces/{ns}/sinks/{sink}/replay";
+/// Sending a test event.
+pub const SINK_TEST: &str = "/v1/namespaces/{ns}/sinks/{sink}/test";
 /// Schedules of workflows.
 pub const SCHEDULES: &str = "/v1/namespaces/{ns}/schedules";
 /// One schedule.

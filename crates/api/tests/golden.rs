@@ -82,6 +82,9 @@ round_trip! {
     "event": v1::event::Event => bellwether_core::records::event::Event;
         "schedule": v1::schedule::Schedule => bellwether_core::records::schedule::Schedule;
         "reaction": v1::reaction::Reaction => bellwether_core::records::reaction::Reaction;
+        "sink": v1::sink::Sink => bellwether_core::records::sink::Sink;
+        "sink_of_file": v1::sink::Sink => bellwether_core::records::sink::Sink;
+        "sink_state": v1::sink::state::SinkState => bellwether_core::records::sink_state::SinkState;
         "filter": v1::filter::Filter => bellwether_core::records::filter::SavedFilter;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;
@@ -175,6 +178,11 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::secret::Secret>("secret", |shape| shape);
     holds::<v1::schedule::ScheduleSpec>("schedule_spec", |shape| shape);
     holds::<v1::reaction::ReactionSpec>("reaction_spec", |shape| shape);
+    holds::<v1::sink::SinkSpec>("sink_spec", |shape| shape);
+    holds::<v1::sink::EnableSink>("sink_enabled", |shape| shape);
+    holds::<v1::sink::ReplayEvents>("sink_replay", |shape| shape);
+    holds::<v1::sink::SinkTest>("sink_test", |shape| shape);
+    holds::<v1::cloud_event::CloudEvent>("cloud_event", |shape| shape);
     holds::<v1::filter::FilterSpec>("filter_spec", |shape| shape);
     holds::<v1::secret::SecretSpec>("secret_spec", |shape| shape);
     holds::<v1::secret::RevealedSecret>("revealed_secret", |shape| shape);

@@ -30,6 +30,7 @@ mod secret;
 mod server;
 mod service;
 mod simulate;
+mod sink;
 mod slot;
 mod subject;
 mod workflow;
@@ -70,6 +71,7 @@ pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout,
 pub(crate) use schedule::{ScheduleFlags, ScheduleVerb};
 pub(crate) use secret::{SecretVerb, SetSecret};
 pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerJoin, ServerVerb};
+pub(crate) use sink::{SinkFlags, SinkVerb};
 
 pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
@@ -265,6 +267,9 @@ pub(crate) enum Command {
     /// Manage reactions: workflows that are run when a condition is true
     #[command(subcommand)]
     Reaction(Box<ReactionVerb>),
+    /// Manage sinks: webhooks and files that receive the events of the namespace
+    #[command(subcommand)]
+    Sink(Box<SinkVerb>),
     /// Show runs of workflows
     #[command(subcommand)]
     Run(RunVerb),
@@ -301,7 +306,7 @@ pub(crate) enum Command {
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
+        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, sink/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
         /// workflow/NAME
         subject: String,
     },

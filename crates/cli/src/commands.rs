@@ -42,6 +42,7 @@ mod server;
 mod server_join;
 mod service;
 mod simulate;
+mod sink;
 mod slot;
 mod statuses;
 mod store_check;
@@ -81,6 +82,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
         Command::Schedule(verb) => schedule::run(&Context::new(&global)?, *verb).await,
         Command::Reaction(verb) => reaction::run(&Context::new(&global)?, *verb).await,
+        Command::Sink(verb) => sink::run(&Context::new(&global)?, *verb).await,
         Command::Cluster(verb) => cluster::run(&Context::new(&global)?, *verb).await,
         Command::Filter(verb) => filter::run(&Context::new(&global)?, verb).await,
         Command::Param(verb) => param::run(&Context::new(&global)?, verb).await,

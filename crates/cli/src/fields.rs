@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
     ClusterDocument, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SlotDocument, StageDocument,
-    TaskDocument, WorkflowDocument,
+    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument, SlotDocument,
+    StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -28,7 +28,7 @@ const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// What has fields.
-const EXPLAINED: &str = "cluster, entity, policy, filter, freeze, node, param, pause, profile, reaction, schedule, slot, stage, task, workflow, status, server.toml, agent.toml";
+const EXPLAINED: &str = "cluster, entity, policy, filter, freeze, node, param, pause, profile, reaction, schedule, sink, slot, stage, task, workflow, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
 const WITHOUT_FIELDS: [&str; 6] = ["rollout", "target", "service", "lock", "token", "event"];
@@ -86,6 +86,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     FreezeDocument::schemas(&mut shapes);
     ScheduleDocument::schemas(&mut shapes);
     ReactionDocument::schemas(&mut shapes);
+    SinkDocument::schemas(&mut shapes);
     TaskDocument::schemas(&mut shapes);
     let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
     let mut known = BTreeMap::new();
@@ -105,6 +106,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
         ("profile", ProfileDocument::schema()),
         ("schedule", ScheduleDocument::schema()),
         ("reaction", ReactionDocument::schema()),
+        ("sink", SinkDocument::schema()),
         ("slot", SlotDocument::schema()),
         ("stage", StageDocument::schema()),
         ("task", TaskDocument::schema()),

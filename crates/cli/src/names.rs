@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Schedule,
     /// Reactions.
     Reaction,
+    /// Sinks.
+    Sink,
     /// Jobs.
     Job,
     /// Secrets.
@@ -64,7 +66,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 22] = [
+const KINDS: [(&str, &str, Kind); 23] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -83,6 +85,7 @@ const KINDS: [(&str, &str, Kind); 22] = [
     ("CLUSTER", "cluster", Kind::Cluster),
     ("SCHEDULE", "schedule", Kind::Schedule),
     ("REACTION", "reaction", Kind::Reaction),
+    ("SINK", "sink", Kind::Sink),
     ("JOB", "job", Kind::Job),
     ("SECRET", "secret", Kind::Secret),
     ("ROLE", "role", Kind::Role),
@@ -142,6 +145,7 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         Kind::Reaction => {
             client.reactions(namespace).await?.items.into_iter().map(|each| each.name).collect()
         }
+        Kind::Sink => client.sinks(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Job => client.jobs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Secret => client.secrets(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Role => client.roles().await?.items.into_iter().map(|each| each.name).collect(),

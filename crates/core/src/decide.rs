@@ -23,6 +23,7 @@ pub mod runs;
 pub mod schedules;
 pub mod services;
 pub mod silence;
+pub mod sinks;
 pub mod slots;
 pub mod table;
 pub mod views;

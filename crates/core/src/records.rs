@@ -33,6 +33,8 @@ pub mod run;
 pub mod schedule;
 pub mod secret;
 pub mod server;
+pub mod sink;
+pub mod sink_state;
 pub mod slot;
 pub mod status;
 pub mod target;

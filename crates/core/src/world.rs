@@ -256,6 +256,8 @@ impl Fleet {
             Key::Pause(name) => revision_of(self.pauses.get(name)),
             Key::Schedule(name) => revision_of(self.schedules.get(name)),
             Key::Reaction(name) => revision_of(self.reactions.get(name)),
+            Key::Sink(name) => revision_of(self.sinks.get(name)),
+            Key::SinkState(name) => revision_of(self.sink_states.get(name)),
             Key::Secret(name) => revision_of(self.secrets.get(name)),
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),

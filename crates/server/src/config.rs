@@ -3,6 +3,7 @@
 pub mod deciders;
 pub mod etcd;
 mod provider;
+mod sinks;
 pub mod value;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::hooks::settings::HookSettings;
 use crate::http::limits::ConcurrencyLimits;
 use crate::names::{self, ServerDns};
 use crate::secrets::provider::ProviderSpec;
+use crate::sinks::settings::SinkSettings;
 use crate::store_rules::StoreRules;
 
 /// Address of the TLS listener, unless the configuration names one.
@@ -65,6 +67,8 @@ pub struct Config {
     pub clock_synchronized_file: Option<PathBuf>,
     /// The programs that read secrets from elsewhere, by the names that secrets use.
     pub secret_providers: BTreeMap<ProviderName, ProviderSpec>,
+    /// Where sinks may send events.
+    pub sinks: SinkSettings,
     /// Most requests of each class at the same time.
     pub classes: ConcurrencyLimits,
 }
@@ -102,6 +106,7 @@ struct File {
     on_store_failure: Option<OnStoreFailure>,
     clock_synchronized_file: Option<PathBuf>,
     secret_providers: Option<BTreeMap<String, provider::Table>>,
+    sinks: Option<sinks::Table>,
 }
 
 /// The table `[hooks]`.
@@ -160,6 +165,7 @@ impl Config {
                 file.clock_synchronized_file.unwrap_or_else(|| PathBuf::from(CLOCK_SYNCHRONIZED)),
             ),
             secret_providers: provider::all(file.secret_providers.unwrap_or_default())?,
+            sinks: file.sinks.unwrap_or_default().check()?,
             classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
@@ -321,6 +327,8 @@ mod tests {
             ("[secret_providers.vault]\ncommand = []", ": vault: command is empty"),
             ("[secret_providers.vault]\ncommand = [\"a\"]\ntimeout = \"5\"", "is not a duration"),
             ("[hooks]\nca = \"/x\"", "unknown field `ca`"),
+            ("[sinks]\nallow_addresses = [\"a\"]", "neither an address nor"),
+            ("[sinks]\ndirectory = \"events\"", "not an absolute path"),
         ];
         for (text, reason) in cases {
             with(text, |config| {

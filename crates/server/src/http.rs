@@ -52,6 +52,7 @@ mod secrets;
 mod server_join;
 mod servers;
 mod services;
+mod sinks;
 mod slots;
 mod state;
 mod sync;

@@ -44,6 +44,7 @@ pub mod secret;
 pub mod server;
 pub mod server_join;
 pub mod service;
+pub mod sink;
 pub mod slot;
 pub mod store_view;
 pub mod task_list;

@@ -316,6 +316,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         traffic: traffic(config, metrics, sessions),
         audit,
         hooks: Arc::new(config.hooks.clone()),
+        sinks: Arc::new(config.sinks.clone()),
         providers: Providers::new(config.secret_providers.clone()),
         clock,
         stop: tasks.token(),

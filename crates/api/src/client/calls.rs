@@ -16,6 +16,7 @@ mod rollouts;
 mod schedules;
 mod secrets;
 mod services;
+mod sinks;
 mod slots;
 mod workflows;
 

@@ -65,6 +65,40 @@ pub static EVENTS: FieldTable = FieldTable {
     slim: &["seq", "kind", "subject", "cause"],
 };
 
+/// The fields of sinks of events.
+pub static SINKS: FieldTable = FieldTable {
+    plural: "sinks",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the sink").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("filter", FieldType::Text, "events that it has").at("/filter"),
+        FieldSpec::recorded("url", FieldType::Text, "URL of its webhook").at("/webhook/url"),
+        FieldSpec::recorded("path", FieldType::Text, "path of its file").at("/file/path"),
+        FieldSpec::recorded("disabled", FieldType::Flag, "whether a person disabled it").at("/disabled"),
+        FieldSpec::changing("delivered_to", FieldType::Number, "number of the last event that is done with")
+            .at("/status/state/delivered_to"),
+        FieldSpec::changing(
+            "undelivered",
+            FieldType::Number,
+            "number of events still to be sent, at most 1,000",
+        )
+        .at("/status/undelivered"),
+        FieldSpec::changing(
+            "dead_lettered",
+            FieldType::Number,
+            "number of dead letters since it was created",
+        )
+        .at("/status/state/dead_lettered"),
+        FieldSpec::changing("waits_for", FieldType::Text, "why it does not send").at("/status/waits_for"),
+        FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "filter", "waits_for"],
+};
+
 /// The fields of freezes.
 pub static FREEZES: FieldTable = FieldTable {
     plural: "freezes",
@@ -155,6 +189,7 @@ pub static NAMESPACES: FieldTable = FieldTable {
         FieldSpec::changing("clusters", FieldType::Number, "number of clusters").at("/clusters"),
         FieldSpec::changing("schedules", FieldType::Number, "number of schedules").at("/schedules"),
         FieldSpec::changing("reactions", FieldType::Number, "number of reactions").at("/reactions"),
+        FieldSpec::changing("sinks", FieldType::Number, "number of sinks of events").at("/sinks"),
         FieldSpec::changing("params", FieldType::Number, "number of declared params").at("/params"),
         FieldSpec::changing("secrets", FieldType::Number, "number of secrets").at("/secrets"),
         FieldSpec::changing("definitions", FieldType::Number, "number of tasks, stages and workflows")
@@ -278,7 +313,7 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 27] = [
+pub static ALL: [&FieldTable; 28] = [
     &RUNS,
     &SCHEDULES,
     &REACTIONS,
@@ -306,6 +341,7 @@ pub static ALL: [&FieldTable; 27] = [
     &TOKENS,
     &JOIN_TOKENS,
     &SILENT_NODES,
+    &SINKS,
 ];
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod limit;
 mod reaction;
 mod schedule;
 mod schema;
+mod sink;
 mod work;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use self::entity::EntityDocument;
 pub use self::ignored::Ignored;
 pub use self::reaction::ReactionDocument;
 pub use self::schedule::ScheduleDocument;
+pub use self::sink::SinkDocument;
 pub use self::work::{StageDocument, TaskDocument, WorkflowDocument};
 
 /// Largest request to apply documents, in bytes: 16 MiB.

@@ -35,6 +35,9 @@ pub struct NamespaceView {
     /// Number of reactions.
     #[serde(default)]
     pub reactions: u64,
+    /// Number of sinks of events.
+    #[serde(default)]
+    pub sinks: u64,
     /// Number of declared params.
     #[serde(default)]
     pub params: u64,
@@ -64,6 +67,7 @@ impl NamespaceView {
             clusters: count(contents.clusters),
             schedules: count(contents.schedules),
             reactions: count(contents.reactions),
+            sinks: count(contents.sinks),
             params: count(contents.params),
             secrets: count(contents.secrets),
             definitions: count(contents.definitions),

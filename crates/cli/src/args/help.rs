@@ -28,7 +28,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "stop-everything",
         ],
     ),
-    ("Data and services", &["param", "secret", "service", "wait", "slot", "lock", "reaction"]),
+    ("Data and services", &["param", "secret", "service", "wait", "slot", "lock", "reaction", "sink"]),
     ("Access and shell", &["token", "role", "auth", "audit", "namespace", "completions", "man"]),
     (
         "Fleet verbs",

@@ -15,8 +15,8 @@ use super::rollout::follow;
 use super::subject::{canonical, is_about};
 use super::targets::target;
 use super::{
-    cluster, entity, filter, freeze, job, node, overview, pause, reaction, runs, schedule, service, slot,
-    workflow,
+    cluster, entity, filter, freeze, job, node, overview, pause, reaction, runs, schedule, service, sink,
+    slot, workflow,
 };
 use crate::args::{
     JobName, JobVerb, RunName, RunVerb, StageName, StageVerb, TaskName, TaskVerb, WorkflowName, WorkflowVerb,
@@ -95,6 +95,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
         Some(("filter", _)) => filter::sheet(&read(fields)?),
         Some(("schedule", _)) => schedule::sheet(&read(fields)?),
         Some(("reaction", _)) => reaction::sheet(&read(fields)?),
+        Some(("sink", _)) => sink::sheet(&read(fields)?),
         Some(("freeze", _)) => freeze::sheet(&read(fields)?),
         Some(("pause", _)) => pause::sheet(&read(fields)?),
         Some(("slot", _)) => slot::sheet(&read(fields)?),
@@ -137,6 +138,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "cluster" => fields(&client.cluster(namespace, name).await?)?,
         "schedule" => fields(&client.schedule(namespace, name).await?)?,
         "reaction" => fields(&client.reaction(namespace, name).await?)?,
+        "sink" => fields(&client.sink(namespace, name).await?)?,
         "filter" => fields(&client.filter(namespace, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
@@ -156,7 +158,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "stage" => fields(&client.stage(namespace, name).await?)?,
         "workflow" => fields(&client.workflow(namespace, name).await?)?,
         other => {
-            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, sink/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
             return Err(
                 Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
             );

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_agent::join::{JoinRequest, join};
@@ -14,6 +15,8 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::run::{Server, init};
+use bellwether_server::sinks::addresses::AddressRules;
+use bellwether_server::sinks::settings::SinkSettings;
 
 use crate::args::Dev;
 use crate::exit::{CommandResult, Exit, Failure, LocalFault};
@@ -74,6 +77,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let mut config = Config::load(None)?.listening_on(args.listen);
     config.data_dir = dir.join("server");
     config.plain_listen = Some(args.plain);
+    config.sinks = sinks_of(dir)?;
     if !config.data_dir.join("pki/ca.pem").exists() {
         init(&config).await?;
     }
@@ -98,6 +102,14 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     stopped.map_err(|error| Failure::ours(error.to_string()))?;
     served.map_err(|error| Failure::ours(error.to_string()))?;
     Ok(Exit::Yes)
+}
+
+/// Everything of `dev` is on this machine, and so are the receivers of its events.
+fn sinks_of(dir: &Path) -> Result<SinkSettings, Failure> {
+    let ranges = ["127.0.0.0/8", "::1"].iter().map(|range| range.parse()).collect::<Result<_, String>>();
+    let allowed = ranges.map_err(Failure::ours)?;
+    let addresses = Arc::new(AddressRules { allowed });
+    Ok(SinkSettings { directory: Some(dir.join("events")), addresses, ca_file: None })
 }
 
 async fn start_agent(

@@ -27,6 +27,7 @@ pub(super) async fn run(context: &Context, verb: NamespaceVerb) -> CommandResult
                             view.clusters,
                             view.schedules,
                             view.reactions,
+                            view.sinks,
                         ];
                         let counts = counts.into_iter().chain(more).map(|count| count.to_string());
                         std::iter::once(view.name.clone()).chain(counts).collect()
@@ -35,7 +36,16 @@ pub(super) async fn run(context: &Context, verb: NamespaceVerb) -> CommandResult
                     table(
                         &[
                             &header[..],
-                            &["freezes", "pauses", "slots", "filters", "clusters", "schedules", "reactions"],
+                            &[
+                                "freezes",
+                                "pauses",
+                                "slots",
+                                "filters",
+                                "clusters",
+                                "schedules",
+                                "reactions",
+                                "sinks",
+                            ],
                         ]
                         .concat(),
                         rows,

@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 21] = [
+pub(super) const KINDS: [&str; 22] = [
     "node",
     "entity",
     "rollout",
@@ -16,6 +16,7 @@ pub(super) const KINDS: [&str; 21] = [
     "cluster",
     "schedule",
     "reaction",
+    "sink",
     "run",
     "job",
     "task",

@@ -299,6 +299,16 @@ fn the_page_on_reactions_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_sinks_works_as_it_stands() {
+    let said = follow_around_dev("docs/guide/sinks.md", &tempfile::tempdir().unwrap());
+    for part in
+        ["delivered within", "bellwether.filter.changed filter/databases", "filter/caches", "undelivered"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn the_page_on_the_api_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/api.md", None)).stdout);
     assert!(said.contains("\"code\":\"not_found\""), "{said}");

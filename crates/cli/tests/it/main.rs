@@ -64,6 +64,7 @@ mod story_schedules;
 mod story_secrets;
 mod story_servers;
 mod story_set_back;
+mod story_sinks;
 mod story_slots;
 mod story_stale;
 mod story_store;

@@ -71,6 +71,8 @@ words! {
         Schedule = "schedule",
         /// Reactions to conditions.
         Reaction = "reaction",
+        /// Sinks of events.
+        Sink = "sink",
         /// Secrets, without their values.
         Secret = "secret",
         /// The servers and their metrics.

@@ -32,6 +32,8 @@ use super::run::Run;
 use super::schedule::Schedule;
 use super::secret::Secret;
 use super::server::{Leader, Server};
+use super::sink::Sink;
+use super::sink_state::SinkState;
 use super::slot::Slot;
 use super::target::TargetState;
 use super::task_list::TaskList;
@@ -42,8 +44,8 @@ use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServerName, ServiceName, SlotName,
-    TargetName,
+    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServerName, ServiceName, SinkName,
+    SlotName, TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -115,6 +117,10 @@ pub enum Key {
     Schedule(ScheduleName),
     /// A reaction, by name.
     Reaction(ReactionName),
+    /// A sink, by name.
+    Sink(SinkName),
+    /// How far a sink is, by name.
+    SinkState(SinkName),
     /// A secret, by name.
     Secret(SecretName),
     /// A slot, by name.
@@ -234,6 +240,10 @@ pub enum Record {
     Schedule(Schedule),
     /// A reaction.
     Reaction(Reaction),
+    /// A sink.
+    Sink(Sink),
+    /// How far a sink is.
+    SinkState(SinkState),
     /// A secret.
     Secret(Secret),
     /// A slot.
@@ -284,6 +294,8 @@ impl Record {
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Schedule(schedule) => Key::Schedule(schedule.name.clone()),
             Self::Reaction(reaction) => Key::Reaction(reaction.name.clone()),
+            Self::Sink(sink) => Key::Sink(sink.name.clone()),
+            Self::SinkState(state) => Key::SinkState(state.name.clone()),
             Self::Secret(secret) => Key::Secret(secret.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),

@@ -79,6 +79,8 @@ counters! {
     ScheduleRevision;
     /// Counts the changes of a reaction, from 1.
     ReactionRevision;
+    /// Counts the changes of a sink, from 1.
+    SinkRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
     /// Fencing number of a slot or of a role in a cluster: each acquisition gets a larger one than all before.

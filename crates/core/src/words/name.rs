@@ -125,6 +125,8 @@ names! {
     ScheduleName: "schedule name", label;
     /// A reaction: a workflow that is run when a condition is true. A DNS label.
     ReactionName: "reaction name", label;
+    /// A sink: a receiver of the events of a namespace. A DNS label.
+    SinkName: "sink name", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

@@ -27,6 +27,20 @@ pub struct Readings {
     pub second: Option<Timestamp>,
 }
 
+/// A time in UTC as RFC 3339 writes it, to the millisecond.
+#[must_use]
+pub fn rfc3339(time: Timestamp) -> String {
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    Instant::from_millisecond(millis).unwrap_or(Instant::MAX).to_string()
+}
+
+/// Reads a time as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+#[must_use]
+pub fn http_date(text: &str) -> Option<Timestamp> {
+    let time = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    u64::try_from(time.as_millisecond()).ok().map(Timestamp::from_millis)
+}
+
 impl Zone {
     /// Reads the name of a time zone.
     ///

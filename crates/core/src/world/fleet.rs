@@ -42,6 +42,8 @@ use crate::records::rollout::Rollout;
 use crate::records::run::Run;
 use crate::records::schedule::Schedule;
 use crate::records::secret::Secret;
+use crate::records::sink::Sink;
+use crate::records::sink_state::SinkState;
 use crate::records::slot::Slot;
 use crate::records::task_list::TaskList;
 use crate::records::versioned::Versioned;
@@ -52,7 +54,7 @@ use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName,
-    ReactionName, ScheduleName, SecretName, ServerName, ServiceName, SlotName, TargetName,
+    ReactionName, ScheduleName, SecretName, ServerName, ServiceName, SinkName, SlotName, TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -125,6 +127,10 @@ pub struct Fleet {
     pub conditions: ConditionIndex,
     /// Reactions.
     pub reactions: Map<ReactionName, Versioned<Reaction>>,
+    /// Sinks of events.
+    pub sinks: Map<SinkName, Versioned<Sink>>,
+    /// How far each sink is.
+    pub sink_states: Map<SinkName, Versioned<SinkState>>,
     /// Index of the members of clusters.
     pub membership: ClusterIndex,
     /// Saved filters.

@@ -75,6 +75,10 @@ impl Fleet {
                 self.reactions_may_change();
                 self.reactions.insert_mut(reaction.name.clone(), kept(reaction, revision));
             }
+            Record::Sink(sink) => self.sinks.insert_mut(sink.name.clone(), kept(sink, revision)),
+            Record::SinkState(state) => {
+                self.sink_states.insert_mut(state.name.clone(), kept(state, revision))
+            }
             Record::Secret(secret) => self.secrets.insert_mut(secret.name.clone(), kept(secret, revision)),
             Record::Slot(slot) => self.slots.insert_mut(slot.name.clone(), kept(slot, revision)),
             Record::Profile(profile) => {
@@ -128,9 +132,9 @@ impl Fleet {
             }
             Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
             Key::Schedule(name) => self.delete_schedule(name),
-            Key::Reaction(name) => {
-                self.reactions.remove_mut(name);
-            }
+            Key::Reaction(name) => self.delete_reaction(name),
+            Key::Sink(name) => self.delete_sink(name),
+            Key::SinkState(name) => self.delete_sink_state(name),
             Key::Secret(name) => {
                 self.secrets.remove_mut(name);
             }

@@ -35,6 +35,8 @@ pub struct NamespaceContents {
     pub schedules: usize,
     /// Number of reactions.
     pub reactions: usize,
+    /// Number of sinks.
+    pub sinks: usize,
     /// Declared params.
     pub params: usize,
     /// Secrets.
@@ -46,7 +48,7 @@ pub struct NamespaceContents {
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 14] {
+    pub const fn counts(&self) -> [(usize, &'static str); 15] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -59,6 +61,7 @@ impl NamespaceContents {
             (self.clusters, "cluster"),
             (self.schedules, "schedule"),
             (self.reactions, "reaction"),
+            (self.sinks, "sink"),
             (self.params, "declared param"),
             (self.secrets, "secret"),
             (self.definitions, "task, stage or workflow"),
@@ -108,6 +111,7 @@ impl Fleet {
             clusters: self.clusters.size(),
             schedules: self.schedules.size(),
             reactions: self.reactions.size(),
+            sinks: self.sinks.size(),
             params: self.params.size(),
             secrets: self.secrets.size(),
             definitions: self.definitions.size(),
@@ -132,6 +136,7 @@ impl Fleet {
         let jobs = self.jobs.keys().cloned().map(|(run, node)| Key::Jobs(run, node));
         let lists = self.task_lists.keys().cloned().map(|(run, node)| Key::TaskList(run, node));
         let marks = self.not_runnable.keys().cloned().map(Key::NotRunnable);
+        let sink_states = self.sink_states.keys().cloned().map(Key::SinkState);
         let services = self.services.keys().cloned().map(Key::Service);
         let wait_cycles = self.wait_cycles.iter().map(|_| Key::WaitCycles);
         let profiles = self.profiles.keys().cloned().map(Key::Profile);
@@ -150,6 +155,7 @@ impl Fleet {
             .chain(roles)
             .chain(jobs)
             .chain(lists)
+            .chain(sink_states)
             .chain(marks);
         of_nodes
             .chain(services)

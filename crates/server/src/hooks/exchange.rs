@@ -1,8 +1,6 @@
 //! One HTTP exchange with a hook: a new connection, no redirects, a bounded response.
 
-use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Uri, header};
@@ -11,16 +9,11 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as CallError};
 use hyper_util::rt::TokioExecutor;
-use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+
+use crate::tls_client::{self, innermost, place};
 
 /// Largest response, in bytes: a thousand names with reasons fit many times.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
-
-/// The system's trusted authorities, on Debian and its derivatives.
-const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Most characters of a response's first line in a message.
 const MAX_LINE: usize = 120;
@@ -88,10 +81,7 @@ impl ExchangeError {
         match self {
             Self::Request(reason) => reason,
             Self::Call(error) if error.is_connect() => {
-                let tls = uri.scheme_str() == Some("https");
-                let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
-                let host = uri.host().unwrap_or_default();
-                format!("cannot connect to {host}:{port}: {}", innermost(&error))
+                format!("cannot connect to {}: {}", place(uri), innermost(&error))
             }
             Self::Call(error) => format!("no answer: {}", innermost(&error)),
         }
@@ -119,15 +109,7 @@ async fn client(
     uri: &Uri,
     ca_file: Option<&Path>,
 ) -> Result<Client<HttpsConnector<HttpConnector>, Full<Bytes>>, String> {
-    let roots = match uri.scheme_str() {
-        Some("https") => roots(ca_file.unwrap_or(Path::new(SYSTEM_AUTHORITIES))).await?,
-        Some(_) | None => RootCertStore::empty(),
-    };
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("cannot start TLS: {error}"))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let tls = tls_client::config(uri, ca_file).await?;
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -135,22 +117,4 @@ async fn client(
         hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
     let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).to_owned();
     Ok(client.build(connector.wrap_connector(tcp)))
-}
-
-async fn roots(file: &Path) -> Result<RootCertStore, String> {
-    let trouble = |reason: String| format!("cannot read the authorities in {}: {reason}", file.display());
-    let pem = tokio::fs::read(file).await.map_err(|error| trouble(error.to_string()))?;
-    let mut roots = RootCertStore::empty();
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    roots.add_parsable_certificates(certificates.map_err(|error| trouble(error.to_string()))?);
-    if roots.is_empty() { Err(trouble("it has no certificate".to_owned())) } else { Ok(roots) }
-}
-
-/// The innermost cause: the outer ones add nothing.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(cause) = last.source() {
-        last = cause;
-    }
-    last.to_string()
 }

@@ -23,6 +23,10 @@ pub(crate) async fn apply(
         false => None,
     };
     for document in &body.request.documents {
+        if let Document::Sink(sink) = document {
+            let at = |error: ShapeError| error.within(&format!("sink {}", sink.name));
+            app.sinks.permit(&sink.name, &sink.spec().desired().map_err(at)?.target)?;
+        }
         if let Document::Entity(entity) = document {
             let at = |error: ShapeError| error.within(&format!("entity {}", entity.name));
             app.hooks.knows_tokens(&entity.policy).map_err(at)?;

@@ -185,6 +185,7 @@ fn object(
         ObjectKind::Schedule => "schedule",
         ObjectKind::Reaction => "reaction",
         ObjectKind::Secret => "secret",
+        ObjectKind::Sink => "sink",
         ObjectKind::Server => "server",
         ObjectKind::Service => "service",
         ObjectKind::Slot => "slot",

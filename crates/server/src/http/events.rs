@@ -10,7 +10,6 @@ use bellwether_api::list::tables::EVENTS;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::event::Event;
-use bellwether_core::records::key::Record;
 use bellwether_core::words::counter::Sequence;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -22,7 +21,7 @@ use super::input::{NamespacePath, QueryParams};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
 use super::state::AppState;
-use crate::records::{encoding, key_text};
+use crate::event_log::{self, EventLogError};
 
 /// Events per read for a stream.
 const STREAM_PAGE: usize = 256;
@@ -235,27 +234,17 @@ async fn wait_for_more(app: &AppState, namespace: &Namespace, after: Sequence, w
     }
 }
 
-/// Events after a sequence number: from the world if they are there, else from the store.
+/// Events after a sequence number.
 async fn read(
     app: &AppState,
     namespace: &Namespace,
     after: Sequence,
     limit: usize,
 ) -> Result<Vec<Event>, Failure> {
-    let world = app.world();
-    let Some(fleet) = world.fleets.get(namespace) else { return Ok(Vec::new()) };
-    let in_memory = fleet.events.range(after.next()..).next().map(|(first, _)| *first);
-    if in_memory.is_none_or(|first| first == after.next()) {
-        let newer = fleet.events.range(after.next()..).take(limit);
-        return Ok(newer.map(|(_, event)| (&**event).into()).collect());
-    }
-    let page = app.records.store.list(key_text::events_after(namespace, after), None, limit).await;
-    let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
-    let mut events = Vec::with_capacity(page.entries.len());
-    for entry in page.entries {
-        let Some(key_text::KeyLocation::Namespaced(_, key)) = key_text::read(&entry.key) else { continue };
-        let Record::Event(event) = encoding::read(&key, &entry.value)? else { continue };
-        events.push((&event).into());
-    }
-    Ok(events)
+    event_log::read(&app.world(), &app.records.store, (namespace, after), limit).await.map_err(|error| {
+        match error {
+            EventLogError::Store(_) => Failure::new(Code::Store, error.to_string()),
+            EventLogError::Shape(error) => error.into(),
+        }
+    })
 }

@@ -15,8 +15,8 @@ use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{Filter, FilterError};
 use bellwether_core::words::name::{
     Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServiceName, SlotName, StageName,
-    TaskName, WorkflowName,
+    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServiceName, SinkName, SlotName,
+    StageName, TaskName, WorkflowName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -167,6 +167,7 @@ params! {
     NamedFilter(FilterName) = "filter";
     NamedSchedule(ScheduleName) = "schedule";
     NamedReaction(ReactionName) = "reaction";
+    NamedSink(SinkName) = "sink";
     Freeze(FreezeName) = "freeze";
     Pause(PauseName) = "pause";
     Turn(SlotName) = "slot";

@@ -10,12 +10,11 @@ use bellwether_api::v1::secret::{
 };
 use bellwether_core::access::ObjectKind;
 use bellwether_core::records::profile::ProfileRevision;
-use bellwether_core::records::secret::{Secret, SecretSource, SecretValues};
+use bellwether_core::records::secret::{Secret, SecretValues};
 use bellwether_core::words::name::{Namespace, NodeName, ParamKey, SecretKeyId, SecretName};
 use bellwether_core::words::plural::plural;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
-use serde_json::Value;
 
 use super::auth::Authenticated;
 use super::input::{
@@ -224,7 +223,7 @@ async fn values(
     for (key, value) in secrets {
         let opened = unseal((app.records.transactor.keyring(), fleet), namespace, owner, (key, value));
         let value = match opened {
-            Ok(opened) => provided(app, opened).await,
+            Ok(opened) => opened.value(&app.providers).await,
             Err(error) => Err(error.to_string()),
         };
         match value {
@@ -236,21 +235,10 @@ async fn values(
 }
 
 async fn revealed(app: &AppState, opened: OpenedValue<'_>) -> Result<JsonAnswer<RevealedSecret>, Failure> {
-    let value = provided(app, opened).await;
+    let value = opened.value(&app.providers).await;
     let value =
         value.map_err(|reason| Failure::new(Code::Refused, format!("cannot read the secret: {reason}")))?;
     Ok(JsonAnswer(RevealedSecret { value }))
-}
-
-/// The value, asked of its provider if one has it.
-async fn provided(app: &AppState, opened: OpenedValue<'_>) -> Result<Value, String> {
-    match opened {
-        OpenedValue::Here(value) => Ok(value),
-        OpenedValue::Elsewhere(Secret { name, source, .. }) => match source {
-            SecretSource::Provided { provider, reference } => app.providers.read(provider, reference).await,
-            SecretSource::Stored(_) => Err(format!("secret {name} is stored here")),
-        },
-    }
 }
 
 fn find<'a>(

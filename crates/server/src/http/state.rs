@@ -30,6 +30,7 @@ use crate::pki::Pki;
 use crate::secrets::provider::Providers;
 use crate::sessions::Sessions;
 use crate::set_back::SetBackNotice;
+use crate::sinks::settings::SinkSettings;
 use crate::timing::keeper::ClockTable;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
@@ -55,6 +56,8 @@ pub struct AppContext {
     pub audit: AuditLog,
     /// The programs that read secrets from elsewhere.
     pub providers: Providers,
+    /// Settings of sinks.
+    pub sinks: Arc<SinkSettings>,
     /// Settings of hooks.
     pub hooks: Arc<HookSettings>,
     /// Cancelled when the server stops: blocking requests return at once.

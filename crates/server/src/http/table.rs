@@ -11,6 +11,7 @@ mod rollouts;
 mod secrets;
 mod server;
 mod services;
+mod sinks;
 mod slots;
 mod workflows;
 
@@ -25,7 +26,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 38] = [
+const PARTS: [fn(Routes) -> Routes; 39] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -55,6 +56,7 @@ const PARTS: [fn(Routes) -> Routes; 38] = [
     workflows::workflows,
     workflows::schedules,
     workflows::reactions,
+    sinks::sinks,
     workflows::runs,
     workflows::jobs,
     workflows::job_logs,

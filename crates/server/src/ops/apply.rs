@@ -24,7 +24,7 @@ pub use self::export::documents;
 use self::object::{Object, ObjectId};
 use self::set::Session;
 use self::split::{Part, Step, split};
-use super::{OpError, schedule};
+use super::{OpError, schedule, sink};
 use crate::records::commit::CommitError;
 use crate::transactor::{CommitContext, TRIES, Transactor};
 
@@ -60,6 +60,9 @@ pub async fn apply(
             }
             if let (Document::Reaction(document), Some(rights)) = (&object.document, who.rights()) {
                 schedule::grantable(rights, namespace, &document.workflow, "write a reaction")?;
+            }
+            if let (Document::Sink(_), Some(rights)) = (&object.document, who.rights()) {
+                sink::exportable(rights, namespace)?;
             }
             if object.document.has_version() {
                 let start = Right::update_field(ObjectKind::Rollout, "/start");

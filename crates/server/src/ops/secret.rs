@@ -9,6 +9,7 @@ use bellwether_core::access::NamePattern;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::secret::{Secret, SecretSource, SecretValue, SecretValues};
+use bellwether_core::records::sink::SinkTarget;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::SecretRevision;
 use bellwether_core::words::name::{Actor, Namespace, ProviderName, SecretName};
@@ -99,7 +100,7 @@ pub async fn set(
 /// Deletes a secret. Params that have its value keep it.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] while params name it whose provider has the value.
+/// [`OpError::NotFound`]; [`OpError::Refused`] while sinks sign with it, or params name it whose provider has the value.
 pub async fn delete(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -111,6 +112,12 @@ pub async fn delete(
             let before = fleet.secrets.get(name).map(|kept| &*kept.value);
             let before = before.ok_or_else(|| OpError::NotFound(format!("secret {name}")))?;
             let uses = uses(fleet, name);
+            let sinks = uses.keys().filter(|used| used.starts_with("sink/")).count();
+            if sinks > 0 {
+                let reason = format!("delete secret {name}: {} sign with it", plural(sinks, "sink"));
+                let hint = Some(format!("bellwether secret get {name} lists what names it"));
+                return Err(OpError::Refused { reason, hint });
+            }
             // Who may delete it may not be one who reads what uses it.
             if let (SecretSource::Provided { .. }, false) = (&before.source, uses.is_empty()) {
                 let users = plural(uses.len(), "param");
@@ -127,7 +134,7 @@ pub async fn delete(
         .await
 }
 
-/// The newest params that have the value of a secret, as `profile/NAME/KEY` and `node/NAME/KEY`, with its revision that they have.
+/// What has the value of a secret, with its revision: the newest params as `profile/NAME/KEY` and `node/NAME/KEY`, and sinks as `sink/NAME`.
 #[must_use]
 pub fn uses(fleet: &Fleet, name: &SecretName) -> BTreeMap<String, u64> {
     let mut uses = BTreeMap::new();
@@ -147,6 +154,13 @@ pub fn uses(fleet: &Fleet, name: &SecretName) -> BTreeMap<String, u64> {
         let newest = fleet.profile_revisions.get(&(profile.clone(), head.value.newest));
         if let Some(newest) = newest {
             add(ParamsOwner::Profile(profile), &newest.value.secrets);
+        }
+    }
+    for (sink, kept) in fleet.sinks.iter() {
+        let signs =
+            matches!(&kept.value.target, SinkTarget::Webhook(webhook) if webhook.secrets.contains(name));
+        if let (true, Some(secret)) = (signs, fleet.secrets.get(name)) {
+            uses.insert(format!("sink/{sink}"), secret.value.revision.get());
         }
     }
     uses
@@ -210,9 +224,9 @@ fn provider(spec: &SecretSpec, providers: &Providers) -> Result<Option<SecretSou
 
 fn readers(texts: &[String]) -> Result<Vec<NamePattern>, ShapeError> {
     for text in texts {
-        let known = ["profile/", "node/"].iter().any(|kind| text.starts_with(kind));
+        let known = ["profile/", "node/", "sink/"].iter().any(|kind| text.starts_with(kind));
         if !known && text != "*" {
-            let reason = format!("{text:?} is not profile/NAME, node/NAME or *");
+            let reason = format!("{text:?} is not profile/NAME, node/NAME, sink/NAME or *");
             return Err(ShapeError::at("readers", reason));
         }
     }

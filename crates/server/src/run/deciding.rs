@@ -12,8 +12,10 @@ use crate::reactor::Reactor;
 use crate::reconcile::Reconciler;
 use crate::scheduler::Scheduler;
 use crate::secrets::reencrypt::Reencryption;
+use crate::sinks::SinkSender;
+use crate::sinks::context::SinkContext;
 
-/// Starts the tasks that decide: presences, the reconcile loop, hooks, schedules, reactions, secrets.
+/// Starts the tasks of the leader: presences, the reconcile loop, hooks, schedules, reactions, sinks, secrets.
 pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
     let presences = Presences {
         transactor: app.records.transactor.clone(),
@@ -56,6 +58,16 @@ pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watc
         leadership: app.cluster.leadership.clone(),
     };
     tasks.spawn("schedules", scheduler.run(tasks.token()));
+    let context = SinkContext {
+        transactor: app.records.transactor.clone(),
+        store: app.records.store.clone(),
+        leadership: app.cluster.leadership.clone(),
+        settings: app.sinks.clone(),
+        providers: app.providers.clone(),
+        installation: app.identity.installation.id.clone(),
+    };
+    let sinks = SinkSender { context, relist: app.records.relist.clone(), tasks: tasks.clone() };
+    tasks.spawn("sinks", sinks.run(tasks.token()));
     let secrets = Reencryption {
         transactor: app.records.transactor.clone(),
         leadership: app.cluster.leadership.clone(),

@@ -52,6 +52,11 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
             "/v1/namespaces/{ns}/schedules/{schedule}",
             r#"{"workflow": "a", "filter": "all", "cron": "@daily"}"#,
         ),
+        (
+            format!("{base}/sinks/audit"),
+            "/v1/namespaces/{ns}/sinks/{sink}",
+            r#"{"webhook": {"url": "http://receiver.invalid/"}, "disabled": true}"#,
+        ),
         (format!("{base}/freezes/sale"), "/v1/namespaces/{ns}/freezes/{freeze}", "{}"),
         ("/v1/freezes/sale".to_owned(), "/v1/freezes/{freeze}", "{}"),
         (format!("{base}/pauses/disks"), "/v1/namespaces/{ns}/pauses/{pause}", r#"{"nodes": "all"}"#),
@@ -93,7 +98,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 13, "another operation is described with 201");
+    assert_eq!(created, 14, "another operation is described with 201");
 }
 
 #[tokio::test]

@@ -53,6 +53,7 @@ mod secrets;
 mod server_join;
 mod services;
 mod several;
+mod sinks;
 mod statuses;
 mod transfer;
 mod workflows;

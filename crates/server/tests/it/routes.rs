@@ -130,11 +130,12 @@ async fn problem_of(client: &Client, method: &str, path: &str) -> Option<String>
 }
 
 /// The routes that change an object only at the revision in `If-Match`.
-const CONDITIONAL: [&str; 16] = [
+const CONDITIONAL: [&str; 18] = [
     "DELETE /v1/namespaces/default/clusters/web-1",
     "DELETE /v1/namespaces/default/filters/web-1",
     "DELETE /v1/namespaces/default/reactions/web-1",
     "DELETE /v1/namespaces/default/schedules/web-1",
+    "DELETE /v1/namespaces/default/sinks/web-1",
     "PATCH /v1/namespaces/default/entities/web-1",
     "PATCH /v1/namespaces/default/nodes/web-1/params",
     "PATCH /v1/namespaces/default/profiles/web-1",
@@ -147,6 +148,7 @@ const CONDITIONAL: [&str; 16] = [
     "PUT /v1/namespaces/default/reactions/web-1",
     "PUT /v1/namespaces/default/schedules/web-1",
     "PUT /v1/namespaces/default/secrets/web-1",
+    "PUT /v1/namespaces/default/sinks/web-1",
 ];
 
 #[tokio::test]

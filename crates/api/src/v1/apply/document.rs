@@ -14,6 +14,7 @@ use super::ignored::Ignored;
 use super::reaction::ReactionDocument;
 use super::schedule::ScheduleDocument;
 use super::schema;
+use super::sink::SinkDocument;
 use super::work::{StageDocument, TaskDocument, WorkflowDocument};
 use crate::v1::freeze::FreezeKind;
 use crate::v1::profile::Params;
@@ -42,6 +43,8 @@ pub enum Document {
     Schedule(Box<ScheduleDocument>),
     /// A reaction to conditions.
     Reaction(Box<ReactionDocument>),
+    /// A sink of events.
+    Sink(Box<SinkDocument>),
     /// A slot.
     Slot(SlotDocument),
     /// A stage of workflows.
@@ -221,6 +224,7 @@ impl Document {
             Self::Profile(_) => "profile",
             Self::Schedule(_) => "schedule",
             Self::Reaction(_) => "reaction",
+            Self::Sink(_) => "sink",
             Self::Slot(_) => "slot",
             Self::Stage(_) => "stage",
             Self::Task(_) => "task",
@@ -242,6 +246,7 @@ impl Document {
             Self::Profile(document) => &document.name,
             Self::Schedule(document) => &document.name,
             Self::Reaction(document) => &document.name,
+            Self::Sink(document) => &document.name,
             Self::Slot(document) => &document.name,
             Self::Stage(document) => &document.name,
             Self::Task(document) => &document.name,
@@ -263,6 +268,7 @@ impl Document {
             Self::Profile(document) => document.namespace.as_deref(),
             Self::Schedule(document) => document.namespace.as_deref(),
             Self::Reaction(document) => document.namespace.as_deref(),
+            Self::Sink(document) => document.namespace.as_deref(),
             Self::Slot(document) => document.namespace.as_deref(),
             Self::Stage(document) => document.namespace.as_deref(),
             Self::Task(document) => document.namespace.as_deref(),
@@ -282,6 +288,7 @@ impl Document {
             Self::Profile(document) => Some(&document.labels),
             Self::Schedule(document) => Some(&document.labels),
             Self::Reaction(document) => Some(&document.labels),
+            Self::Sink(document) => Some(&document.labels),
             Self::Slot(document) => Some(&document.labels),
             Self::Stage(document) => Some(&document.labels),
             Self::Task(document) => Some(&document.labels),
@@ -309,6 +316,7 @@ impl Document {
             | Self::Profile(_)
             | Self::Schedule(_)
             | Self::Reaction(_)
+            | Self::Sink(_)
             | Self::Slot(_)
             | Self::Stage(_)
             | Self::Task(_)
@@ -318,7 +326,7 @@ impl Document {
 }
 
 /// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 14] = [
+const KINDS: [(&str, &str); 15] = [
     ("cluster", "ClusterDocument"),
     ("entity", "EntityDocument"),
     ("filter", "FilterDocument"),
@@ -329,6 +337,7 @@ const KINDS: [(&str, &str); 14] = [
     ("profile", "ProfileDocument"),
     ("schedule", "ScheduleDocument"),
     ("reaction", "ReactionDocument"),
+    ("sink", "SinkDocument"),
     ("slot", "SlotDocument"),
     ("stage", "StageDocument"),
     ("task", "TaskDocument"),
@@ -361,6 +370,7 @@ impl ToSchema for Document {
         ProfileDocument::schemas(schemas);
         ScheduleDocument::schemas(schemas);
         ReactionDocument::schemas(schemas);
+        SinkDocument::schemas(schemas);
         SlotDocument::schemas(schemas);
         StageDocument::schemas(schemas);
         TaskDocument::schemas(schemas);
@@ -375,6 +385,7 @@ impl ToSchema for Document {
         schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
         schemas.push(("ScheduleDocument".to_owned(), ScheduleDocument::schema()));
         schemas.push(("ReactionDocument".to_owned(), ReactionDocument::schema()));
+        schemas.push(("SinkDocument".to_owned(), SinkDocument::schema()));
         schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
         schemas.push(("StageDocument".to_owned(), StageDocument::schema()));
         schemas.push(("TaskDocument".to_owned(), TaskDocument::schema()));

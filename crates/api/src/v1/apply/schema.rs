@@ -53,6 +53,10 @@ pub(super) fn reaction() -> Object {
     kind("reaction")
 }
 
+pub(super) fn sink() -> Object {
+    kind("sink")
+}
+
 pub(super) fn slot() -> Object {
     kind("slot")
 }

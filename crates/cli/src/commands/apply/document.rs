@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use bellwether_api::number::kept_as_text;
 use bellwether_api::v1::apply::{
     ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SlotDocument, StageDocument,
-    TaskDocument, WorkflowDocument,
+    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument, SlotDocument,
+    StageDocument, TaskDocument, WorkflowDocument,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -235,6 +235,7 @@ fn document(format: Format, text: &str) -> Result<Document, String> {
         DocumentKind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
         DocumentKind::Schedule => Document::Schedule(Box::new(value::<ScheduleDocument>(format, text)?)),
         DocumentKind::Reaction => Document::Reaction(Box::new(value::<ReactionDocument>(format, text)?)),
+        DocumentKind::Sink => Document::Sink(Box::new(value::<SinkDocument>(format, text)?)),
         DocumentKind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),
         DocumentKind::Stage => Document::Stage(value::<StageDocument>(format, text)?),
         DocumentKind::Task => Document::Task(value::<TaskDocument>(format, text)?),

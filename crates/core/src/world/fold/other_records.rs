@@ -1,5 +1,5 @@
-//! Folds the other records of a namespace: registrations, services, jobs, freezes, pauses, slots, profiles, wait cycles
-//! and events.
+//! Folds the other records of a namespace: registrations, services, reactions, sinks, jobs, freezes, pauses, slots, profiles,
+//! wait cycles and events.
 
 use alloc::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::schedule::Schedule;
 use crate::records::task_list::TaskList;
 use crate::words::counter::{Revision, Sequence};
-use crate::words::name::{EntityName, NodeName, ScheduleName, ServiceName};
+use crate::words::name::{EntityName, NodeName, ReactionName, ScheduleName, ServiceName, SinkName};
 use crate::world::fleet::{EVENTS_IN_MEMORY, Fleet};
 
 impl Fleet {
@@ -31,6 +31,18 @@ impl Fleet {
             fleet.registrations.remove_mut(name);
         });
         self.offers_changed(name, before.as_ref(), revision);
+    }
+
+    pub(super) fn delete_reaction(&mut self, name: &ReactionName) {
+        self.reactions.remove_mut(name);
+    }
+
+    pub(super) fn delete_sink(&mut self, name: &SinkName) {
+        self.sinks.remove_mut(name);
+    }
+
+    pub(super) fn delete_sink_state(&mut self, name: &SinkName) {
+        self.sink_states.remove_mut(name);
     }
 
     pub(super) fn put_service(&mut self, service: KnownService, revision: Revision) {

@@ -31,6 +31,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let entities = entities.cloned().map(ObjectId::Entity);
     let schedules = fleet.schedules.keys().cloned().map(ObjectId::Schedule);
     let reactions = fleet.reactions.keys().cloned().map(ObjectId::Reaction);
+    let sinks = fleet.sinks.keys().cloned().map(ObjectId::Sink);
     let clusters = fleet.clusters.keys().cloned().map(ObjectId::Cluster);
     let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
     let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
@@ -46,6 +47,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
         .chain(clusters)
         .chain(schedules)
         .chain(reactions)
+        .chain(sinks)
         .chain(entities)
         .chain(pauses)
         .chain(freezes)

@@ -5,8 +5,8 @@ use std::fmt;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
     ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SlotDocument, StageDocument,
-    TaskDocument, WorkflowDocument,
+    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument, SlotDocument,
+    StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::definition::DefinitionId;
@@ -14,7 +14,7 @@ use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, 
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
     ClusterName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName,
-    ReactionName, ScheduleName, SlotName,
+    ReactionName, ScheduleName, SinkName, SlotName,
 };
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -32,6 +32,8 @@ pub(super) enum ObjectId {
     Schedule(ScheduleName),
     /// A reaction.
     Reaction(ReactionName),
+    /// A sink.
+    Sink(SinkName),
     Cluster(ClusterName),
     Slot(SlotName),
     Definition(DefinitionId),
@@ -61,6 +63,7 @@ impl fmt::Display for ObjectId {
             Self::Entity(name) => write!(f, "entity/{name}"),
             Self::Schedule(name) => write!(f, "schedule/{name}"),
             Self::Reaction(name) => write!(f, "reaction/{name}"),
+            Self::Sink(name) => write!(f, "sink/{name}"),
             Self::Slot(name) => write!(f, "slot/{name}"),
             Self::Definition(id) => write!(f, "{}/{}", id.kind(), id.name()),
             Self::Profile(name) => write!(f, "profile/{name}"),
@@ -94,6 +97,7 @@ impl Object {
             Document::Profile(_) => read("name", name).map(ObjectId::Profile),
             Document::Schedule(_) => read("name", name).map(ObjectId::Schedule),
             Document::Reaction(_) => read("name", name).map(ObjectId::Reaction),
+            Document::Sink(_) => read("name", name).map(ObjectId::Sink),
             Document::Slot(_) => read("name", name).map(ObjectId::Slot),
             Document::Stage(_) => {
                 read("name", name).map(|name| ObjectId::Definition(DefinitionId::Stage(name)))
@@ -121,6 +125,7 @@ impl Object {
             ObjectId::Pause(_) | ObjectId::Definition(DefinitionId::Workflow(_)) => 5,
             ObjectId::Schedule(_)
             | ObjectId::Reaction(_)
+            | ObjectId::Sink(_)
             | ObjectId::Freeze(_)
             | ObjectId::GlobalFreeze(_) => 6,
         }
@@ -141,6 +146,7 @@ impl ObjectId {
             Self::Entity(_) => ObjectKind::Entity,
             Self::Schedule(_) => ObjectKind::Schedule,
             Self::Reaction(_) => ObjectKind::Reaction,
+            Self::Sink(_) => ObjectKind::Sink,
             Self::Slot(_) => ObjectKind::Slot,
             Self::Definition(DefinitionId::Stage(_)) => ObjectKind::Stage,
             Self::Definition(DefinitionId::Task(_)) => ObjectKind::Task,
@@ -164,6 +170,7 @@ impl ObjectId {
             | Self::Entity(_)
             | Self::Schedule(_)
             | Self::Reaction(_)
+            | Self::Sink(_)
             | Self::Slot(_)
             | Self::Definition(_)
             | Self::Profile(_)
@@ -183,6 +190,7 @@ impl ObjectId {
             Self::Entity(name) => name.as_str(),
             Self::Schedule(name) => name.as_str(),
             Self::Reaction(name) => name.as_str(),
+            Self::Sink(name) => name.as_str(),
             Self::Slot(name) => name.as_str(),
             Self::Definition(id) => id.name(),
             Self::Profile(name) => name.as_str(),
@@ -202,6 +210,7 @@ impl ObjectId {
             Self::Entity(name) => Key::Entity(name.clone()).into(),
             Self::Schedule(name) => Key::Schedule(name.clone()).into(),
             Self::Reaction(name) => Key::Reaction(name.clone()).into(),
+            Self::Sink(name) => Key::Sink(name.clone()).into(),
             Self::Slot(name) => Key::Slot(name.clone()).into(),
             Self::Definition(id) => Key::Definition(id.clone()).into(),
             Self::Profile(name) => Key::Profile(name.clone()).into(),
@@ -240,6 +249,7 @@ impl ObjectId {
             Self::Reaction(name) => {
                 Document::Reaction(Box::new(ReactionDocument::of(&fleet.reactions.get(name)?.value)))
             }
+            Self::Sink(name) => Document::Sink(Box::new(SinkDocument::of(&fleet.sinks.get(name)?.value))),
             Self::Slot(name) => Document::Slot(SlotDocument::of(&fleet.slots.get(name)?.value)),
             Self::Profile(name) => {
                 let profile = fleet.profile(name)?;
@@ -269,6 +279,7 @@ impl ObjectId {
             Self::Definition(id) => with_labels!(fleet.definitions.get(id), Record::Definition),
             Self::Schedule(name) => with_labels!(fleet.schedules.get(name), Record::Schedule),
             Self::Reaction(name) => with_labels!(fleet.reactions.get(name), Record::Reaction),
+            Self::Sink(name) => with_labels!(fleet.sinks.get(name), Record::Sink),
             Self::Profile(name) => with_labels!(fleet.profiles.get(name), Record::Profile),
             Self::Slot(name) => {
                 let slot = fleet.slots.get(name).map(|kept| (*kept.value).clone());
@@ -293,6 +304,7 @@ impl ObjectId {
             Self::Entity(_) => "entity.labelled",
             Self::Schedule(_) => "schedule.labelled",
             Self::Reaction(_) => "reaction.labelled",
+            Self::Sink(_) => "sink.labelled",
             Self::Slot(_) => "slot.labelled",
             Self::Definition(DefinitionId::Stage(_)) => "stage.labelled",
             Self::Definition(DefinitionId::Task(_)) => "task.labelled",

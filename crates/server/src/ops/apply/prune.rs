@@ -35,6 +35,8 @@ pub(super) fn prunable(
     let reactions = fleet.reactions.values().filter(|kept| carries(&kept.value.labels));
     found.extend(schedules.map(|kept| ObjectId::Schedule(kept.value.name.clone())));
     found.extend(reactions.map(|kept| ObjectId::Reaction(kept.value.name.clone())));
+    let sinks = fleet.sinks.values().filter(|kept| carries(&kept.value.labels));
+    found.extend(sinks.map(|kept| ObjectId::Sink(kept.value.name.clone())));
     let profiles = fleet.profiles.values().filter(|kept| !kept.value.deleted && carries(&kept.value.labels));
     found.extend(profiles.map(|kept| ObjectId::Profile(kept.value.name.clone())));
     for object in objects {

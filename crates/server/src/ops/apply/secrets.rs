@@ -24,6 +24,7 @@ pub(super) fn of(id: &ObjectId, fleet: &Fleet) -> SecretValues {
         | ObjectId::Pause(_)
         | ObjectId::Schedule(_)
         | ObjectId::Reaction(_)
+        | ObjectId::Sink(_)
         | ObjectId::Slot(_) => None,
     };
     found.cloned().unwrap_or_default()

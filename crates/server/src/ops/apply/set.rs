@@ -33,6 +33,7 @@ use crate::ops::params::ParamsChange;
 use crate::ops::reaction::{self, ReactionScope};
 use crate::ops::schedule::{self, ScheduleScope};
 use crate::ops::scope::{NodeScope, ProfileScope, SlotScope};
+use crate::ops::sink::{self, SinkScope};
 use crate::ops::{OpError, entity, event, filter, freeze, node_params, param, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
@@ -116,6 +117,7 @@ impl Session {
             | ObjectId::Entity(_)
             | ObjectId::Schedule(_)
             | ObjectId::Reaction(_)
+            | ObjectId::Sink(_)
             | ObjectId::Slot(_)
             | ObjectId::Definition(_)
             | ObjectId::Node(_)
@@ -132,8 +134,7 @@ impl Session {
 
     async fn set(&self, object: &Object) -> Result<Done, OpError> {
         let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
-        let events = self.draft.events();
-        let mut done = Done::default();
+        let (events, mut done) = (self.draft.events(), Done::default());
         match (&object.id, &object.document) {
             (ObjectId::Cluster(name), Document::Cluster(document)) => {
                 let scope = ClusterScope { namespace, name, actor, only_at: None };
@@ -168,6 +169,9 @@ impl Session {
             (ObjectId::Definition(id), document) => self.define(id, document).await?,
             (ObjectId::Reaction(name), Document::Reaction(document)) => {
                 done.note = self.set_reaction(name, document).await?;
+            }
+            (ObjectId::Sink(name), Document::Sink(document)) => {
+                sink::set(transactor, SinkScope::of(namespace, name, actor), &document.spec()).await?;
             }
             (ObjectId::Schedule(name), Document::Schedule(document)) => {
                 done.note = self.set_schedule(name, document).await?;
@@ -215,6 +219,7 @@ impl Session {
             | Document::Profile(_)
             | Document::Schedule(_)
             | Document::Reaction(_)
+            | Document::Sink(_)
             | Document::Slot(_) => {
                 return Err(
                     ShapeError::at(&id.to_string(), format!("not a valid {}", document.kind())).into()
@@ -346,6 +351,7 @@ impl Session {
             ObjectId::Reaction(name) => {
                 reaction::delete(transactor, ReactionScope { namespace, name, actor, only_at: None }).await
             }
+            ObjectId::Sink(name) => sink::delete(transactor, SinkScope::of(namespace, name, actor)).await,
             ObjectId::Schedule(name) => {
                 schedule::delete(transactor, ScheduleScope { namespace, name, actor, only_at: None }).await
             }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::ops::OpError;
 use crate::secrets::keyring::{Keyring, KeyringError};
+use crate::secrets::provider::Providers;
 
 /// Whose params they are.
 #[derive(Debug, Clone, Copy)]
@@ -162,6 +163,19 @@ pub(crate) enum OpenedValue<'a> {
     Here(Value),
     /// A provider has it, by the record of its secret.
     Elsewhere(&'a Secret),
+}
+
+impl OpenedValue<'_> {
+    /// The value, asked of its provider if one has it.
+    pub(crate) async fn value(self, providers: &Providers) -> Result<Value, String> {
+        match self {
+            Self::Here(value) => Ok(value),
+            Self::Elsewhere(Secret { name, source, .. }) => match source {
+                SecretSource::Provided { provider, reference } => providers.read(provider, reference).await,
+                SecretSource::Stored(_) => Err(format!("secret {name} is stored here")),
+            },
+        }
+    }
 }
 
 /// Decrypts the secret value of a param.

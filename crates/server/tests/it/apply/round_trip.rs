@@ -6,9 +6,10 @@ use proptest::test_runner::TestRunner;
 
 use bellwether_api::v1::apply::{
     ClusterDocument, FilterDocument, NodeDocument, ParamDocument, ReactionDocument, ScheduleDocument,
-    StageDocument, TaskDocument, WorkflowDocument,
+    SinkDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_api::v1::schedule::Concurrency;
+use bellwether_api::v1::sink::WebhookSpec;
 use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
 
 use super::*;
@@ -74,6 +75,11 @@ fn policies() -> impl Strategy<Value = Policy> {
 
 fn texts() -> impl Strategy<Value = String> {
     "[ -~äöü€]{0,30}".prop_map(|text| text.trim().to_owned())
+}
+
+/// Texts that are no template's syntax by chance.
+fn templates() -> impl Strategy<Value = String> {
+    texts().prop_map(|text| text.replace('{', "("))
 }
 
 fn values() -> impl Strategy<Value = serde_json::Value> {
@@ -146,6 +152,7 @@ fn objects() -> impl Strategy<Value = Document> {
         profiles,
         reactions(),
         schedules(),
+        sinks(),
         slots,
         tasks(),
         workflows()
@@ -166,6 +173,26 @@ fn reactions() -> impl Strategy<Value = Document> {
                 cooldown,
                 max_per_hour,
                 suspended,
+                reason,
+                ..Default::default()
+            }))
+        },
+    )
+}
+
+fn sinks() -> impl Strategy<Value = Document> {
+    let spans = (some(word(&["100ms", "10s"])), some(1..=1_000_u32), some(word(&["1s", "7d"])));
+    let filters = some(word(&["all", "kind = node.joined"]));
+    (labels(), spans, filters, any::<bool>(), texts()).prop_map(
+        |(labels, (timeout, attempts, max_age), filter, disabled, reason)| {
+            let url = "https://receiver.example/events".to_owned();
+            let webhook = WebhookSpec { url, timeout, attempts, max_age, ..WebhookSpec::default() };
+            Document::Sink(Box::new(SinkDocument {
+                name: "x".to_owned(),
+                labels,
+                filter,
+                webhook: Some(webhook),
+                disabled,
                 reason,
                 ..Default::default()
             }))
@@ -199,12 +226,12 @@ fn schedules() -> impl Strategy<Value = Document> {
 
 fn tasks() -> impl Strategy<Value = Document> {
     let scripts =
-        (texts(), some(word(&["bash", "/usr/bin/python3"]))).prop_map(|(text, interpreter)| TaskStep {
+        (templates(), some(word(&["bash", "/usr/bin/python3"]))).prop_map(|(text, interpreter)| TaskStep {
             name: "step".to_owned(),
             script: Some(Script { text, interpreter: interpreter.into_iter().collect() }),
             file: None,
         });
-    let files = (texts(), some(word(&["0640", "600"]))).prop_map(|(text, mode)| TaskStep {
+    let files = (templates(), some(word(&["0640", "600"]))).prop_map(|(text, mode)| TaskStep {
         name: "step".to_owned(),
         script: None,
         file: Some(TaskFile { path: "/etc/a b".to_owned(), text, mode }),
@@ -254,6 +281,7 @@ fn named(document: Document, name: String) -> Document {
         Document::Profile(it) => Document::Profile(ProfileDocument { name, ..it }),
         Document::Schedule(it) => Document::Schedule(Box::new(ScheduleDocument { name, ..*it })),
         Document::Reaction(it) => Document::Reaction(Box::new(ReactionDocument { name, ..*it })),
+        Document::Sink(it) => Document::Sink(Box::new(SinkDocument { name, ..*it })),
         Document::Slot(it) => Document::Slot(SlotDocument { name, ..it }),
         Document::Stage(it) => Document::Stage(StageDocument { name, ..it }),
         Document::Task(it) => Document::Task(TaskDocument { name, ..it }),

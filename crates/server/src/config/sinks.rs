@@ -1,0 +1,33 @@
+//! The table `[sinks]`: where sinks may send events.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bellwether_rt::config_error::ConfigError;
+use serde::Deserialize;
+
+use crate::sinks::addresses::{AddressRange, AddressRules};
+use crate::sinks::settings::SinkSettings;
+
+/// The table `[sinks]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Table {
+    directory: Option<PathBuf>,
+    allow_addresses: Option<Vec<String>>,
+    ca_file: Option<PathBuf>,
+}
+
+impl Table {
+    pub(super) fn check(self) -> Result<SinkSettings, ConfigError> {
+        if let Some(directory) = self.directory.as_ref().filter(|directory| !directory.is_absolute()) {
+            let reason = format!("{} is not an absolute path", directory.display());
+            return Err(ConfigError::value("sinks.directory", reason));
+        }
+        let ranges = self.allow_addresses.unwrap_or_default();
+        let allowed = ranges.iter().map(|text| text.parse()).collect::<Result<Vec<AddressRange>, String>>();
+        let allowed = allowed.map_err(|reason| ConfigError::value("sinks.allow_addresses", reason))?;
+        let addresses = Arc::new(AddressRules { allowed });
+        Ok(SinkSettings { directory: self.directory, addresses, ca_file: self.ca_file })
+    }
+}

@@ -1,0 +1,195 @@
+//! Which addresses webhooks may call. Names are resolved here, and what is connected to is what was checked: a name that resolves to
+//! another address the next time leads nowhere else.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper_util::client::legacy::connect::dns::Name;
+use tower::Service;
+
+/// Where clouds answer every program on the machine with the machine's own credentials, besides the link-local addresses.
+const METADATA: [IpAddr; 3] = [
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// A range of addresses: an address, or `ADDRESS/BITS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressRange {
+    network: IpAddr,
+    bits: u32,
+}
+
+impl AddressRange {
+    fn contains(&self, address: IpAddr) -> bool {
+        let same = |own: u128, other: u128, width: u32| {
+            let shift = width - self.bits;
+            own.checked_shr(shift).unwrap_or(0) == other.checked_shr(shift).unwrap_or(0)
+        };
+        match (self.network, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => same(own.to_bits().into(), other.to_bits().into(), 32),
+            (IpAddr::V6(own), IpAddr::V6(other)) => same(own.to_bits(), other.to_bits(), 128),
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+        }
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is neither an address nor ADDRESS/BITS");
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let network: IpAddr = address.parse().map_err(|_| wrong())?;
+        let width = if network.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(width), |bits| bits.parse().map_err(|_| wrong()))?;
+        if bits > width { Err(wrong()) } else { Ok(Self { network, bits }) }
+    }
+}
+
+/// Which addresses may be called: all that are not special, and those that the configuration allows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AddressRules {
+    /// Special addresses that may be called.
+    pub allowed: Vec<AddressRange>,
+}
+
+impl AddressRules {
+    /// Why an address may not be called; `None` if it may.
+    #[must_use]
+    pub fn refusal(&self, address: IpAddr) -> Option<String> {
+        let address = inner(address);
+        let why = special(address)?;
+        let is_allowed = self.allowed.iter().any(|range| range.contains(address));
+        (!is_allowed).then(|| {
+            format!("the address {address} is refused: {why}; allow_addresses in [sinks] of the server's configuration allows it")
+        })
+    }
+}
+
+/// What is special about an address.
+fn special(address: IpAddr) -> Option<&'static str> {
+    let of = match address {
+        IpAddr::V4(v4) => (v4.is_loopback(), v4.is_link_local(), v4.is_multicast() || v4.is_broadcast()),
+        IpAddr::V6(v6) => (v6.is_loopback(), v6.is_unicast_link_local(), v6.is_multicast()),
+    };
+    let is_unspecified = match address {
+        IpAddr::V4(v4) => v4.octets().first() == Some(&0),
+        IpAddr::V6(v6) => v6.is_unspecified(),
+    };
+    match of {
+        _ if METADATA.contains(&address) => Some("it is one of metadata of a cloud"),
+        (true, _, _) => Some("it is the machine of the server itself"),
+        (_, true, _) => Some("it is link-local, as those of metadata of clouds are"),
+        (_, _, true) => Some("it is of many machines"),
+        _ if is_unspecified => Some("it is no address of a machine"),
+        _ => None,
+    }
+}
+
+/// The IPv4 address that an IPv6 address stands for.
+fn inner(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else { return address };
+    let [a, b, c, d, e, f, g, h] = v6.segments();
+    let v4 = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
+    match (a, b, c, d, e, f) {
+        // Mapped; compatible, unless it is `::` or `::1`; behind a NAT64; in 6to4.
+        (0, 0, 0, 0, 0, 0xffff) => v4(g, h),
+        (0, 0, 0, 0, 0, 0) if g != 0 => v4(g, h),
+        (0x64, 0xff9b, 0, 0, 0, 0) => v4(g, h),
+        (0x2002, ..) => v4(b, c),
+        _ => address,
+    }
+}
+
+/// Resolves names to addresses that may be called.
+#[derive(Debug, Clone)]
+pub(super) struct CheckedResolver {
+    pub(super) rules: Arc<AddressRules>,
+}
+
+/// That every address of a name is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct AddressRefused(String);
+
+impl Service<Name> for CheckedResolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let rules = Arc::clone(&self.rules);
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let (mut permitted, mut refused) = (Vec::new(), None);
+            for address in found {
+                match rules.refusal(address.ip()) {
+                    None => permitted.push(address),
+                    Some(reason) => refused = Some(reason),
+                }
+            }
+            match refused {
+                Some(reason) if permitted.is_empty() => Err(io::Error::other(AddressRefused(reason))),
+                _ => Ok(permitted.into_iter()),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_addresses_are_refused_in_every_form_and_others_are_not() {
+        let rules = AddressRules::default();
+        for refused in [
+            "127.0.0.1",
+            "127.8.8.8",
+            "0.0.0.0",
+            "169.254.169.254",
+            "100.100.100.200",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "fe80::1",
+            "ff02::1",
+            "fd00:ec2::254",
+            "::ffff:127.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::169.254.169.254",
+            "2002:7f00:1::",
+        ] {
+            assert!(rules.refusal(refused.parse().unwrap()).is_some(), "{refused}");
+        }
+        for permitted in ["10.0.0.1", "192.168.1.1", "172.16.0.1", "8.8.8.8", "fd00::1", "2001:db8::1"] {
+            assert_eq!(rules.refusal(permitted.parse().unwrap()), None, "{permitted}");
+        }
+    }
+
+    #[test]
+    fn the_configuration_allows_ranges() {
+        let range = |text: &str| text.parse::<AddressRange>().unwrap();
+        let rules = AddressRules { allowed: vec![range("127.0.0.0/8"), range("fe80::/10")] };
+        for permitted in ["127.0.0.1", "::ffff:127.0.0.9", "fe80::1"] {
+            assert_eq!(rules.refusal(permitted.parse().unwrap()), None, "{permitted}");
+        }
+        assert!(rules.refusal("::1".parse().unwrap()).unwrap().contains("allow_addresses"));
+        assert!(range("0.0.0.0/0").contains("9.9.9.9".parse().unwrap()));
+        for wrong in ["", "a", "127.0.0.1/33", "::/129", "127.0.0.1/", "127.0.0.1/-1"] {
+            assert!(wrong.parse::<AddressRange>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Files of events: one line of JSON for each, appended; a file that is large enough is kept under another name, and another one begun.
+
+use std::io::SeekFrom;
+use std::path::{Path, PathBuf};
+
+use bellwether_api::v1::cloud_event::CloudEvent;
+use bellwether_core::records::sink::SinkFile;
+use bellwether_core::words::name::Namespace;
+use tokio::fs::{self, File, OpenOptions};
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+
+use super::settings::NO_DIRECTORY;
+
+/// How much is read at once while the end of the last whole line is looked for.
+const CHUNK: u64 = 64 << 10;
+
+/// Appends events to a file.
+#[derive(Debug)]
+pub(crate) struct FileAppender {
+    path: Option<PathBuf>,
+    file: SinkFile,
+    open: Option<(File, u64)>,
+}
+
+impl FileAppender {
+    /// What appends to the file of a sink, below the directory of the namespace.
+    pub(super) fn new(directory: Option<&Path>, namespace: &Namespace, file: SinkFile) -> Self {
+        let path = directory.map(|directory| directory.join(namespace.as_str()).join(&file.path));
+        Self { path, file, open: None }
+    }
+
+    /// Appends an event. After a failure what was written of it is removed again before the next one.
+    pub(super) async fn send(&mut self, event: &CloudEvent) -> Result<String, String> {
+        let path = self.path.clone().ok_or_else(|| NO_DIRECTORY.to_owned())?;
+        let mut line =
+            serde_json::to_vec(event).map_err(|error| format!("cannot encode the event: {error}"))?;
+        line.push(b'\n');
+        let written = self.append(&path, &line).await;
+        if written.is_err() {
+            self.open = None;
+        }
+        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        Ok(format!("written to {}", path.display()))
+    }
+
+    /// Has the disk keep what was appended.
+    pub(super) async fn sync(&self) -> std::io::Result<()> {
+        match &self.open {
+            Some((file, _)) => file.sync_data().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn append(&mut self, path: &Path, line: &[u8]) -> std::io::Result<()> {
+        let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        let (mut file, size) = match self.open.take() {
+            Some(open) => open,
+            None => opened(path).await?,
+        };
+        if size > 0 && size.saturating_add(length) > self.file.max_bytes {
+            file.sync_data().await?;
+            drop(file);
+            rotate(path, self.file.keep).await?;
+            file = opened(path).await?.0;
+            file.write_all(line).await?;
+            file.flush().await?;
+            self.open = Some((file, length));
+            return Ok(());
+        }
+        file.write_all(line).await?;
+        file.flush().await?;
+        self.open = Some((file, size.saturating_add(length)));
+        Ok(())
+    }
+}
+
+/// The file for appending, without a line that was not written to its end.
+async fn opened(path: &Path) -> std::io::Result<(File, u64)> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).await?;
+    }
+    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o640).open(path).await?;
+    let whole = whole_lines(&mut file).await?;
+    file.set_len(whole).await?;
+    Ok((file, whole))
+}
+
+/// Length of the file up to the end of its last whole line.
+async fn whole_lines(file: &mut File) -> std::io::Result<u64> {
+    let mut end = file.seek(SeekFrom::End(0)).await?;
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK);
+        file.seek(SeekFrom::Start(start)).await?;
+        let mut chunk = Vec::new();
+        file.take(end - start).read_to_end(&mut chunk).await?;
+        if let Some(at) = chunk.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + u64::try_from(at).unwrap_or(0) + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Gives each older file the next number, and the present one the first.
+async fn rotate(path: &Path, keep: u32) -> std::io::Result<()> {
+    let numbered = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    if keep == 0 {
+        return fs::remove_file(path).await;
+    }
+    for number in (1..keep).rev() {
+        match fs::rename(numbered(number), numbered(number + 1)).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    fs::rename(path, numbered(1)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_api::v1::event::Event;
+
+    fn event(seq: u64) -> CloudEvent {
+        let event = Event {
+            seq,
+            time_ms: 1_700_000_000_000,
+            actor: "kim".to_owned(),
+            kind: "node.joined".to_owned(),
+            subject: "node/web-1".to_owned(),
+            before: None,
+            after: None,
+            cause: "x".repeat(200),
+        };
+        CloudEvent::of("i", "default", event)
+    }
+
+    fn appender(directory: &Path, max_bytes: u64, keep: u32) -> FileAppender {
+        let file = SinkFile { path: "a/events.jsonl".to_owned(), max_bytes, keep };
+        FileAppender::new(Some(directory), &"default".parse().unwrap(), file)
+    }
+
+    fn numbers(path: &Path) -> Vec<u64> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str::<CloudEvent>(line).unwrap().data.seq).collect()
+    }
+
+    #[tokio::test]
+    async fn events_are_lines_and_a_line_that_was_cut_off_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("default/a/events.jsonl");
+        let mut file = appender(dir.path(), 1 << 20, 1);
+        for number in 1..=3 {
+            file.send(&event(number)).await.unwrap();
+        }
+        file.sync().await.unwrap();
+        assert_eq!(numbers(&path), [1, 2, 3]);
+        let whole = std::fs::read(&path).unwrap();
+        for cut in [1, 100, 600] {
+            std::fs::write(&path, whole.get(..whole.len() - cut).unwrap()).unwrap();
+            appender(dir.path(), 1 << 20, 1).send(&event(9)).await.unwrap();
+            let known = numbers(&path);
+            assert_eq!(known.last(), Some(&9));
+            assert!(known.starts_with(&[1]), "{known:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_kept_under_a_number_and_the_oldest_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("default/a/events.jsonl");
+        let line = serde_json::to_vec(&event(10)).unwrap().len() as u64 + 1;
+        let mut file = appender(dir.path(), line * 2, 2);
+        for number in 10..=16 {
+            file.send(&event(number)).await.unwrap();
+        }
+        let older = |number: u32| numbers(&dir.path().join(format!("default/a/events.jsonl.{number}")));
+        assert_eq!(numbers(&path), [16]);
+        assert_eq!((older(1), older(2), older(3)), (vec![14, 15], vec![12, 13], vec![]));
+        let mut file = appender(dir.path(), line * 2, 0);
+        for number in 20..=22 {
+            file.send(&event(number)).await.unwrap();
+        }
+        assert_eq!(numbers(&path), [21, 22]);
+    }
+
+    #[tokio::test]
+    async fn without_a_directory_nothing_is_written() {
+        let file = SinkFile { path: "a".to_owned(), max_bytes: 1, keep: 1 };
+        let mut file = FileAppender::new(None, &"default".parse().unwrap(), file);
+        assert!(file.send(&event(1)).await.unwrap_err().contains("names no directory"));
+    }
+}
