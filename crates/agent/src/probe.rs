@@ -1,9 +1,11 @@
-//! Probes of data stores: each asks one store of this node again and again, and says what it is. A probe observes and changes nothing.
+//! Probes of data stores: each asks one store of this node again and again, and says what it is. A probe observes and changes nothing;
+//! what may hand over its leadership does so before a change alone.
 
 mod address;
 mod answer;
 mod etcd;
 mod exec;
+pub(crate) mod handover;
 mod http;
 mod postgresql;
 mod redis;
@@ -13,6 +15,7 @@ mod zookeeper;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bellwether_core::local::delay;
 use bellwether_core::records::probes::{DataStore, MAX_PROBES_BYTES, MAX_TEXT_BYTES, StoreState};
@@ -22,6 +25,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use self::answer::{ProbeError, failing, up};
+use self::handover::Handovers;
 use crate::apply::CommandFacts;
 use crate::config::Config;
 use crate::config::data_store::{StoreKind, StoreProbe};
@@ -34,6 +38,7 @@ pub(crate) type KnownStores = watch::Receiver<Option<BTreeMap<ProbeName, DataSto
 pub(crate) struct StoreProbes {
     pub(crate) known: KnownStores,
     pub(crate) marker: PathBuf,
+    pub(crate) handovers: Handovers,
 }
 
 impl StoreProbes {
@@ -49,8 +54,8 @@ impl StoreProbes {
         }
         let (known, stores) = watch::channel(first);
         let (found, _) = watch::channel(BTreeMap::new());
-        for (name, probe) in &config.probes {
-            let task = ProbeTask {
+        let each = config.probes.iter().map(|(name, probe)| {
+            Arc::new(ProbeTask {
                 name: name.clone(),
                 probe: probe.clone(),
                 node: config.name.clone(),
@@ -58,13 +63,17 @@ impl StoreProbes {
                 known: known.clone(),
                 count: config.probes.len(),
                 seed,
-            };
-            tasks.spawn("probe", task.run(tasks.clone()));
+            })
+        });
+        let each: Vec<Arc<ProbeTask>> = each.collect();
+        for task in &each {
+            tasks.spawn("probe", task.clone().run(tasks.clone()));
         }
-        Self { known: stores, marker }
+        Self { known: stores, marker, handovers: Handovers::new(each.into_iter()) }
     }
 }
 
+#[derive(Debug)]
 struct ProbeTask {
     name: ProbeName,
     probe: StoreProbe,
@@ -78,7 +87,7 @@ struct ProbeTask {
 }
 
 impl ProbeTask {
-    async fn run(self, tasks: Tasks) {
+    async fn run(self: Arc<Self>, tasks: Tasks) {
         let token = tasks.token();
         for round in 0_u32.. {
             // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
