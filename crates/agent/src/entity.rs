@@ -9,6 +9,7 @@ mod describe;
 mod files;
 mod follow;
 mod handover;
+mod handover_wait;
 mod job;
 mod job_condition;
 mod job_environment;

@@ -5,26 +5,13 @@ use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::delay;
 use bellwether_core::local::handover::OwnHealth;
 use bellwether_core::local::health_tracker::CheckSummary;
-use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::ProbeName;
-use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 
+use super::handover_wait::HandoverWait;
 use super::rest::NextStep;
 use super::task::EntityTask;
 use crate::config::recipe::RecipeKind;
-
-/// A change that waits for its data store. It is not kept: the next agent asks again.
-#[derive(Debug)]
-pub(super) struct HandoverWait {
-    /// The assignment that waits.
-    number: AssignmentNumber,
-    reason: String,
-    /// Attempts that failed.
-    failed: u32,
-    /// Time of the next one.
-    at: Timestamp,
-}
 
 impl EntityTask {
     /// Asks the data store of the entity, which hands over its leadership if it leads. Answers what follows if the change must not begin now.

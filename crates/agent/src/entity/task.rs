@@ -25,7 +25,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::{Semaphore, watch};
 
 use super::boot_turn::BootTurn;
-use super::handover::HandoverWait;
+use super::handover_wait::HandoverWait;
 use super::soak::Soak;
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;

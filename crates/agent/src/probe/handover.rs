@@ -11,19 +11,15 @@ use bellwether_core::words::name::ProbeName;
 use bellwether_rt::observed;
 
 use super::answer::ProbeError;
-use super::{ProbeTask, etcd, redis, within_limits};
+use super::limits::FOLLOWER_LIMIT;
+use super::task::{ProbeTask, within_limits};
+use super::{etcd, redis};
 use crate::apply::output::one_line;
 use crate::config::data_store::StoreKind;
 
 /// Longest time of a handover, from the choice of a follower until the store says that it leads no more: several elections of etcd on a
 /// slow network. Whoever waits for longer is told why, and it is tried again.
 const LIMIT: Duration = Duration::from_secs(20);
-
-/// Longest time that a follower is asked: one that is slower is no good leader.
-pub(super) const FOLLOWER_LIMIT: Duration = Duration::from_secs(2);
-
-/// Time between two looks at a handover that is under way.
-pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// The data stores of this node that hand over their leadership.
 #[derive(Debug, Clone, Default)]

@@ -71,12 +71,13 @@ impl Client {
     fn connect(port: u16) -> std::io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_nodelay(true)?;
         Ok(Self(BufReader::new(stream)))
     }
 
     /// The first line of an answer, and for a text its content.
     fn ask(&mut self, words: &str) -> std::io::Result<String> {
-        write!(self.0.get_mut(), "{words}\r\n")?;
+        self.0.get_mut().write_all(format!("{words}\r\n").as_bytes())?;
         let mut line = String::new();
         if self.0.read_line(&mut line)? == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
@@ -153,17 +154,17 @@ fn configure(place: &Setup, name: &str, port: u16, of: Option<u16>) -> String {
 
 /// The agent's sections of a Redis as its process. One build of Redis is packaged, so that all versions are the same program under other
 /// paths: what is changed is the process.
-fn redis_member(place: &Setup, port: u16, config: &str) -> String {
+fn redis_member(place: &Setup, port: u16, args: &[&str]) -> String {
     for version in ["v1", "v2", "v3"] {
         let dir = place.path(version);
         if std::fs::create_dir(&dir).is_ok() {
             std::os::unix::fs::symlink("/usr/bin/redis-server", format!("{dir}/redis-server")).unwrap();
         }
     }
-    let programs = place.path("");
+    let (programs, args) = (place.path(""), args.join("\", \""));
     format!(
         "[probe.db]\nredis = \"127.0.0.1:{port}\"\ninterval = \"200ms\"\nhandover = true\n\n\
-         [entity.db]\n\n[entity.db.process]\nargv = [\"{programs}/{{version}}/redis-server\", \"{config}\"]\n\n\
+         [entity.db]\n\n[entity.db.process]\nargv = [\"{programs}/{{version}}/redis-server\", \"{args}\"]\n\n\
          [[entity.db.check]]\nname = \"open\"\ntcp = \"127.0.0.1:{port}\"\ninterval = \"300ms\"\n"
     )
 }
@@ -183,7 +184,7 @@ async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknow
     let (mut place, ports) = (Setup::new().await, free_ports::<3>());
     for (index, (node, port)) in NODES.iter().zip(ports).enumerate() {
         let config = configure(&place, node, port, (index > 0).then_some(ports[0]));
-        let sections = redis_member(&place, port, &config);
+        let sections = redis_member(&place, port, &[&config]);
         place.start_agent(node, &sections);
     }
     done(&place, &["cluster", "create", "shop", "--filter", "role=web"]);
@@ -229,10 +230,10 @@ async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknow
 }
 
 /// Waits until the target says that it waits with this reason.
-async fn waits(place: &Setup, reason: &str) {
-    let client = place.client();
+async fn waits(place: &Setup, node: &str, reason: &str) {
+    let (client, target) = (place.client(), format!("target/db/{node}"));
     wait_for(reason, async || {
-        client.why("default", "target/db/db-1").await.unwrap().lines.join("\n").contains(reason)
+        client.why("default", &target).await.unwrap().lines.join("\n").contains(reason)
     })
     .await;
 }
@@ -242,12 +243,12 @@ async fn a_primary_with_nobody_to_hand_over_to_waits_and_says_so_until_there_is_
     const NOBODY: &str = "data store db is the primary and cannot hand over: it has no follower";
     let (mut place, [port, other]) = (Setup::new().await, free_ports::<2>());
     let config = configure(&place, "db-1", port, None);
-    let sections = redis_member(&place, port, &config);
+    let sections = redis_member(&place, port, &[&config]);
     place.start_agent("db-1", &sections);
     set_policy(&place, "");
     roll(&place, "v1");
     done(&place, &["rollout", "start", "db", "v2"]);
-    waits(&place, NOBODY).await;
+    waits(&place, "db-1", NOBODY).await;
     let shown = text(&place.run(&["rollout", "get", "db"]).stdout);
     let words: Vec<&str> = shown.split(['\n', '│', ' ']).filter(|word| !word.is_empty()).collect();
     assert!(words.join(" ").contains("cannot hand over: it has no follower"), "{shown}");
@@ -261,7 +262,7 @@ async fn a_primary_with_nobody_to_hand_over_to_waits_and_says_so_until_there_is_
     // says so yet. The next agent starts no second primary.
     set_policy(&place, "");
     done(&place, &["rollout", "start", "db", "v3"]);
-    waits(&place, NOBODY).await;
+    waits(&place, "db-1", NOBODY).await;
     place.kill_agent("db-1");
     assert!(replication(port).contains("role:master"), "it goes on");
     let replica = configure(&place, "other", other, Some(port));
@@ -279,9 +280,74 @@ async fn a_primary_with_nobody_to_hand_over_to_waits_and_says_so_until_there_is_
     wait_for("the replica again", async || replication(port).contains("master_link_status:up")).await;
     assert!(replication(other).contains("role:master"));
     assert!(
-        !std::fs::read_to_string(&replica_file(&place)).unwrap().contains("replicaof"),
+        !std::fs::read_to_string(replica_file(&place)).unwrap().contains("replicaof"),
         "nor is it one later"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_would_forget_its_role_or_that_a_sentinel_watches_is_left_to_people() {
+    let mut place = Setup::new().await;
+    let [watched, bare, one, two, sentinel] = free_ports::<5>();
+    let config = configure(&place, "db-1", watched, None);
+    let sections = redis_member(&place, watched, &[&config]);
+    place.start_agent("db-1", &sections);
+    let dir = place.path("db-2");
+    let port = bare.to_string();
+    let args = [
+        "--port",
+        &port,
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        &dir,
+        "--save",
+        "",
+        "--repl-diskless-sync-delay",
+        "0",
+    ];
+    let sections = redis_member(&place, bare, &args);
+    place.start_agent("db-2", &sections);
+    set_policy(&place, "");
+    roll(&place, "v1");
+    let replica = |name: &str, port: u16, of: u16| {
+        let config = configure(&place, name, port, Some(of));
+        start("redis-server", &[config], PathBuf::from(place.path(&format!("{name}.log"))))
+    };
+    let _replicas = [replica("one", one, watched), replica("two", two, bare)];
+    let file = place.path("sentinel.conf");
+    std::fs::write(
+        &file,
+        format!("port {sentinel}\nbind 127.0.0.1\nsentinel monitor shop 127.0.0.1 {watched} 1\n"),
+    )
+    .unwrap();
+    let args = [file, "--sentinel".to_owned()];
+    let _sentinel = start("redis-server", &args, PathBuf::from(place.path("sentinel.log")));
+    let masters =
+        || Client::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel")).unwrap_or_default();
+    wait_for("the Sentinel knows the replica", async || {
+        masters().contains("status=ok,address=") && masters().contains("slaves=1")
+    })
+    .await;
+    wait_for("the replicas", async || {
+        [watched, bare].iter().all(|port| replication(*port).contains("state=online"))
+    })
+    .await;
+
+    let since = newest(&place).await;
+    done(&place, &["rollout", "start", "db", "v2"]);
+    waits(&place, "db-1", "cannot hand over: a Sentinel watches it: hand over by SENTINEL FAILOVER").await;
+    waits(&place, "db-2", "running without a config file").await;
+    assert!(
+        [watched, bare].iter().all(|port| replication(*port).contains("role:master")),
+        "nothing was moved"
+    );
+
+    // The Sentinel hands over; the change of what is a replica now goes on.
+    assert_eq!(Client::connect(sentinel).unwrap().ask("SENTINEL FAILOVER shop").unwrap(), "+OK");
+    wait_for("the change of db-1", async || order(&place, since).await == ["db-1"]).await;
+    wait_for("the replica again", async || replication(watched).contains("role:slave")).await;
+    assert!(replication(one).contains("role:master"));
 }
 
 fn replica_file(place: &Setup) -> String {

@@ -4,8 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::records::probes::{DataStore, StoreState};
-use crate::rollout::stores::StoreRole;
+use crate::records::probes::{DataStore, ShardRole, StoreState};
 use crate::words::name::ProbeName;
 use crate::words::plural::plural;
 
@@ -71,7 +70,7 @@ pub fn next(probe: &ProbeName, store: &DataStore, health: OwnHealth) -> Handover
 /// Whether a store is the primary of a shard.
 #[must_use]
 pub fn leads(store: &DataStore) -> bool {
-    StoreRole::of(store) == StoreRole::Primary
+    store.facts.shards.values().any(|shard| shard.role == ShardRole::Primary)
 }
 
 /// What comes after a handover that failed: an entity that fails already is mended all the same.
@@ -125,7 +124,7 @@ mod tests {
     use alloc::collections::BTreeMap;
 
     use super::*;
-    use crate::records::probes::{Shard, ShardRole, StoreFacts};
+    use crate::records::probes::{Shard, StoreFacts};
     use crate::words::time::Timestamp;
 
     const ALL: [OwnHealth; 3] = [OwnHealth::Healthy, OwnHealth::Unfinished, OwnHealth::Failing];

@@ -5,8 +5,8 @@ use bellwether_rt::observed;
 use serde_json::json;
 
 use super::super::answer::ProbeError;
-use super::super::handover::{FOLLOWER_LIMIT, LOOK};
 use super::super::http::post;
+use super::super::limits::{FOLLOWER_LIMIT, LOOK};
 use super::{Member, Members, Status, hex, nonsense, status};
 use crate::config::data_store::TlsFiles;
 

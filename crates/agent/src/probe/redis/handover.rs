@@ -5,7 +5,7 @@ use bellwether_core::local::handover::{Follower, choose};
 use bellwether_rt::observed;
 
 use super::super::answer::ProbeError;
-use super::super::handover::{FOLLOWER_LIMIT, LOOK};
+use super::super::limits::{FOLLOWER_LIMIT, LOOK};
 use super::super::resp::{Redis, Reply};
 use super::Info;
 use crate::config::data_store::Login;

@@ -75,6 +75,16 @@ fn an_unhealthy_version_assigned_again_is_retried_at_once() {
 }
 
 #[test]
+fn another_soak_or_data_store_of_an_assignment_is_known_and_restarts_nothing() {
+    let mut memory = validated("v1");
+    memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
+    let known = memory.wanted.clone().unwrap();
+    let told = Assignment { store: "db".parse().ok(), soak: Some(STEADY), ..known };
+    assert!(!memory.assign(told.clone()));
+    assert_eq!((memory.wanted, memory.failed_attempts), (Some(told), 1));
+}
+
+#[test]
 fn a_wall_clock_that_was_moved_back_does_not_stretch_a_wait() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::from_millis(10_000_000), 7);
