@@ -1,7 +1,6 @@
 //! Data stores that hand over their leadership before they are changed: an etcd of three, and a Redis with two replicas, while somebody
 //! writes. A change whose store has nobody to hand over to waits, and says so.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -179,15 +178,28 @@ fn together(view: &ClusterView) -> bool {
     primary(view).is_some() && replicas(view) == 2 && view.nodes.iter().all(streams)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknowledged_write() {
+/// Three agents, each with a Redis as its process; the first is the primary, whose agent has these lines in its entity too.
+async fn three_redis_members(first: &str) -> (Setup, [u16; 3]) {
     let (mut place, ports) = (Setup::new().await, free_ports::<3>());
     for (index, (node, port)) in NODES.iter().zip(ports).enumerate() {
         let config = configure(&place, node, port, (index > 0).then_some(ports[0]));
         let sections = redis_member(&place, port, &[&config]);
-        place.start_agent(node, &sections);
+        let more = if index == 0 { first } else { "" };
+        place.start_agent(node, &sections.replace("[entity.db]\n", &format!("[entity.db]\n{more}\n")));
     }
     done(&place, &["cluster", "create", "shop", "--filter", "role=web"]);
+    (place, ports)
+}
+
+/// What each Redis says of its replication: exactly one is the primary.
+fn assert_one_primary(ports: [u16; 3]) {
+    let said: Vec<String> = ports.into_iter().map(replication).collect();
+    assert_eq!(said.iter().filter(|said| said.contains("role:master")).count(), 1, "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknowledged_write() {
+    let (place, ports) = three_redis_members("").await;
     set_policy(&place, "--order followers-first --quorum true");
     roll(&place, "v1");
     let first = view(&place, "the primary and its replicas", together).await;
@@ -216,16 +228,39 @@ async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknow
     );
     assert!(!handed_over.is_empty() && !by_name.is_empty());
 
-    let roles: BTreeMap<&str, String> =
-        NODES.iter().zip(ports).map(|(node, port)| (*node, replication(port))).collect();
-    let primaries = roles.values().filter(|said| said.contains("role:master")).count();
-    assert_eq!(primaries, 1, "{roles:?}");
+    assert_one_primary(ports);
     let index = NODES.iter().position(|node| *node == next).unwrap();
     let mut client = Client::connect(ports[index]).unwrap();
     for (name, written) in [("a", handed_over), ("b", by_name)] {
         for number in written {
             assert_eq!(client.ask(&format!("GET {name}{number}")).unwrap(), number.to_string());
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_hands_over_before_it_is_rolled_back() {
+    // The last target, which was the primary, finds the version bad.
+    let bad = r#"validate = ["sh", "-c", "test $BELLWETHER_VERSION != v2"]"#;
+    let (place, ports) = three_redis_members(bad).await;
+    set_policy(&place, "--order followers-first --quorum true --rollback 1");
+    roll(&place, "v1");
+    view(&place, "the primary and its replicas", together).await;
+    let writer = KeyWriter::start(ports, "a");
+    let ended = place.run(&["rollout", "start", "db", "v2", "-w", "--timeout", "120s"]);
+    let (written, failed) = writer.end();
+    println!("redis: {} writes, {failed} failed with a rollback", written.len());
+    let said = text(&ended.stdout);
+    assert!(!ended.status.success() && said.contains("rolled back"), "{said}{}", text(&ended.stderr));
+    let handed = |node: &&&str| !logged(&place, node, "handed over the leadership").is_empty();
+    assert!(handed(&&NODES[0]), "before the update");
+    assert!(NODES.iter().skip(1).any(|node| handed(&node)), "before the rollback of who took over");
+    let last = view(&place, "all three at the end", together).await;
+    assert_one_primary(ports);
+    let index = NODES.iter().position(|node| Some(*node) == primary(&last)).unwrap();
+    let mut client = Client::connect(ports[index]).unwrap();
+    for number in written {
+        assert_eq!(client.ask(&format!("GET a{number}")).unwrap(), number.to_string());
     }
 }
 
