@@ -77,8 +77,8 @@ impl ProbeTask {
                 self.publish(within_limits(self.ask_observed().await));
                 return HandoverStep::Start;
             }
-            // It ended meanwhile: then it leads nothing.
-            Ok(Err(ProbeError::Down(_))) if !handover::leads(&self.ask().await) => {
+            // It ended meanwhile, and leads nothing; what was refused may be the connection to a follower as well.
+            Ok(Err(ProbeError::Down(_))) if self.ask().await.state == StoreState::Down => {
                 return HandoverStep::Start;
             }
             Ok(Err(error)) => error.to_string(),
@@ -86,7 +86,7 @@ impl ProbeTask {
                 if let StoreKind::Redis { address, login } = kind {
                     drop(observed::timeout(FOLLOWER_LIMIT, redis::handover::abort(address, login)).await);
                 }
-                format!("it still leads after {} s", LIMIT.as_secs())
+                format!("it was not done within {} s", LIMIT.as_secs())
             }
         };
         let step = handover::after_failure(probe, &failed, health);
