@@ -8,6 +8,8 @@ mod boot_turn;
 mod describe;
 mod files;
 mod follow;
+mod handover;
+mod handover_wait;
 mod job;
 mod job_condition;
 mod job_environment;
@@ -94,12 +96,18 @@ impl EntityTask {
         };
         match plan::next(&self.entry.memory, seen, self.now()) {
             ApplyStep::Static(version) => {
+                if let Some(next) = self.held_by_store(&version).await {
+                    return next;
+                }
                 self.entry.memory.begins(&version);
                 self.revalidation_failure = None;
                 self.step(&recipe, &version, ApplyProgress::Static).await
             }
             ApplyStep::Dynamic(version) => match self.unmet(&recipe) {
-                unmet if unmet.is_empty() => self.step(&recipe, &version, ApplyProgress::Dynamic).await,
+                unmet if unmet.is_empty() => match self.held_by_store(&version).await {
+                    Some(next) => next,
+                    None => self.step(&recipe, &version, ApplyProgress::Dynamic).await,
+                },
                 unmet => self.wait_for(&unmet).await,
             },
             ApplyStep::Validate(version) => self.step(&recipe, &version, ApplyProgress::Validated).await,

@@ -290,7 +290,9 @@ impl Agent {
         let facts = facts.start();
         let work = config.data_dir.join("work");
         former_work::remove(&work, &tasks);
+        let stores = StoreProbes::start(&config, seed, &tasks);
         let context = EntityContext {
+            handovers: stores.handovers.clone(),
             node: identity.node.clone(),
             namespace: identity.namespace,
             params: ParamCache::new(&config.data_dir, source.clone(), tasks.clone()),
@@ -340,7 +342,7 @@ impl Agent {
             unsent_logs,
             owner: LinkOwner::Machine(MachineSources {
                 facts,
-                stores: StoreProbes::start(&config, seed, &tasks),
+                stores,
                 services: discovery.services,
                 acknowledgements,
                 known: discovery.registry.known.clone(),

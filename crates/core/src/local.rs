@@ -8,6 +8,7 @@ pub mod accept;
 pub mod account;
 pub mod action;
 pub mod delay;
+pub mod handover;
 pub mod health;
 pub mod health_tracker;
 pub mod memory;

@@ -103,6 +103,7 @@ async fn sync(
 /// An order with one entity at a version, as in `bench fleet`.
 fn order(generation: u64) -> Order {
     let assignment = Assignment {
+        store: None,
         retry: None,
         soak_ms: None,
         version: generation.to_string(),

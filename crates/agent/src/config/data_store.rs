@@ -28,6 +28,8 @@ pub struct StoreProbe {
     pub interval: Span,
     /// Longest time of a probe.
     pub timeout: Span,
+    /// Whether the store hands over its leadership before an entity whose policy names it is changed.
+    pub handover: bool,
 }
 
 /// A kind of data store, with where it is and as whom it is asked.
@@ -104,11 +106,29 @@ pub(super) fn all(
 }
 
 fn probe(place: &ConfigPath, table: &ProbeTable) -> Result<StoreProbe, ConfigError> {
+    let kind = kind(place, table)?;
     Ok(StoreProbe {
-        kind: kind(place, table)?,
+        handover: handover(&place.at("handover"), &kind, table.handover)?,
+        kind,
         interval: interval(&place.at("interval"), table.interval.as_deref())?,
         timeout: place.at("timeout").span(table.timeout.as_deref(), DEFAULT_CHECK_TIMEOUT)?,
     })
+}
+
+fn handover(place: &ConfigPath, kind: &StoreKind, wanted: bool) -> Result<bool, ConfigError> {
+    let of = match kind {
+        StoreKind::Etcd { .. } | StoreKind::Redis { .. } => return Ok(wanted),
+        StoreKind::Sentinel { .. } => "sentinel",
+        StoreKind::Postgresql { .. } => "postgresql",
+        StoreKind::Zookeeper { .. } => "zookeeper",
+        StoreKind::Exec(_) => "exec",
+    };
+    if wanted {
+        let reason =
+            format!("a probe of {of} cannot hand over the leadership; only those of etcd and redis can");
+        return Err(place.refuse(reason));
+    }
+    Ok(false)
 }
 
 fn interval(place: &ConfigPath, text: Option<&str>) -> Result<Span, ConfigError> {

@@ -158,6 +158,8 @@ pub(super) struct ProbeTable {
     pub(super) ca_file: Option<PathBuf>,
     pub(super) cert_file: Option<PathBuf>,
     pub(super) key_file: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) handover: bool,
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,

@@ -75,6 +75,11 @@ fn an_invalid_probe_is_refused_with_its_file_and_key() {
         ("[probe.db]\netcd = \"https://a:1\"\nca_file = \"/a\"\ncert_file = \"/b\"", "belong together"),
         ("[probe.db]\nexec = []", "a command needs a program"),
         ("[probe.db]\nzookeeper = \"a:1\"\nuser = \"a\"", "does not read it"),
+        ("[probe.db]\nzookeeper = \"a:1\"\nhandover = true", "a probe of zookeeper cannot hand over"),
+        ("[probe.db]\npostgresql = \"a:1\"\nhandover = true", "use probe.db.handover in"),
+        ("[probe.db]\nexec = [\"a\"]\nhandover = true", "only those of etcd and redis can"),
+        ("[probe.db]\nsentinel = \"a:1\"\nhandover = true", "a probe of sentinel cannot hand over"),
+        ("[probe.db]\nredis = \"a:1\"\nhandover = \"yes\"", "expected a boolean"),
     ];
     for (text, reason) in cases {
         let refusal = load(&format!("{AGENT}{text}\n")).unwrap_err().to_string();

@@ -18,7 +18,10 @@ impl EntityTask {
     /// Does the one step that follows from the assignment.
     pub(super) async fn act(&mut self, name: &ActionName, action: &ActionRecipe) -> NextStep {
         match next(&self.entry.memory, self.context.ledger.id(), self.paused.is_some()) {
-            ActionStep::Run(version) => self.run_once(name, action, &version).await,
+            ActionStep::Run(version) => match self.held_by_store(&version).await {
+                Some(next) => next,
+                None => self.run_once(name, action, &version).await,
+            },
             ActionStep::Lose(version) => {
                 tracing::warn!(entity = %self.name, %version, "the ledger was lost: it may have run before");
                 let (now, seed) = (self.now(), self.seed());

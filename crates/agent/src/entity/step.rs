@@ -167,7 +167,7 @@ impl EntityTask {
     }
 
     /// Waits until another version is assigned, or none.
-    fn superseded(&self, version: &str) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn superseded(&self, version: &str) -> impl Future<Output = ()> + Send + use<> {
         let (mut orders, name, version) =
             (self.context.orders.clone(), self.name.clone(), version.to_owned());
         async move {

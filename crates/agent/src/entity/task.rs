@@ -25,6 +25,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::{Semaphore, watch};
 
 use super::boot_turn::BootTurn;
+use super::handover_wait::HandoverWait;
 use super::soak::Soak;
 use super::step_gate::StepGate;
 use crate::apply::CommandFacts;
@@ -42,6 +43,7 @@ use crate::lease::Lease;
 use crate::ledger::{EntityEntry, Ledger};
 use crate::link::source::JobSource;
 use crate::param_cache::ParamCache;
+use crate::probe::handover::Handovers;
 use crate::report_board::ReportBoard;
 use crate::secret_cache::SecretCache;
 use crate::service::process_phase::EntityInstances;
@@ -74,6 +76,8 @@ pub(crate) struct EntityContext {
     pub(crate) work: PathBuf,
     /// The lease of a logical node, after which no job of it may run; `None` for a machine.
     pub(crate) lease: Option<Lease>,
+    /// The data stores of this node that hand over their leadership before a change.
+    pub(crate) handovers: Handovers,
     /// The commands that end a boot of this machine.
     pub(crate) boot_commands: BootCommands,
     pub(crate) clock: Clock,
@@ -124,6 +128,8 @@ pub(crate) struct EntityTask {
     pub(super) follow_at: Option<Timestamp>,
     /// While the entity waits for needs: the limits of those that have one.
     pub(super) need_limits: Option<BTreeMap<Need, TimeLimit>>,
+    /// While the change waits for its data store to hand over its leadership.
+    pub(super) handover: Option<HandoverWait>,
     /// The step that runs, or that the next one continues without a report.
     pub(super) running_step: Option<RunningStep>,
     pub(super) paused: Option<String>,
@@ -171,6 +177,7 @@ impl EntityTask {
             validate_at: None,
             follow_at: None,
             need_limits: None,
+            handover: None,
             running_step: None,
             paused: None,
             runs: 0,

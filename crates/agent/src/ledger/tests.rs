@@ -19,6 +19,7 @@ fn entry() -> EntityEntry {
     let memory = EntityMemory {
         named_in: Epoch::new(9),
         wanted: Some(Assignment {
+            store: None,
             retry: None,
             soak: None,
             version: version.clone(),

@@ -31,6 +31,7 @@ use crate::link::server_list::SavedServers;
 use crate::link::source::{JobSource, ParamSource};
 use crate::link::{LinkOwner, ServerLink};
 use crate::param_cache::ParamCache;
+use crate::probe::handover::Handovers;
 use crate::report_board::ReportBoard;
 use crate::secret_cache::SecretCache;
 use crate::service::process_phase::{AcknowledgedRegistrations, EntityInstances};
@@ -75,6 +76,7 @@ impl Parts {
         let work = dir.join("work");
         former_work::remove(&work, life);
         EntityContext {
+            handovers: Handovers::default(),
             node: config.name.clone(),
             namespace: config.namespace.clone(),
             params: ParamCache::new(dir, source.clone(), life.clone()),

@@ -1,5 +1,7 @@
 //! etcd, by its JSON gateway: ids are decimal texts, and fields that are zero are absent.
 
+pub(super) mod handover;
+
 use std::collections::BTreeMap;
 
 use bellwether_core::records::probes::{Amount, Shard, ShardRole, StoreFacts, StoreMember};
@@ -27,6 +29,8 @@ struct Status {
     leader: String,
     raft_index: String,
     is_learner: bool,
+    /// Alarms, such as that its disk is full.
+    errors: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, Default)]
@@ -43,14 +47,15 @@ struct Member {
     name: String,
     #[serde(rename = "peerURLs")]
     peer_urls: Vec<String>,
+    #[serde(rename = "clientURLs")]
+    client_urls: Vec<String>,
     #[serde(rename = "isLearner")]
     is_learner: bool,
 }
 
 /// Asks for the status and for the members, as this member sees them.
 pub(super) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<StoreFacts, ProbeError> {
-    let status = post(authority, tls, "/v3/maintenance/status", "{}").await?;
-    let status: Status = serde_json::from_value(status).map_err(|error| nonsense(authority, &error))?;
+    let status = status(authority, tls).await?;
     // A learner answers its status alone.
     let members = match post(authority, tls, "/v3/cluster/member/list", "{}").await {
         Ok(members) => {
@@ -64,6 +69,11 @@ pub(super) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<Store
         return Err(ProbeError::Unknown(format!("{authority}: the answer has no member id; is it etcd?")));
     }
     Ok(facts(status, members))
+}
+
+async fn status(authority: &str, tls: Option<&TlsFiles>) -> Result<Status, ProbeError> {
+    let status = post(authority, tls, "/v3/maintenance/status", "{}").await?;
+    serde_json::from_value(status).map_err(|error| nonsense(authority, &error))
 }
 
 fn nonsense(authority: &str, error: &serde_json::Error) -> ProbeError {

@@ -21,7 +21,7 @@ pub(super) async fn post(
     authority: &str,
     tls: Option<&TlsFiles>,
     path: &str,
-    body: &'static str,
+    body: &str,
 ) -> Result<serde_json::Value, ProbeError> {
     let stream = connect(authority).await?;
     let Some(files) = tls else { return send(stream, authority, path, body).await };
@@ -56,7 +56,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     authority: &str,
     path: &str,
-    body: &'static str,
+    body: &str,
 ) -> Result<serde_json::Value, ProbeError> {
     let failed = |error: hyper::Error| unknown(authority, error);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
@@ -65,7 +65,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .header(::http::header::CONTENT_TYPE, "application/json")
         .header(::http::header::USER_AGENT, "bellwether-agent")
         .header(::http::header::CONNECTION, "close")
-        .body(Full::new(Bytes::from_static(body.as_bytes())))
+        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
         .map_err(|error| ProbeError::Unknown(error.to_string()))?;
     let asking = async {
         let answer = sender.send_request(request).await.map_err(failed)?;

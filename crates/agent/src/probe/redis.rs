@@ -1,5 +1,7 @@
 //! Redis and what speaks like it, by `INFO`.
 
+pub(super) mod handover;
+
 use std::collections::BTreeMap;
 
 use bellwether_core::records::probes::{Amount, Shard, ShardRole, StoreFacts, StoreMember};

@@ -146,6 +146,9 @@ pub struct Assignment {
     /// With the run of a workflow: number of the failed assignment that is to be tried again; absent if none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<u64>,
+    /// The probe of the data store that the version changes, as the entity's policy names it; absent if it names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
 }
 
 const fn apply() -> ApplyMethod {
@@ -246,6 +249,7 @@ impl From<&core::Assignment> for Assignment {
             complete: from.binding.complete.into(),
             lost_for: from.binding.lost_for.as_ref().map(ToString::to_string),
             retry: from.retry.map(AssignmentNumber::get),
+            store: from.store.as_ref().map(ToString::to_string),
         }
     }
 }
@@ -265,6 +269,7 @@ impl TryFrom<Assignment> for core::Assignment {
                 lost_for: read_some("lost_for", from.lost_for.as_deref())?,
             },
             retry: from.retry.map(AssignmentNumber::new),
+            store: read_some("store", from.store.as_deref())?,
         })
     }
 }

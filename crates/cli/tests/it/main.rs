@@ -39,6 +39,7 @@ mod story_databases;
 mod story_facts;
 mod story_files;
 mod story_guard;
+mod story_handover;
 mod story_haproxy;
 mod story_hosts;
 mod story_job_logs;

@@ -30,11 +30,11 @@ fn versions(place: &Setup) {
 }
 
 /// The agent's sections of a member.
-fn member(place: &Setup, name: &str, (client, peer): (u16, u16), cluster: &str) -> String {
+fn member(place: &Setup, name: &str, (client, peer): (u16, u16), (cluster, setting): (&str, &str)) -> String {
     let (at, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
     let (data, programs) = (place.path(&format!("etcd-{name}")), place.path(""));
     format!(
-        "[probe.db]\netcd = \"{at}\"\ninterval = \"200ms\"\n\n\
+        "[probe.db]\netcd = \"{at}\"\ninterval = \"200ms\"\n{setting}\n\
          [entity.db]\n\n[entity.db.process]\nargv = [\"{programs}/{{version}}/etcd\", \"--name\", \"{name}\", \"--data-dir\", \"{data}\", \
          \"--listen-client-urls\", \"{at}\", \"--advertise-client-urls\", \"{at}\", \"--listen-peer-urls\", \"{peer}\", \
          \"--initial-advertise-peer-urls\", \"{peer}\", \"--initial-cluster\", \"{cluster}\"]\n\n\
@@ -43,14 +43,14 @@ fn member(place: &Setup, name: &str, (client, peer): (u16, u16), cluster: &str) 
 }
 
 /// Writes without pause until it is told to end.
-struct Writer {
+pub(crate) struct Writer {
     failed: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<u64>,
 }
 
 impl Writer {
-    fn start(endpoints: String) -> Self {
+    pub(crate) fn start(endpoints: String) -> Self {
         let (failed, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let (failures, end) = (Arc::clone(&failed), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
@@ -71,7 +71,7 @@ impl Writer {
     }
 
     /// How many writes were acknowledged, and how many failed.
-    fn end(self) -> (u64, u64) {
+    pub(crate) fn end(self) -> (u64, u64) {
         self.is_over.store(true, Ordering::SeqCst);
         let written = self.thread.join().unwrap();
         (written, self.failed.load(Ordering::SeqCst))
@@ -79,26 +79,26 @@ impl Writer {
 }
 
 /// The nodes in the order in which they succeeded since an event.
-async fn order(place: &Setup, since: u64) -> Vec<String> {
+pub(crate) async fn order(place: &Setup, since: u64) -> Vec<String> {
     let events =
         place.client().events("default", Some(since), 1_000, std::time::Duration::ZERO).await.unwrap();
     let succeeded = events.items.into_iter().filter(|event| event.kind == "target.succeeded");
     succeeded.filter_map(|event| Some(event.subject.strip_prefix("target/db/")?.to_owned())).collect()
 }
 
-fn whole(view: &ClusterView) -> bool {
+pub(crate) fn whole(view: &ClusterView) -> bool {
     primary(view).is_some() && replicas(view) == 2
 }
 
-/// Three agents, each with a member as its process; answers where the members are.
-async fn three_members() -> (Setup, String) {
+/// Three agents, each with a member as its process, and with a setting of their probes; answers where the members are.
+pub(crate) async fn three_members(setting: &str) -> (Setup, String) {
     let mut place = Setup::new().await;
     versions(&place);
     let (clients, peers) = (free_ports::<3>(), free_ports::<3>());
     let cluster: Vec<String> =
         NODES.iter().zip(peers).map(|(name, port)| format!("{name}=http://127.0.0.1:{port}")).collect();
     for ((name, client), peer) in NODES.iter().zip(clients).zip(peers) {
-        let sections = member(&place, name, (client, peer), &cluster.join(","));
+        let sections = member(&place, name, (client, peer), (&cluster.join(","), setting));
         place.start_agent(name, &sections);
     }
     let endpoints: Vec<String> = clients.iter().map(|port| format!("http://127.0.0.1:{port}")).collect();
@@ -107,7 +107,7 @@ async fn three_members() -> (Setup, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_etcd_is_upgraded_followers_first_with_a_quorum_and_its_leader_last() {
-    let (mut place, endpoints) = three_members().await;
+    let (mut place, endpoints) = three_members("").await;
     done(&place, &["cluster", "create", "shop", "--filter", "role=web"]);
     let policy = "entity set db --selector role=web --batch 3 --soak 1s --deadline 90s --unreachable 1 --store db --order followers-first --quorum true";
     done(&place, &policy.split(' ').collect::<Vec<_>>());

@@ -111,10 +111,10 @@ impl EntityMemory {
     /// A new assignment resets failures, unless its version is running and healthy already.
     pub fn assign(&mut self, wanted: Assignment) -> bool {
         if let Some(known) = &mut self.wanted
-            && (Assignment { soak: wanted.soak, ..known.clone() }) == wanted
+            && (Assignment { soak: wanted.soak, store: wanted.store.clone(), ..known.clone() }) == wanted
         {
-            // How long it is to soak changes nothing about applying it.
-            known.soak = wanted.soak;
+            // How long it is to soak, and whose leadership is handed over before, changes nothing about applying it.
+            (known.soak, known.store) = (wanted.soak, wanted.store);
             return false;
         }
         if self.is_retried_by(&wanted) {

@@ -120,6 +120,7 @@ mod tests {
         let mut order = OrderContent::default();
         for name in runs {
             let assignment = Assignment {
+                store: None,
                 version: Version::parse(&name.replace('-', "@")).unwrap(),
                 number: AssignmentNumber::new(1),
                 method: ApplyMethod::Workflow,

@@ -107,6 +107,7 @@ mod tests {
 
     fn assignment(number: u64, soak: Option<u64>) -> Assignment {
         Assignment {
+            store: None,
             retry: None,
             version: Version::parse("v2").unwrap(),
             number: AssignmentNumber::new(number),

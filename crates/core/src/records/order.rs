@@ -11,7 +11,7 @@ use super::report::ReportedLedger;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::access::NamePattern;
 use crate::words::counter::{AssignmentNumber, Epoch, FenceNumber, Generation, RescanNumber, Term};
-use crate::words::name::{EntityName, LedgerId, NodeName, ServiceName};
+use crate::words::name::{EntityName, LedgerId, NodeName, ProbeName, ServiceName};
 use crate::words::time::Span;
 use crate::words::version::Version;
 
@@ -77,6 +77,8 @@ pub struct Assignment {
     pub binding: LedgerBinding,
     /// With the run of a workflow: the failed assignment that is to be tried again; `None` if none is.
     pub retry: Option<AssignmentNumber>,
+    /// The probe of the data store that the version changes, as the policy names it: an agent may hand over its leadership before it begins.
+    pub store: Option<ProbeName>,
 }
 
 /// The ledger of a node to which an action, or the run of a workflow, is bound as long as its version is assigned: what another one
@@ -144,6 +146,7 @@ impl OrderContent {
                 && written.method == assigned.method
                 && written.soak == assigned.soak
                 && written.retry == assigned.retry
+                && written.store == assigned.store
                 && written.binding == assigned.binding_after(Some(written), ledger, || goes_on(name))
         };
         self.paused == wanted.paused

@@ -32,7 +32,7 @@
 //! given web-1,web-2 labelled zone=a       what selectors, domains and orders see besides the name
 //! given the clock shows 2026-11-21T01:00:00Z
 //! when a freeze NAME of everything|web|targets SELECTOR [for 10m]: why    a stop NAME …; the freeze NAME ends
-//! when service db has 2 functional
+//! when service db has 2 functional | cluster db has db-1 primary, db-2 replica down        see `stores`
 //! when approve | approve stage 2          by alice
 //! when selection chooses web-3, web-1 | approval agrees | approval refuses: text | monitoring likes|dislikes web-1: text
 //! when removal removes web-1 | monitor is content | monitor is worried: text | selection is silent: text
@@ -44,6 +44,7 @@
 mod environment;
 mod names;
 mod policy;
+mod stores;
 
 use std::collections::BTreeMap;
 

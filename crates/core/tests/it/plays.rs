@@ -25,6 +25,7 @@ plays! {
     a_deadline_at_the_beginning_of_time
     a_domain_has_its_own_budget_of_unavailable_ones
     a_domain_nobody_carries_is_a_stated_wait
+    a_domain_waits_for_the_followers_in_another
     a_failed_rollback_has_its_own_state
     a_failed_rollout_does_not_poison_the_next
     a_failing_fleet_is_mended_by_the_next_version
@@ -58,6 +59,7 @@ plays! {
     a_person_ends_a_rollout_without_evidence
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
+    a_quorum_of_voters_stays_up
     a_report_after_an_outage_counts_at_once
     a_report_from_before_it_left_is_old_news
     a_request_that_crossed_with_the_bad_news_disturbs_nothing
@@ -110,6 +112,7 @@ plays! {
     approval_is_for_those_it_was_asked_about
     blue_and_green_by_hooks
     blue_and_green_with_bad_green_ones_is_rolled_back
+    clusters_of_one_entity_are_independent
     domains_come_in_the_order_that_was_given
     enough_successes_make_it_good_while_others_are_in_flight
     failing_during_the_soak_with_fail_fast
@@ -123,6 +126,7 @@ plays! {
     healthy_only_by_an_old_report_does_not_count
     healthy_without_checks_means_runs_it_and_reports_no_error
     late_failures_are_reported_only_during_the_settle_time
+    members_that_are_no_targets_count_for_the_quorum
     monitoring_judges_each_target_after_its_soak
     more_failures_than_tolerated_roll_back_in_the_same_pass
     more_targets_than_are_named_are_counted
@@ -156,6 +160,7 @@ plays! {
     selection_chooses_and_never_more_than_there_is_room_for
     selection_of_nobody_is_an_answer
     setting_back_to_last_known_good_is_an_undo
+    several_are_chosen_at_once_only_as_the_quorum_allows
     silence_during_the_soak_is_not_health
     soak_of_zero
     stages_cap_how_far_it_goes
@@ -169,6 +174,7 @@ plays! {
     the_decider_dies_when_a_rollout_has_just_ended
     the_known_bad_version_is_refused_and_retried_on_purpose
     the_leader_changes_on_the_way
+    the_primary_is_updated_after_its_followers
     the_same_name_in_two_groups_is_two_targets
     the_soak_begins_with_the_assignment
     turns_go_by_label_then_name

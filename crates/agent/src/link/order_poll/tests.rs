@@ -11,6 +11,7 @@ use crate::link::server_list;
 
 fn order(generation: u64, term: u64) -> v1::order::Order {
     let assignment = v1::order::Assignment {
+        store: None,
         retry: None,
         soak_ms: None,
         version: format!("v{generation}"),

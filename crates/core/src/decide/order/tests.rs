@@ -2,16 +2,16 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::annotation::Annotation;
-use crate::records::entity::{Entity, EntityKind};
+use crate::records::entity::{Entity, EntityKind, RequestKind, VersionRequest};
 use crate::records::key::{Key, LocatedRecord, Record};
 use crate::records::node::Node;
 use crate::records::not_runnable::NotRunnable;
 use crate::records::order::{ApplyMethod, OrderContent};
 use crate::records::pause::NodePause;
-use crate::records::policy::Policy;
+use crate::records::policy::{Policy, PolicyDraft};
 use crate::records::report::Report;
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
-use crate::words::counter::{AssignmentNumber, Epoch, Revision, RolloutNumber};
+use crate::words::counter::{AssignmentNumber, Epoch, RequestNumber, Revision, RolloutNumber};
 use crate::words::feature::{Feature, Features};
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
@@ -114,6 +114,40 @@ fn an_order_grows_only_when_it_says_something_else() {
         (2, Some("paused by kim: disk"))
     );
     assert_eq!(written.content.entities.len(), 1, "an assigned entity stays assigned");
+}
+
+#[test]
+fn an_order_names_the_data_store_of_the_policy_in_force() {
+    let (mut world, mut at) = with_order();
+    let store = |world: &World| {
+        order(world, "web-1").unwrap().content.entities.values().next().unwrap().store.clone()
+    };
+    let policy = |store: Option<&str>| {
+        let draft =
+            PolicyDraft { store: store.map(|store| store.parse().unwrap()), ..PolicyDraft::default() };
+        Policy::new(draft).unwrap()
+    };
+    let web =
+        |own: Option<&str>| Entity::new(EntityName::parse("web").unwrap(), Selector::all(), policy(own));
+    assert_eq!(store(&world), None);
+    assert_eq!(step(&mut world, Ok(Record::Entity(web(Some("db")))), &mut at), 1, "the assignment stays");
+    assert_eq!(store(&world), "db".parse().ok());
+    assert_eq!(store(&restored(&world, Epoch::ZERO)), "db".parse().ok());
+    assert_eq!(step(&mut world, Ok(Record::Entity(web(Some("db")))), &mut at), 0);
+    // A request may bring a policy of its own.
+    let mark = Annotation { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, reason: "".into() };
+    let wanted = VersionRequest {
+        request: RequestNumber::new(1),
+        version: Version::parse("v2").unwrap(),
+        how: RequestKind::Start,
+        annotation: mark,
+        policy: Some(alloc::boxed::Box::new(policy(None))),
+    };
+    assert_eq!(
+        step(&mut world, Ok(Record::Entity(Entity { wanted: Some(wanted), ..web(Some("db")) })), &mut at),
+        1
+    );
+    assert_eq!(store(&world), None);
 }
 
 /// The records of a world that hold an order, as a restore reads them.

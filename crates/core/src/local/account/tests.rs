@@ -15,6 +15,7 @@ fn evidence(summary: &str) -> Evidence {
 fn assigned(text: &str) -> EntityMemory {
     let mut memory = EntityMemory::default();
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version: version(text),

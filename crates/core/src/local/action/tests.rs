@@ -19,6 +19,7 @@ fn assign(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMet
 fn assign_to(memory: &mut EntityMemory, ledger: &LedgerId, version: u64, number: u64, method: ApplyMethod) {
     let (version, number) = (run(version), AssignmentNumber::new(number));
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version,
@@ -69,6 +70,7 @@ fn a_run_of_a_workflow_that_failed_begins_again_once_for_each_order_that_names_i
         let (version, number, method) = (run(5), AssignmentNumber::new(number), ApplyMethod::Workflow);
         let retry = retry.map(AssignmentNumber::new);
         memory.assign(Assignment {
+            store: None,
             retry,
             soak: None,
             version,
@@ -185,6 +187,7 @@ fn no_run_begins_before_the_ledger_is_recorded() {
     let mut memory = EntityMemory::default();
     let (version, number) = (run(5), AssignmentNumber::new(1));
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version,
@@ -218,7 +221,7 @@ proptest! {
                 2 => {
                     last_run += version - 1;
                     let number = AssignmentNumber::new(index as u64 + 1);
-                    let assignment = Assignment { retry: None, soak: None, version: run(last_run + 1), number, method: ApplyMethod::Run, binding: Default::default() };
+                    let assignment = Assignment { store: None, retry: None, soak: None, version: run(last_run + 1), number, method: ApplyMethod::Run, binding: Default::default() };
                     let content = OrderContent { entities: BTreeMap::from([(name.clone(), assignment)]), ..OrderContent::default() };
                     written = content.bound(Some(&written), reported.as_ref().map(first_known), |_| None);
                     orders.push(written.clone());

@@ -10,6 +10,7 @@ fn version(text: &str) -> Version {
 fn validated(text: &str) -> EntityMemory {
     let mut memory = EntityMemory::default();
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version: version(text),
@@ -61,6 +62,7 @@ fn an_unhealthy_version_assigned_again_is_retried_at_once() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version: version("v1"),
@@ -70,6 +72,16 @@ fn an_unhealthy_version_assigned_again_is_retried_at_once() {
     });
     assert_eq!(memory.failed_attempts, 0);
     assert_eq!(plan::next(&memory, UNHEALTHY, Timestamp::EPOCH), ApplyStep::Static(version("v1")));
+}
+
+#[test]
+fn another_soak_or_data_store_of_an_assignment_is_known_and_restarts_nothing() {
+    let mut memory = validated("v1");
+    memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
+    let known = memory.wanted.clone().unwrap();
+    let told = Assignment { store: "db".parse().ok(), soak: Some(STEADY), ..known };
+    assert!(!memory.assign(told.clone()));
+    assert_eq!((memory.wanted, memory.failed_attempts), (Some(told), 1));
 }
 
 #[test]
@@ -95,6 +107,7 @@ fn an_entity_that_left_the_order_starts_nothing_and_has_no_failure() {
 fn a_failed_dynamic_part_is_repeated_alone_unless_the_parts_belong_together() {
     let mut memory = EntityMemory::default();
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version: version("v1"),

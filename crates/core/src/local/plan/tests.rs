@@ -15,6 +15,7 @@ fn version(text: &str) -> Version {
 
 fn assign(memory: &mut EntityMemory, text: &str, number: u64) {
     memory.assign(Assignment {
+        store: None,
         retry: None,
         soak: None,
         version: version(text),

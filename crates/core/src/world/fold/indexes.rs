@@ -103,9 +103,14 @@ impl Fleet {
         };
         self.orphans.remove_mut(name);
         self.refresh_dues(name);
+        let before = self.boards.get(name).map(|board| board.entity().policy.store.clone());
+        let has_other_store = before.is_some_and(|before| before != entity.policy.store);
         match self.boards.get_mut(name) {
             Some(board) if board.entity().source == entity.source => board.fold_entity(entity),
             Some(_) | None => self.build_board(name),
+        }
+        if has_other_store {
+            self.store_changed(name);
         }
         self.refresh_progress_indexes(name, revision);
     }
@@ -254,6 +259,7 @@ impl Fleet {
                 .get(target)
                 .copied()
                 .filter(|failed| *failed < state.assignment && features.has(Feature::Jobs)),
+            store: entity.policy_in_force().store.clone(),
         });
         let has_failed = state.is_some_and(|state| match state.outcome {
             // One that was given up may fail later: what follows from that is decided already.
@@ -262,6 +268,16 @@ impl Fleet {
         });
         let is_run = told.as_ref().is_some_and(|told| told.method == ApplyMethod::Workflow);
         self.tell(&node, entity, (told, has_failed && is_run));
+    }
+
+    /// The policy of an entity names another data store: the orders of its targets say so.
+    fn store_changed(&mut self, entity: &EntityName) {
+        let targets = self.boards.get(entity).into_iter().flat_map(|board| board.targets());
+        let states: Vec<(TargetName, TargetState)> =
+            targets.filter_map(|target| Some((target.name.clone(), target.state.cloned()?))).collect();
+        for (target, state) in &states {
+            self.tell_target(entity, target, Some(state));
+        }
     }
 
     /// The features of a node's agent changed: assigns what it knows now, and nothing else.

@@ -16,6 +16,7 @@ use bellwether_core::words::time::Span;
 
 use super::Step;
 use super::names::{names_of, same_names};
+use super::stores;
 use crate::world::World;
 
 /// Gives targets labels; says whether the line does.
@@ -43,6 +44,7 @@ pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
             world.environment.services.insert(name.parse().unwrap(), count.parse().unwrap());
             Ok(())
         }
+        ["cluster", cluster, "has", ref members @ ..] => stores::set(world, cluster, &members.join(" ")),
         ["the", "failure", "of", name, "is", "tried", "again"] => try_again(world, name),
         [asked @ ("selection" | "approval" | "monitoring" | "removal" | "monitor"), ref verb @ ..] => {
             answer(world, asked, &verb.join(" "), text)

@@ -53,6 +53,8 @@ fn set(draft: &mut PolicyDraft, name: &str, value: &str) -> Result<(), String> {
         "retries" => draft.retries = read(value)?,
         "domain" => draft.domain = read(value)?,
         "order" => draft.order = read(value)?,
+        "store" => draft.store = read(value)?,
+        "quorum" => draft.quorum = Some(value == "on"),
         "windows" => draft.windows = list(value)?,
         "needs" => draft.needs = list(value)?,
         "rollback" => draft.rollback = read(value)?,

@@ -66,6 +66,7 @@ struct Life {
 impl Life {
     fn new(world: World) -> Self {
         let assignment = Assignment {
+            store: None,
             version: Version::numbered("install", 7).unwrap(),
             number: AssignmentNumber::new(1),
             method: ApplyMethod::Workflow,

@@ -19,6 +19,7 @@ fn node() -> NodeName {
 pub(super) fn assigned(world: &mut World, number: u64) {
     let ledger = Some("a".parse().unwrap());
     let assignment = Assignment {
+        store: None,
         version: Version::numbered("install", 7).unwrap(),
         number: AssignmentNumber::new(number),
         method: ApplyMethod::Workflow,

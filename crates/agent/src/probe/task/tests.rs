@@ -17,7 +17,7 @@ fn probe(kind: StoreKind, timeout: Span) -> ProbeTask {
     let (found, known) = (watch::channel(BTreeMap::new()).0, watch::channel(None).0);
     ProbeTask {
         name: "db".parse().unwrap(),
-        probe: StoreProbe { kind, interval: timeout, timeout },
+        probe: StoreProbe { kind, interval: timeout, timeout, handover: false },
         node: "db-1".parse().unwrap(),
         found,
         known,
