@@ -31,6 +31,8 @@ pub(crate) enum Bench {
     Fleet,
     /// The run of a workflow on ten thousand machines: what is written and computed for each job
     Jobs,
+    /// The views of the data stores of a thousand clusters: at rest, and from a store's death to its event and its reaction
+    Orchestrate,
     /// Waiting for the workflows of a cluster of up to ten thousand members: what a change costs, and beginning a wait
     Wait,
 }
@@ -46,15 +48,16 @@ pub(crate) fn run(root: &Path, bench: Bench, arguments: &[String]) -> Result<()>
         Bench::Agent => ("bellwether", "bench_agent"),
         Bench::Order => ("bellwether-server", "bench_order"),
         Bench::Data => ("bellwether-server", "bench_data"),
-        Bench::Fleet | Bench::Jobs => ("bellwether", "bench_fleet"),
+        Bench::Fleet | Bench::Jobs | Bench::Orchestrate => ("bellwether", "bench_fleet"),
         Bench::Wait => ("bellwether-server", "bench_wait"),
     };
-    if matches!(bench, Bench::Agent | Bench::Data | Bench::Fleet | Bench::Jobs) {
+    if matches!(bench, Bench::Agent | Bench::Data | Bench::Fleet | Bench::Jobs | Bench::Orchestrate) {
         // It measures the program itself, as a user would build it.
         shell::run(root, "cargo", &["build", "--release", "--package", "bellwether", "--quiet", "--locked"])?;
     }
     let cargo = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", example, "--"];
     let jobs = matches!(bench, Bench::Jobs).then_some("--jobs");
-    let arguments = jobs.into_iter().chain(arguments.iter().map(String::as_str));
+    let mode = jobs.or(matches!(bench, Bench::Orchestrate).then_some("--orchestrate"));
+    let arguments = mode.into_iter().chain(arguments.iter().map(String::as_str));
     shell::run(root, "cargo", &cargo.into_iter().chain(arguments).collect::<Vec<&str>>())
 }

@@ -17,6 +17,7 @@ use bellwether_core::words::time::Span;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::agent_run::{AgentRun, JobTimes};
+use super::orchestrate::{LABEL, cluster_of};
 use super::place::NAMESPACE;
 
 /// How many join at the same time.
@@ -35,7 +36,7 @@ const FEATURES: [Feature; 4] = [Feature::Versions, Feature::Workflows, Feature::
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
     pub(crate) name: String,
-    number: u64,
+    pub(crate) number: u64,
     certificate: String,
     key: Secret,
     ca: String,
@@ -101,7 +102,7 @@ async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
         token,
         namespace: NAMESPACE.to_owned(),
         node: name.clone(),
-        labels: BTreeMap::new(),
+        labels: BTreeMap::from([(LABEL.to_owned(), cluster_of(u64::try_from(number)?))]),
         certificate_request: rcgen::CertificateParams::default().serialize_request(&key)?.pem()?,
     };
     let joined = admin.join(&request).await.with_context(|| format!("cannot join {name}"))?;
@@ -117,7 +118,7 @@ impl Crowd {
 }
 
 impl Agent {
-    fn access(&self, server: &str) -> Access {
+    pub(crate) fn access(&self, server: &str) -> Access {
         let identity = Identity::Node { certificate: self.certificate.clone(), key: self.key.clone() };
         Access { server: server.to_owned(), ca: Some(self.ca.clone()), identity }
     }

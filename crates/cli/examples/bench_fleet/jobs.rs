@@ -19,7 +19,7 @@ use super::place::{NAMESPACE, cost};
 const TASKS: u32 = 5;
 
 /// The workflow.
-const WORKFLOW: &str = "measured";
+pub(crate) const WORKFLOW: &str = "measured";
 
 /// What a run on all agents cost.
 pub(crate) struct RunCost {
@@ -122,7 +122,7 @@ impl Fleet {
     }
 }
 
-fn workflow() -> ApplyRequest {
+pub(crate) fn workflow() -> ApplyRequest {
     let names: Vec<String> = (1..=TASKS).map(|number| format!("task-{number}")).collect();
     let step = TaskStep {
         name: "run".to_owned(),

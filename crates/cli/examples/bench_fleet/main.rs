@@ -3,7 +3,7 @@
 //! program as it is built; the agents speak the real protocol, each with a certificate and connections of its own.
 //!
 //! `cargo xtask bench fleet [--agents 10000] [--servers 2 --etcd] [--rest 60]`; with `--jobs`, which `cargo xtask bench jobs` gives, what
-//! the run of a workflow on all of them costs instead.
+//! the run of a workflow on all of them costs instead, and with `--orchestrate` what the views of their data stores do.
 
 #![expect(clippy::print_stdout, reason = "figures are what a bench is for")]
 
@@ -11,6 +11,7 @@ mod agent_run;
 mod crowd;
 mod jobs;
 mod measure;
+mod orchestrate;
 mod people;
 mod place;
 
@@ -38,6 +39,9 @@ struct Args {
     /// Run a workflow on all agents, and nothing else
     #[arg(long)]
     jobs: bool,
+    /// Have all agents report data stores, in clusters of ten, and nothing else
+    #[arg(long)]
+    orchestrate: bool,
     /// How many seconds nothing is done while what that costs is measured
     #[arg(long, default_value_t = 60)]
     rest: u64,
@@ -75,6 +79,11 @@ async fn measure(args: &Args) -> Result<()> {
     if args.jobs {
         println!("all connected; running a workflow on all of them");
         println!("{}", fleet.run_workflow().await?.figures().join("\n"));
+        return Ok(());
+    }
+    if args.orchestrate {
+        println!("all connected; reporting data stores, doing nothing for {} s, then some die", args.rest);
+        println!("{}", fleet.orchestrate(Duration::from_secs(args.rest)).await?.figures().join("\n"));
         return Ok(());
     }
     println!("all connected; doing nothing for {} s", args.rest);

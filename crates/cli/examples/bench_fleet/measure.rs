@@ -13,7 +13,7 @@ use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 use tokio::task::AbortHandle;
 
-use super::crowd::{Crowd, join, now, until};
+use super::crowd::{Agent, Crowd, join, now, until};
 use super::people::{Look, People};
 use super::place::{NAMESPACE, Setup, cost};
 
@@ -28,6 +28,8 @@ pub(crate) struct Fleet {
     pub(crate) place: Setup,
     pub(crate) crowd: Crowd,
     pub(crate) agents: usize,
+    /// All of them.
+    pub(crate) joined: Vec<Agent>,
     /// The agent whose cable can be cut.
     one: (String, Cable, AbortHandle),
     /// Memory of all servers before any agent called.
@@ -96,14 +98,14 @@ impl Fleet {
         }
         let (mut crowd, servers) = (Crowd::default(), place.addresses());
         let cable = Cable::lay(servers.first().context("there is a server")?)?;
-        let mut joined = joined.into_iter();
-        let first = joined.next().context("there is an agent")?;
+        let mut calling = joined.clone().into_iter();
+        let first = calling.next().context("there is an agent")?;
         let name = first.name.clone();
         let handle = crowd.add(first, vec![cable.address.clone()]);
-        for agent in joined {
+        for agent in calling {
             crowd.add(agent, servers.clone());
         }
-        let fleet = Self { place, crowd, agents, one: (name, cable, handle), before_kib };
+        let fleet = Self { place, crowd, agents, joined, one: (name, cable, handle), before_kib };
         fleet.connected().await?;
         fleet.make_entity().await?;
         fleet.quiet().await?;
