@@ -111,7 +111,7 @@ pub(crate) struct SinkFlags {
     #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) keep: Option<u32>,
     /// Filter of the events, like 'kind = rollout.failed or kind = node.unreachable' [default: all]
-    #[arg(long, value_name = "FILTER")]
+    #[arg(long, short = 'l', value_name = "FILTER")]
     pub(crate) filter: Option<String>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
