@@ -173,16 +173,20 @@ fn a_profiles_revision_survives_its_domain_type() {
 }
 
 #[test]
-fn every_sent_shape_is_written_as_it_is_read() {
-    holds::<Problem>("problem", |shape| shape);
-    holds::<v1::secret::Secret>("secret", |shape| shape);
-    holds::<v1::schedule::ScheduleSpec>("schedule_spec", |shape| shape);
-    holds::<v1::reaction::ReactionSpec>("reaction_spec", |shape| shape);
+fn every_shape_of_sinks_is_written_as_it_is_read() {
     holds::<v1::sink::SinkSpec>("sink_spec", |shape| shape);
     holds::<v1::sink::EnableSink>("sink_enabled", |shape| shape);
     holds::<v1::sink::ReplayEvents>("sink_replay", |shape| shape);
     holds::<v1::sink::SinkTest>("sink_test", |shape| shape);
     holds::<v1::cloud_event::CloudEvent>("cloud_event", |shape| shape);
+}
+
+#[test]
+fn every_sent_shape_is_written_as_it_is_read() {
+    holds::<Problem>("problem", |shape| shape);
+    holds::<v1::secret::Secret>("secret", |shape| shape);
+    holds::<v1::schedule::ScheduleSpec>("schedule_spec", |shape| shape);
+    holds::<v1::reaction::ReactionSpec>("reaction_spec", |shape| shape);
     holds::<v1::filter::FilterSpec>("filter_spec", |shape| shape);
     holds::<v1::secret::SecretSpec>("secret_spec", |shape| shape);
     holds::<v1::secret::RevealedSecret>("revealed_secret", |shape| shape);

@@ -61,6 +61,7 @@ impl Bench {
                 kept: RetentionLimits { events: 1_000, ..RetentionLimits::default() },
             },
             hooks: bellwether_server::hooks::settings::HookSettings::default(),
+            sinks: bellwether_server::sinks::settings::SinkSettings::default(),
             dns: None,
             name: "server".parse().unwrap(),
             address: None,

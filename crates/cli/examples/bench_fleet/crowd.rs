@@ -17,7 +17,6 @@ use bellwether_core::words::time::Span;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::agent_run::{AgentRun, JobTimes};
-use super::orchestrate::{LABEL, cluster_of};
 use super::place::NAMESPACE;
 
 /// How many join at the same time.
@@ -31,6 +30,17 @@ const FIRST_WAIT: Span = Span::from_millis(1);
 
 /// What an agent of the crowd does.
 const FEATURES: [Feature; 4] = [Feature::Versions, Feature::Workflows, Feature::Jobs, Feature::TaskLists];
+
+/// Nodes of each cluster.
+pub(crate) const MEMBERS: u64 = 10;
+
+/// The label with the cluster of a node.
+pub(crate) const LABEL: &str = "cluster";
+
+/// The cluster of the agent of this number.
+pub(crate) fn cluster_of(number: u64) -> String {
+    format!("c-{:04}", number / MEMBERS)
+}
 
 /// A joined machine.
 #[derive(Debug, Clone)]

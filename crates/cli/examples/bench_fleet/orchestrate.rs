@@ -11,16 +11,10 @@ use bellwether_api::v1::probes::{DataStore, NodeProbes, Shard, ShardRole, StoreF
 use bellwether_api::v1::reaction::ReactionSpec;
 use tokio::task::JoinSet;
 
-use super::crowd::{Agent, now};
+use super::crowd::{Agent, LABEL, MEMBERS, cluster_of, now};
 use super::jobs::{WORKFLOW, workflow};
 use super::measure::{BOUND, Fleet, Rest, Spread};
 use super::place::NAMESPACE;
-
-/// Nodes of each cluster.
-pub(crate) const MEMBERS: u64 = 10;
-
-/// The label with the cluster of a node.
-pub(crate) const LABEL: &str = "cluster";
 
 /// Name of the probe.
 const PROBE: &str = "kv";
@@ -61,11 +55,6 @@ impl ViewCost {
             spread("death-to-run", &self.run, ", bar 3"),
         ]
     }
-}
-
-/// The cluster of the agent of this number.
-pub(crate) fn cluster_of(number: u64) -> String {
-    format!("c-{:04}", number / MEMBERS)
 }
 
 impl Fleet {
@@ -177,7 +166,7 @@ impl Times {
 }
 
 fn probes(agent: &Agent, state: StoreState) -> NodeProbes {
-    let role = if agent.number % MEMBERS == 0 { ShardRole::Primary } else { ShardRole::Replica };
+    let role = if agent.number.is_multiple_of(MEMBERS) { ShardRole::Primary } else { ShardRole::Replica };
     let shard = Shard { role, history: None, offset: None, lag: None, upstream: None, streaming: None };
     let facts = StoreFacts {
         software: "redis".to_owned(),

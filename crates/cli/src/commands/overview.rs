@@ -54,8 +54,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         if overview.paused > 0 {
             lines.push(format!("paused     {}", overview.paused));
         }
-        lines.extend(failing_line(&overview, paint));
-        lines.extend(halted_line(&overview));
+        lines.extend(failing_line(&overview, paint).into_iter().chain(halted_line(&overview)));
         lines.extend(condition_lines(&overview, paint));
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));

@@ -8,6 +8,8 @@ mod crowd;
 mod jobs;
 #[path = "../../examples/bench_fleet/measure.rs"]
 mod measure;
+#[path = "../../examples/bench_fleet/orchestrate.rs"]
+mod orchestrate;
 #[path = "../../examples/bench_fleet/people.rs"]
 mod people;
 #[path = "../../examples/bench_fleet/place.rs"]
@@ -67,4 +69,14 @@ async fn a_workflow_runs_on_every_agent_of_a_measured_fleet() {
     let fleet = Fleet::gather(place, AGENTS / 4).await.unwrap();
     let figures = fleet.run_workflow().await.unwrap().figures();
     assert!(figures.contains(&format!("jobs {} jobs", AGENTS / 4 * 5)), "{figures:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_stores_of_a_measured_fleet_rest_without_writes_and_their_deaths_are_answered() {
+    let place = Setup::make(Path::new(PROGRAM), 1, false).await.unwrap();
+    let fleet = Fleet::gather(place, AGENTS / 4).await.unwrap();
+    let figures = fleet.orchestrate(Duration::from_secs(2)).await.unwrap().figures();
+    let clusters = u64::try_from(AGENTS / 4).unwrap() / crowd::MEMBERS;
+    assert!(figures.contains(&format!("clusters {clusters} clusters")), "{figures:?}");
+    assert!(figures.contains(&"rest-writes 0 writes (bar 0)".to_owned()), "{figures:?}");
 }

@@ -136,7 +136,7 @@ fn in_order(taken: &[u64], expected: &[u64]) {
     let mut next = 0;
     for event in taken {
         let at = expected.iter().position(|known| known == event).unwrap();
-        assert!(at <= next, "{event} came before {}: {taken:?}", expected[next]);
+        assert!(at <= next, "{event} came before {:?}: {taken:?}", expected.get(next));
         next = next.max(at + 1);
     }
     assert_eq!(next, expected.len(), "{taken:?} of {expected:?}");

@@ -347,6 +347,12 @@ mod tests {
         for key in keys {
             assert_eq!(read(&of(&ns, &key)), Some(KeyLocation::Namespaced(ns.clone(), key)));
         }
+        assert_eq!(read(&sequence(&ns)), Some(KeyLocation::Aside));
+        assert_eq!(read(b"/somebody/else"), None);
+    }
+
+    #[test]
+    fn every_key_of_the_installation_reads_back_as_itself() {
         let global = [
             GlobalKey::Freeze("holidays".parse().unwrap()),
             GlobalKey::Server("cp-1".parse().unwrap()),
@@ -358,8 +364,6 @@ mod tests {
         for key in global {
             assert_eq!(read(&super::global(&key)), Some(KeyLocation::Global(key)));
         }
-        assert_eq!(read(&sequence(&ns)), Some(KeyLocation::Aside));
-        assert_eq!(read(b"/somebody/else"), None);
     }
 
     #[test]

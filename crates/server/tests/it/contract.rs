@@ -33,13 +33,10 @@ pub(crate) async fn plain() -> Installation {
     Installation::with_lanes(ConcurrencyLimits::default()).await
 }
 
-#[tokio::test]
-async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_described() {
-    let installation = plain().await;
-    let document: serde_json::Value =
-        serde_json::from_str(&raw(&installation, "GET /openapi.json", "").await.2).unwrap();
+/// Objects of a namespace, each with its path, the template of that, and what makes it.
+fn objects() -> [(String, &'static str, &'static str); 12] {
     let base = "/v1/namespaces/default";
-    for (path, template, body) in [
+    [
         (format!("{base}/clusters/db"), "/v1/namespaces/{ns}/clusters/{cluster}", r#"{"filter": "all"}"#),
         (format!("{base}/filters/old"), "/v1/namespaces/{ns}/filters/{filter}", r#"{"filter": "all"}"#),
         (
@@ -72,7 +69,16 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
             r#"{"stages": ["a"]}"#,
         ),
         (format!("{base}/secrets/db/root"), "/v1/namespaces/{ns}/secrets/{secret}", r#"{"value": 1}"#),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_described() {
+    let installation = plain().await;
+    let document: serde_json::Value =
+        serde_json::from_str(&raw(&installation, "GET /openapi.json", "").await.2).unwrap();
+    let base = "/v1/namespaces/default";
+    for (path, template, body) in objects() {
         let responses = &document["paths"][template]["put"]["responses"];
         for expected in [201, 200] {
             let (status, _, said) = raw(&installation, &format!("PUT {path}"), body).await;
