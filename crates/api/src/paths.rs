@@ -261,6 +261,8 @@ pub const CLUSTER_WAIT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/wait";
 pub const REACTIONS: &str = "/v1/namespaces/{ns}/reactions";
 /// One reaction.
 pub const REACTION: &str = "/v1/namespaces/{ns}/reactions/{reaction}";
+/// What a reaction would do about a condition.
+pub const REACTION_TEST: &str = "/v1/namespaces/{ns}/reactions/{reaction}/test";
 /// Sinks of events.
 pub const SINKS: &str = "/v1/namespaces/{ns}/sinks";
 /// One sink.

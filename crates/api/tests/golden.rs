@@ -173,7 +173,9 @@ fn a_profiles_revision_survives_its_domain_type() {
 }
 
 #[test]
-fn every_shape_of_sinks_is_written_as_it_is_read() {
+fn every_shape_of_sinks_and_reactions_is_written_as_it_is_read() {
+    holds::<v1::reaction::test::TestReaction>("reaction_test", |shape| shape);
+    holds::<v1::reaction::test::ReactionTest>("reaction_tested", |shape| shape);
     holds::<v1::sink::SinkSpec>("sink_spec", |shape| shape);
     holds::<v1::sink::EnableSink>("sink_enabled", |shape| shape);
     holds::<v1::sink::ReplayEvents>("sink_replay", |shape| shape);

@@ -1,5 +1,7 @@
 //! Reactions to conditions: requests, answers and stored records.
 
+pub mod test;
+
 use std::collections::BTreeMap;
 
 use bellwether_core::decide::reactions::Standing;
@@ -252,23 +254,32 @@ impl ReactionMatch {
     /// How a reaction stands to a condition.
     #[must_use]
     pub fn of(condition: &TrueCondition<'_>, standing: &Standing) -> Self {
-        let (state, until) = match standing {
-            Standing::Due => (ReactionState::Due, None),
-            Standing::Fired => (ReactionState::Fired, None),
-            Standing::Holds { until } => (ReactionState::Pending, Some(until)),
-            Standing::CoolsDown { until } => (ReactionState::CoolingDown, Some(until)),
-            Standing::Limited { until } => (ReactionState::Limited, Some(until)),
-            Standing::Mode(_) => (ReactionState::Observed, None),
-            Standing::Suspended => (ReactionState::Suspended, None),
-            Standing::Unsettled { until } => (ReactionState::Unsettled, Some(until)),
-        };
+        let (state, until_ms) = ReactionState::of(standing);
         Self {
             condition: condition.name.to_owned(),
             subject: condition.subject.to_string(),
             since_ms: condition.since.as_millis(),
             state,
-            until_ms: until.map(|until| until.as_millis()),
+            until_ms,
         }
+    }
+}
+
+impl ReactionState {
+    /// How a reaction stands to a condition, and when that ends by itself, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn of(standing: &Standing) -> (Self, Option<u64>) {
+        let (state, until) = match standing {
+            Standing::Due => (Self::Due, None),
+            Standing::Fired => (Self::Fired, None),
+            Standing::Holds { until } => (Self::Pending, Some(until)),
+            Standing::CoolsDown { until } => (Self::CoolingDown, Some(until)),
+            Standing::Limited { until } => (Self::Limited, Some(until)),
+            Standing::Mode(_) => (Self::Observed, None),
+            Standing::Suspended => (Self::Suspended, None),
+            Standing::Unsettled { until } => (Self::Unsettled, Some(until)),
+        };
+        (state, until.map(|until| until.as_millis()))
     }
 }
 

@@ -45,6 +45,17 @@ pub(crate) enum ReactionVerb {
         #[command(flatten)]
         of: ReactionName,
     },
+    /// Test what a reaction would do if a condition were true: nothing is started; exit 1 if it would start no run
+    Test {
+        #[command(flatten)]
+        of: ReactionName,
+        /// Name of the condition, like no_primary
+        #[arg(long, value_name = "CONDITION")]
+        condition: String,
+        /// What the condition is true of: node/NODE, store/NODE/PROBE or cluster/CLUSTER/PROBE
+        #[arg(long, value_name = "SUBJECT")]
+        subject: String,
+    },
     /// Suspend a reaction: it starts nothing until it is resumed
     Suspend {
         #[command(flatten)]

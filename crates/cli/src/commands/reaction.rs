@@ -5,9 +5,11 @@ use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::reaction::test::{ReactionTest, TestReaction};
 use bellwether_api::v1::reaction::{
     FiringResult, Reaction, ReactionFiring, ReactionMatch, ReactionSpec, ReactionState,
 };
+use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
 use super::policy::merged;
@@ -47,6 +49,10 @@ pub(super) async fn run(context: &Context, verb: ReactionVerb) -> CommandResult 
                 context.show.data(&reaction, || vec![reaction.name.clone()], |_| sheet(&reaction))?;
             }
         }
+        ReactionVerb::Test { of, condition, subject } => {
+            let asked = TestReaction { condition, subject };
+            return test(context, &of.name, &asked).await;
+        }
         ReactionVerb::Suspend { of, reason } => suspend(context, &of.name, true, reason).await?,
         ReactionVerb::Resume { of, reason } => suspend(context, &of.name, false, reason).await?,
         ReactionVerb::Delete { of, consent } => {
@@ -56,6 +62,33 @@ pub(super) async fn run(context: &Context, verb: ReactionVerb) -> CommandResult 
         }
     }
     Ok(Exit::Yes)
+}
+
+async fn test(context: &Context, name: &str, asked: &TestReaction) -> CommandResult {
+    let test = context.client.test_reaction(&context.namespace, name, asked).await?;
+    let starts = test.refused.is_none() && test.state == Some(ReactionState::Due);
+    context.show.data(&test, || test.nodes.clone(), |_| rehearsal(name, asked, &test))?;
+    Ok(if starts { Exit::Yes } else { Exit::No })
+}
+
+/// What a reaction would do about a condition.
+fn rehearsal(name: &str, asked: &TestReaction, test: &ReactionTest) -> String {
+    let of = format!("{} of {}", asked.condition, asked.subject);
+    let Some(state) = test.state else { return format!("reaction {name} is not about {of}") };
+    let fires = (state == ReactionState::Due).then(|| "it would fire".to_owned());
+    let would = fires.unwrap_or_else(|| standing_text(state, test.until_ms));
+    let nodes = match &test.refused {
+        Some(refused) => format!("no run could be started: {refused}"),
+        None if test.nodes.is_empty() => format!("the run is on {}", Plural(test.node_count, "node")),
+        None => {
+            let shown = u64::try_from(test.nodes.len()).unwrap_or(u64::MAX);
+            let more = test.node_count.saturating_sub(shown);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("the run is on {}{more}", test.nodes.join(", "))
+        }
+    };
+    let lines = [format!("{of}: {would}"), nodes].into_iter().chain(test.warning.clone());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 async fn suspend(context: &Context, name: &str, suspended: bool, reason: String) -> Result<(), Failure> {
@@ -166,8 +199,14 @@ pub(super) fn sheet(reaction: &Reaction) -> String {
 
 /// A condition that is true, and what the reaction does about it.
 fn standing(of: &ReactionMatch) -> String {
-    let until = of.until_ms.map_or_else(String::new, date);
-    let state = match of.state {
+    let state = standing_text(of.state, of.until_ms);
+    format!("true  {} of {} since {}: {state}", of.condition, of.subject, date(of.since_ms))
+}
+
+/// How a reaction stands to a condition.
+fn standing_text(state: ReactionState, until_ms: Option<u64>) -> String {
+    let until = until_ms.map_or_else(String::new, date);
+    match state {
         ReactionState::Due => "it fires now".to_owned(),
         ReactionState::Fired => "it has fired for it".to_owned(),
         ReactionState::Pending => format!("it fires at {until} if that is still so"),
@@ -182,8 +221,7 @@ fn standing(of: &ReactionMatch) -> String {
         ReactionState::Unsettled => {
             format!("the servers listen to the nodes until {until} before it may fire")
         }
-    };
-    format!("true  {} of {} since {}: {state}", of.condition, of.subject, date(of.since_ms))
+    }
 }
 
 fn outcome(firing: &ReactionFiring) -> String {

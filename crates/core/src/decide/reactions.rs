@@ -87,14 +87,9 @@ pub fn matches<'a>(
     now: Timestamp,
 ) -> Vec<(TrueCondition<'a>, Standing)> {
     let own = fleet.true_conditions().filter(|condition| reaction.on.matches(condition));
-    let limit = limited_until(reaction, now);
     own.map(|condition| {
         let standing = standing(reaction, fleet, &condition, (settled, now));
-        let standing = match (standing, limit) {
-            (Standing::Due, Some(until)) => Standing::Limited { until },
-            (standing, _) => standing,
-        };
-        (condition, standing)
+        (condition, limited(reaction, standing, now))
     })
     .collect()
 }
@@ -121,6 +116,30 @@ pub fn turn(reaction: &Reaction, fleet: &Fleet, settled: Timestamp, now: Timesta
         wake = Some(wake.map_or(at, |wake| wake.min(at)));
     }
     Turn::Wait(wake)
+}
+
+/// How a reaction would stand to a condition that had been true for as long as it waits, or how it stands to one that is true now; `None`
+/// if it is not about it.
+#[must_use]
+pub fn rehearse(
+    reaction: &Reaction,
+    fleet: &Fleet,
+    (name, subject): (&str, &ConditionSubject),
+    (settled, now): (Timestamp, Timestamp),
+) -> Option<Standing> {
+    let present = fleet.true_conditions().find(|known| known.name == name && known.subject == subject);
+    let (cluster, since) = (fleet.cluster_of_subject(subject), now.minus(reaction.hold));
+    let condition = present.unwrap_or(TrueCondition { name, subject, cluster, since });
+    let is_about = reaction.on.matches(&condition);
+    is_about.then(|| limited(reaction, standing(reaction, fleet, &condition, (settled, now)), now))
+}
+
+/// How a reaction stands to a condition, with its limit.
+fn limited(reaction: &Reaction, standing: Standing, now: Timestamp) -> Standing {
+    match (standing, limited_until(reaction, now)) {
+        (Standing::Due, Some(until)) => Standing::Limited { until },
+        (standing, _) => standing,
+    }
 }
 
 /// How a reaction stands to a condition, its limit aside.

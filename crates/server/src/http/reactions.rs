@@ -3,12 +3,15 @@
 use axum::extract::State;
 use bellwether_api::list::tables::REACTIONS;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::reaction::{Reaction, ReactionMatch, ReactionSpec};
+use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1::reaction::test::{ReactionTest, TestReaction};
+use bellwether_api::v1::reaction::{Reaction, ReactionMatch, ReactionSpec, ReactionState};
 use bellwether_core::access::ObjectKind;
-use bellwether_core::decide::reactions::matches;
+use bellwether_core::decide::reactions::{matches, rehearse};
 use bellwether_core::records::reaction::{ConditionSubject, Reaction as CoreReaction};
 use bellwether_core::words::name::ReactionName;
 use bellwether_core::world::World;
+use bellwether_core::world::conditions;
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
@@ -20,6 +23,10 @@ use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::reaction::ReactionScope;
+use crate::scheduler;
+
+/// Most nodes that a test names.
+const NODES_SHOWN: usize = 100;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -91,4 +98,57 @@ pub(crate) async fn delete(
     let scope = ReactionScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
     ops::reaction::delete(&app.records.transactor, scope).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+/// Refuses a subject whose node or cluster is not there, or may not be read.
+fn is_there(fleet: &Fleet, readable: &Readable, subject: &ConditionSubject) -> Result<(), Failure> {
+    let (kind, name, is_there) = match subject {
+        ConditionSubject::Node(node) | ConditionSubject::Store(node, _) => {
+            (ObjectKind::Node, node.as_str(), fleet.active_node(node).is_some())
+        }
+        ConditionSubject::Cluster(cluster, _) => {
+            (ObjectKind::Cluster, cluster.as_str(), fleet.clusters.contains_key(cluster))
+        }
+    };
+    if is_there && readable.has_object(kind, name) {
+        return Ok(());
+    }
+    let kind = kind.as_str();
+    let detail = format!("cannot find {kind} {name}, which is to be the subject of the condition");
+    Err(Failure::new(Code::NotFound, detail).hint(format!("list them: bellwether {kind} list")))
+}
+
+pub(crate) async fn test(
+    State(app): State<AppState>,
+    readable: Readable,
+    (NamespacePath(namespace), NamedReaction(name)): (NamespacePath, NamedReaction),
+    JsonBody(asked): JsonBody<TestReaction>,
+) -> Result<JsonAnswer<ReactionTest>, Failure> {
+    let subject: ConditionSubject = read("subject", &asked.subject)?;
+    if !conditions::is_condition(&asked.condition) {
+        let all = conditions::names().collect::<Vec<_>>().join(", ");
+        return Err(
+            ShapeError::at("condition", format!("there is none of this name; there are {all}")).into()
+        );
+    }
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
+    let reaction = fleet.reactions.get(&name).ok_or_else(|| missing(&name))?;
+    is_there(fleet, &readable, &subject)?;
+    let (settled, now) = (app.cluster.watch(&world).settled(), app.clock.now());
+    let of = (asked.condition.as_str(), &subject);
+    let Some(standing) = rehearse(&reaction.value, fleet, of, (settled, now)) else {
+        return Ok(JsonAnswer(ReactionTest::default()));
+    };
+    let (state, until_ms) = ReactionState::of(&standing);
+    let tried = ops::reaction::rehearse(fleet, now, (&reaction.value, of), scheduler::nodes);
+    let answer = ReactionTest { matches: true, state: Some(state), until_ms, ..ReactionTest::default() };
+    Ok(JsonAnswer(match tried {
+        Err(error) => ReactionTest { refused: Some(error.to_string()), ..answer },
+        Ok((nodes, run)) => {
+            let seen = nodes.iter().filter(|node| readable.has_object(ObjectKind::Node, node.as_str()));
+            let nodes = seen.take(NODES_SHOWN).map(ToString::to_string).collect();
+            ReactionTest { node_count: run.nodes, nodes, warning: run.warning, ..answer }
+        }
+    }))
 }

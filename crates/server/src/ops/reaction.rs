@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::reaction::{DesiredReaction, ReactionSpec};
-use bellwether_api::v1::run::{BusyNodes, NewRun};
+use bellwether_api::v1::run::{BusyNodes, NewRun, Run as RunShape};
 use bellwether_core::decide::reactions::{DueCondition, Turn, explain_limit, fired, turn};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::{EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::reaction::{
-    FiringResult, MAX_OUTCOME_BYTES, MAX_REACTIONS, Reaction, ReactionFiring, ReactionNodes,
+    ConditionSubject, FiringResult, MAX_OUTCOME_BYTES, MAX_REACTIONS, Reaction, ReactionFiring, ReactionNodes,
 };
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::ReactionRevision;
@@ -140,6 +140,24 @@ pub async fn take_turn(
         .await
 }
 
+/// The nodes and the run that a reaction would start for a condition that were true now; nothing is written.
+///
+/// # Errors
+/// Why it could start none.
+pub(crate) fn rehearse(
+    fleet: &Fleet,
+    now: Timestamp,
+    (reaction, (condition, subject)): (&Reaction, (&str, &ConditionSubject)),
+    matching: MatchingNodes,
+) -> Result<(BTreeSet<NodeName>, RunShape), OpError> {
+    let since = now.minus(reaction.hold);
+    let due = DueCondition { condition: condition.to_owned(), subject: subject.clone(), since };
+    let actor: Actor = bellwether_api::shape::read("reaction", &format!("reaction/{}", reaction.name))?;
+    let nodes = nodes(fleet, now, (reaction, &due), matching)?;
+    let (_, run) = run::begun(fleet, now, &actor, &request(reaction, &due), &nodes)?;
+    Ok((nodes, run))
+}
+
 /// What starts the run for a condition.
 fn begun(
     fleet: &Fleet,
@@ -149,8 +167,17 @@ fn begun(
     matching: MatchingNodes,
 ) -> Result<GuardedChangeset, OpError> {
     let nodes = nodes(fleet, now, (reaction, due), matching)?;
-    let DueCondition { condition, subject, .. } = due;
-    let request = NewRun {
+    let (mut guarded, run) = run::begun(fleet, now, actor, &request(reaction, due), &nodes)?;
+    let mut said = event("reaction.fired", format!("reaction/{}", reaction.name), why(due, now));
+    said.after = Some(format!("run/{}", run.name));
+    let firing = firing(due, now, FiringResult::Started, run.name);
+    guarded.changeset.writes.push(Write::put(Record::Reaction(fired(reaction, fleet, firing))));
+    guarded.changeset.events.insert(0, said);
+    Ok(guarded)
+}
+
+fn request(reaction: &Reaction, DueCondition { condition, subject, .. }: &DueCondition) -> NewRun {
+    NewRun {
         workflow: reaction.workflow.to_string(),
         on: reaction.nodes.to_string(),
         policy: (&reaction.policy).into(),
@@ -158,14 +185,7 @@ fn begun(
         // Nobody is there to be asked: nodes begin it after what they do.
         busy: Some(BusyNodes::Queue),
         ..NewRun::default()
-    };
-    let (mut guarded, run) = run::begun(fleet, now, actor, &request, &nodes)?;
-    let mut said = event("reaction.fired", format!("reaction/{}", reaction.name), why(due, now));
-    said.after = Some(format!("run/{}", run.name));
-    let firing = firing(due, now, FiringResult::Started, run.name);
-    guarded.changeset.writes.push(Write::put(Record::Reaction(fired(reaction, fleet, firing))));
-    guarded.changeset.events.insert(0, said);
-    Ok(guarded)
+    }
 }
 
 /// The nodes that run the workflow for a condition.

@@ -43,6 +43,7 @@ mod plans;
 mod policies;
 mod profile_writers;
 mod profiles;
+mod reactions;
 mod rights;
 mod rollouts;
 mod rounds;

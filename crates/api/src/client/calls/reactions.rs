@@ -6,6 +6,7 @@ use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::page::Page;
+use crate::v1::reaction::test::{ReactionTest, TestReaction};
 use crate::v1::reaction::{Reaction, ReactionSpec};
 
 impl Client {
@@ -45,5 +46,19 @@ impl Client {
     pub async fn delete_reaction(&self, namespace: &str, name: &str) -> Result<(), CallError> {
         let path = fill(paths::REACTION, &[namespace, name]);
         self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Asks what a reaction would do about a condition.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn test_reaction(
+        &self,
+        namespace: &str,
+        name: &str,
+        asked: &TestReaction,
+    ) -> Result<ReactionTest, CallError> {
+        let path = fill(paths::REACTION_TEST, &[namespace, name]);
+        self.send(Method::POST, &path, asked, DEFAULT_DEADLINE).await
     }
 }

@@ -213,6 +213,31 @@ fn a_suspended_reaction_starts_nothing_and_says_so() {
     );
 }
 
+#[test]
+fn what_a_reaction_would_do_is_what_it_does() {
+    let mut play =
+        Play::new(Reaction { max_per_hour: 1, ..reaction("condition = store_down and probe = db") });
+    let subject: ConditionSubject = "store/db-1/db".parse().unwrap();
+    let would = |play: &Play, name: &str| {
+        rehearse(&play.reaction, play.fleet(), (name, &subject), (Timestamp::EPOCH, at(play.now)))
+    };
+    assert_eq!(would(&play, "store_unknown"), None);
+    assert_eq!(would(&play, "store_down"), Some(Standing::Due));
+    play.store("db-1", StoreState::Down);
+    play.pass(10);
+    assert_eq!(play.runs.len(), 1);
+    assert_eq!(would(&play, "store_down"), Some(Standing::Fired), "it is true now");
+    let until = at(play.now).plus(COOLDOWN);
+    play.now += 1;
+    play.store("db-1", StoreState::Up);
+    assert_eq!(would(&play, "store_down"), Some(Standing::CoolsDown { until }));
+    play.now += 1_000;
+    let limited = would(&play, "store_down");
+    assert!(matches!(limited, Some(Standing::Limited { .. })), "{limited:?}");
+    play.reaction.suspended = true;
+    assert_eq!(would(&play, "store_down"), Some(Standing::Suspended));
+}
+
 proptest! {
     /// Whatever happens, no episode gets two runs, no hour more than the limit, no subject two within the cooldown.
     #[test]

@@ -5,6 +5,7 @@ use bellwether_api::v1::job::Job;
 use bellwether_api::v1::job_log::{JobLog, LogChunk};
 use bellwether_api::v1::node::Reason;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::reaction::test::{ReactionTest, TestReaction};
 use bellwether_api::v1::reaction::{Reaction, ReactionSpec};
 use bellwether_api::v1::run::{NewRun, Run, UndoRun};
 use bellwether_api::v1::schedule::{Schedule, ScheduleSpec};
@@ -145,6 +146,15 @@ pub(super) fn reactions(routes: Routes) -> Routes {
             .creates()
             .conditional(),
             reaction_handlers::put,
+        )
+        .add::<TestReaction, ReactionTest, _, _>(
+            route(
+                Post,
+                paths::REACTION_TEST,
+                get(),
+                "Ask what a reaction would do if a condition were true; nothing is started",
+            ),
+            reaction_handlers::test,
         )
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::REACTION, delete, "Delete a reaction; its runs go on").conditional(),
