@@ -14,10 +14,10 @@ use bellwether_core::world::fleet::Fleet;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::http::matching_names;
 use crate::leadership::Leadership;
 use crate::ops::reaction::take_turn;
 use crate::reconcile::LOOK_AGAIN;
-use crate::scheduler::nodes;
 use crate::sleep::sleep_until;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
@@ -111,7 +111,8 @@ impl Reactor {
     async fn turns(&self, namespace: &Namespace, due: Vec<ReactionName>, settled: Timestamp) -> bool {
         let mut is_done = true;
         for name in due {
-            if let Err(error) = take_turn(&self.transactor, (namespace, &name), settled, nodes).await {
+            if let Err(error) = take_turn(&self.transactor, (namespace, &name), settled, matching_names).await
+            {
                 tracing::warn!(%namespace, reaction = %name, %error, "cannot do what is due; it is tried again");
                 is_done = false;
             }

@@ -1,20 +1,15 @@
 //! Schedules of workflows: while this server leads, it starts the runs that are due. Core decides what is due; an operation does it,
 //! in a transaction that also writes when the schedule is due next.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bellwether_api::shape::ShapeError;
 use bellwether_core::decide::schedules;
-use bellwether_core::words::filter::Filter;
-use bellwether_core::words::filter::nodes::NODES;
-use bellwether_core::words::name::{Namespace, NodeName, ScheduleName};
+use bellwether_core::words::name::{Namespace, ScheduleName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
-use bellwether_core::world::fleet::Fleet;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::matching;
+use crate::http::matching_names;
 use crate::leadership::Leadership;
 use crate::ops::schedule::take_turn;
 use crate::reconcile::LOOK_AGAIN;
@@ -80,7 +75,7 @@ impl Scheduler {
     }
 
     async fn turn(&self, namespace: &Namespace, name: &ScheduleName) -> bool {
-        match take_turn(&self.transactor, namespace, name, nodes).await {
+        match take_turn(&self.transactor, namespace, name, matching_names).await {
             Ok(()) => true,
             Err(error) => {
                 tracing::warn!(%namespace, schedule = %name, %error, "cannot do what is due; it is tried again");
@@ -98,10 +93,4 @@ enum Looked {
     Next(Option<Timestamp>),
     /// Something could not be written.
     Failed,
-}
-
-/// The nodes that a filter matches now.
-pub(crate) fn nodes(fleet: &Fleet, filter: &str, now: Timestamp) -> Result<BTreeSet<NodeName>, ShapeError> {
-    let filter = Filter::parse(filter, &NODES).map_err(|error| ShapeError::misread("filter", &error))?;
-    Ok(matching(fleet, &filter, now).map(|row| row.node.name.clone()).collect())
 }

@@ -67,12 +67,12 @@ pub(super) async fn run(context: &Context, verb: ReactionVerb) -> CommandResult 
 async fn test(context: &Context, name: &str, asked: &TestReaction) -> CommandResult {
     let test = context.client.test_reaction(&context.namespace, name, asked).await?;
     let starts = test.refused.is_none() && test.state == Some(ReactionState::Due);
-    context.show.data(&test, || test.nodes.clone(), |_| rehearsal(name, asked, &test))?;
+    context.show.data(&test, || test.nodes.clone(), |_| would_do(name, asked, &test))?;
     Ok(if starts { Exit::Yes } else { Exit::No })
 }
 
 /// What a reaction would do about a condition.
-fn rehearsal(name: &str, asked: &TestReaction, test: &ReactionTest) -> String {
+fn would_do(name: &str, asked: &TestReaction, test: &ReactionTest) -> String {
     let of = format!("{} of {}", asked.condition, asked.subject);
     let Some(state) = test.state else { return format!("reaction {name} is not about {of}") };
     let fires = (state == ReactionState::Due).then(|| "it would fire".to_owned());

@@ -16,6 +16,7 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{AtRevision, JsonAnswer, JsonBody, NamedReaction, NamespacePath, QueryParams};
+use super::list::node::matching_names;
 use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
 use super::readable::Readable;
@@ -23,7 +24,6 @@ use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::reaction::ReactionScope;
-use crate::scheduler;
 
 /// Most nodes that a test names.
 const NODES_SHOWN: usize = 100;
@@ -141,7 +141,7 @@ pub(crate) async fn test(
         return Ok(JsonAnswer(ReactionTest::default()));
     };
     let (state, until_ms) = ReactionState::of(&standing);
-    let tried = ops::reaction::rehearse(fleet, now, (&reaction.value, of), scheduler::nodes);
+    let tried = ops::reaction::rehearse(fleet, now, (&reaction.value, of), matching_names);
     let answer = ReactionTest { matches: true, state: Some(state), until_ms, ..ReactionTest::default() };
     Ok(JsonAnswer(match tried {
         Err(error) => ReactionTest { refused: Some(error.to_string()), ..answer },

@@ -1,9 +1,13 @@
 //! A node in a list: the values of its fields, read from its record, report, presence and registrations.
 
+use std::collections::BTreeSet;
+
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::node::{NodeView, PresenceState as PresenceWord};
 use bellwether_core::records::node::{Cordon, Node, Presence, PresenceState};
 use bellwether_core::words::filter::field::Field;
+use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::filter::{FieldValue, Filter, FilterSubject};
 use bellwether_core::words::name::{Category, EntityName, NodeName};
 use bellwether_core::words::role_params::ROLE_PARAMS;
@@ -29,6 +33,16 @@ pub(crate) fn matching<'a>(
     let rows = fleet.nodes.values().map(move |kept| NodeRow { fleet, node: &kept.value, now });
     rows.filter(|row| row.node.decommissioned.is_none() && row.node.logical.is_none())
         .filter(|row| filter.matches(row))
+}
+
+/// The nodes that a filter matches now.
+pub(crate) fn matching_names(
+    fleet: &Fleet,
+    filter: &str,
+    now: Timestamp,
+) -> Result<BTreeSet<NodeName>, ShapeError> {
+    let filter = Filter::parse(filter, &NODES).map_err(|error| ShapeError::misread("filter", &error))?;
+    Ok(matching(fleet, &filter, now).map(|row| row.node.name.clone()).collect())
 }
 
 impl ListRow for NodeRow<'_> {
