@@ -44,7 +44,10 @@ pub enum InstallationError {
     #[error("{0}")]
     Store(#[from] StoreError),
     /// The store has no installation.
-    #[error("find an installation in the store; create one with `bellwether server init`")]
+    #[error(
+        "find an installation in the store, which is empty; if it had one, restore a backup with `bellwether server restore`, else create one \
+         with `bellwether server init`"
+    )]
     Missing,
     /// The store has an installation already.
     #[error(

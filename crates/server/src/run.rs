@@ -83,10 +83,11 @@ pub struct Server {
     set_back: SetBackMark,
 }
 
-/// Refuses a data directory without a certificate authority, by what else is there.
+/// Refuses a data directory without a certificate authority, or without the store that was with it, by what else is there.
 fn has_authority(config: &Config) -> Result<(), RunError> {
     let dir = config.data_dir.clone();
     match std::fs::metadata(dir.join("pki/ca.pem")) {
+        Ok(_) if config.etcd.is_none() && !dir.join("store").exists() => Err(RunError::NoStore { dir }),
         Ok(_) => Ok(()),
         Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
             Err(RunError::NotAllowed { path: dir, source })
@@ -357,19 +358,11 @@ fn follow(
     (published, relist, notice)
 }
 
-/// The installation of the store. A store of one's own without one, from before installations were recorded, gets one.
+/// The installation of the store. A store without one is refused: it may be an empty one where another was lost.
 async fn installation(config: &Config, store: &Store, pki: &Pki) -> Result<Installation, RunError> {
     let ours = pki.ca_fingerprint();
     Installation::check_whole(store).await?;
-    let installation = match Installation::read(store).await? {
-        Some(installation) => installation,
-        None if config.etcd.is_some() => return Err(InstallationError::Missing.into()),
-        None => {
-            let made = Installation::new(ours.clone());
-            made.write(store).await?;
-            made
-        }
-    };
+    let installation = Installation::read(store).await?.ok_or(InstallationError::Missing)?;
     installation.belongs_to(&ours)?;
     SetBackMark::in_dir(&config.data_dir).check(&installation)?;
     Ok(installation)

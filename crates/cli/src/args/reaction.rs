@@ -52,7 +52,7 @@ pub(crate) enum ReactionVerb {
         /// Name of the condition, like no_primary
         #[arg(long, value_name = "CONDITION")]
         condition: String,
-        /// What the condition is true of: node/NODE, store/NODE/PROBE or cluster/CLUSTER/PROBE
+        /// Subject of the condition: node/NODE, store/NODE/PROBE or cluster/CLUSTER/PROBE
         #[arg(long, value_name = "SUBJECT")]
         subject: String,
     },

@@ -39,8 +39,9 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match &error {
-            RunError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
+            RunError::Open(_) if error.is_in_use() || error.is_damaged() => LocalFault::DataDirectory.exit(),
             RunError::NotInitialised { .. }
+            | RunError::NoStore { .. }
             | RunError::NoStoreFile { .. }
             | RunError::StoreAlone { .. }
             | RunError::NotAllowed { .. }

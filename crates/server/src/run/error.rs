@@ -63,6 +63,15 @@ pub enum RunError {
         /// The data directory.
         dir: PathBuf,
     },
+    /// The store of the server is gone.
+    #[error(
+        "find the store in {dir}, whose certificate authority is there: mount it, or restore a backup with `bellwether server \
+         restore`; a new control plane is made with `bellwether server init`"
+    )]
+    NoStore {
+        /// The data directory.
+        dir: PathBuf,
+    },
     /// The store has lost its file.
     #[error(
         "find store.redb in {dir}: the file is missing; keep what is left, and restore a backup into an empty directory: \

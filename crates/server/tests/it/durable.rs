@@ -160,6 +160,31 @@ async fn another_authoritys_store_and_a_newer_one_are_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn a_server_whose_store_is_gone_does_not_start_as_a_new_control_plane() {
+    let mut installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let (store, aside) = (installation.store_file(), installation.config.data_dir.join("aside"));
+    std::fs::rename(&store, &aside).unwrap();
+    for error in [
+        bellwether_server::run::check(&installation.config).unwrap_err(),
+        Server::start(&installation.config, Clock::system()).await.unwrap_err(),
+    ] {
+        let said = error.to_string();
+        assert!(said.contains("find the store in") && said.contains("server restore"), "{said}");
+    }
+    assert!(!store.exists(), "an empty store was made");
+    // As an empty directory, on which nothing is mounted.
+    std::fs::create_dir(&store).unwrap();
+    let said = Server::start(&installation.config, Clock::system()).await.unwrap_err().to_string();
+    assert!(said.contains("find an installation in the store, which is empty"), "{said}");
+    std::fs::remove_dir_all(&store).unwrap();
+    std::fs::rename(&aside, &store).unwrap();
+    installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
+    assert_eq!(installation.admin().node("default", &node.name).await.unwrap().node.name, "web-1");
+}
+
+#[tokio::test]
 async fn an_admin_who_lost_every_token_is_let_in_again() {
     let mut installation = Installation::new().await;
     let lost = installation.admin();

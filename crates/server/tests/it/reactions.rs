@@ -19,7 +19,7 @@ fn asked(condition: &str, subject: &str) -> TestReaction {
 
 #[tokio::test]
 async fn a_test_says_what_a_reaction_would_do_and_starts_nothing() {
-    let installation = Installation::new().await;
+    let installation = Installation::lenient().await;
     installation.node("db-1").await;
     let admin = installation.admin();
     workflow(&admin).await;
