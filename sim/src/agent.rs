@@ -15,12 +15,13 @@ use bellwether_core::words::name::{EntityName, NodeName};
 use bellwether_core::words::random::RandomStream;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
-use bellwether_rt::clock::Clock;
+use bellwether_rt::clock::{Clock, HostClock};
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::clocks::SuspendedHost;
 use crate::executions::Executions;
 use crate::network::Network;
 use crate::rules::DisabledRule;
@@ -50,6 +51,7 @@ pub struct Agent {
     /// Its node's name.
     pub name: String,
     node: AgentNode,
+    host: SuspendedHost,
     gate: Option<TestGate>,
     still: bool,
     lives: u64,
@@ -58,12 +60,12 @@ pub struct Agent {
 impl Agent {
     /// An agent that does not run yet.
     #[must_use]
-    pub fn new(name: &str, site: AgentSite<'_>, seed: u64) -> Self {
+    pub fn new(name: &str, site: AgentSite<'_>, host: HostClock, seed: u64) -> Self {
         let AgentSite { servers, network, trace, executions } = site;
-        let host: NodeName = name.parse().expect("the names of nodes are labels");
+        let node_name: NodeName = name.parse().expect("the names of nodes are labels");
         let node = AgentNode {
-            name: host.clone(),
-            host,
+            name: node_name.clone(),
+            host: node_name,
             lease: None,
             lease_length: Span::ZERO,
             fence: None,
@@ -79,7 +81,14 @@ impl Agent {
             seed,
             is_steady: false,
         };
-        Self { name: name.to_owned(), node, gate: None, still: false, lives: 0 }
+        Self {
+            name: name.to_owned(),
+            node,
+            host: SuspendedHost::new(host),
+            gate: None,
+            still: false,
+            lives: 0,
+        }
     }
 
     /// Lets its runs fail for bad versions only.
@@ -110,7 +119,7 @@ impl Agent {
     }
 
     /// Starts it.
-    pub fn start(&mut self, clock: &Clock) {
+    pub fn start(&mut self) {
         if self.gate.is_some() {
             return;
         }
@@ -118,7 +127,7 @@ impl Agent {
         let gate = TestGate::default();
         let tasks = Tasks::new().behind(&gate);
         self.lives += 1;
-        life(&self.node, clock, &tasks, self.lives);
+        life(&self.node, &Clock::of_host(self.host.clock()), &tasks, self.lives);
         self.gate = Some(gate);
     }
 
@@ -128,6 +137,7 @@ impl Agent {
             self.node.trace.say(&format!("{} is killed", self.name));
             gate.broken();
             self.still = false;
+            self.host.resume();
             self.node.executions.host_dies(&self.node.host);
         }
     }
@@ -149,8 +159,17 @@ impl Agent {
         }
     }
 
+    /// Suspends its machine: its clocks stand still as well.
+    pub fn suspend(&mut self) {
+        if self.moves() {
+            self.stand();
+            self.host.suspend();
+        }
+    }
+
     /// Resumes the agent.
     pub fn go_on(&mut self) {
+        self.host.resume();
         if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
             self.node.trace.say(&format!("{} goes on", self.name));
             gate.open();

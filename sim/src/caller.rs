@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use bellwether_core::words::random::RandomStream;
 use http::{Request, header};
@@ -34,9 +33,8 @@ impl Caller {
         let bearer = format!("Bearer {TOKEN}").parse().expect("a token of ours is a header");
         parts.headers.insert(header::AUTHORIZATION, bearer);
         let request = Request::from_parts(parts, body);
-        let as_it_is = |router: Router| router;
         let ends = CallEnds { caller: "people", server };
-        let (status, body) = self.network.call(ends, as_it_is, request, PATIENCE).await?;
+        let (status, body) = self.network.call(ends, request, PATIENCE).await?;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 

@@ -4,7 +4,6 @@ use std::sync::PoisonError;
 
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::rollout::RolloutState;
-use bellwether_rt::clock::Clock;
 use bellwether_store::Store;
 use tokio::time::Instant;
 
@@ -27,7 +26,6 @@ pub(crate) struct Stage {
     /// What really runs on them.
     pub(crate) executions: Executions,
     pub(crate) able: Reachability,
-    pub(crate) clock: Clock,
     /// Pending repairs, by time.
     pub(crate) mends: Vec<(Instant, Disruption)>,
 }

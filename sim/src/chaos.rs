@@ -13,6 +13,8 @@ pub enum Disruption {
     Kill(usize),
     /// A server is paused.
     Stand(usize),
+    /// The machine of a server is suspended, with its clocks.
+    Suspend(usize),
     /// A server cannot reach the store, while agents can reach it.
     Cut(usize),
     /// A server's connection to the store misbehaves.
@@ -25,6 +27,8 @@ pub enum Disruption {
     KillAgent(usize),
     /// An agent is paused.
     StandAgent(usize),
+    /// The machine of an agent is suspended, with its clocks.
+    SuspendAgent(usize),
     /// An agent is killed, and loses everything that it kept.
     WipeAgent(usize),
     /// All servers are killed.
@@ -57,7 +61,8 @@ pub enum FaultMix {
     /// Outages of up to ten minutes of servers, agents and the network between them. Runs on nodes fail for bad versions
     /// only, so that no good one may be found bad.
     Outages,
-    /// System clocks that differ, go at different speeds and are set by up to hours, also while their servers restart. Of three
+    /// System clocks that differ, go at different speeds, stand still while their machine is suspended, and are set by up to hours, also while
+    /// their servers restart. Of three
     /// servers two answer at any time.
     Clocks,
     /// Keys of the leader and of servers that are deleted while their leases are renewed.
@@ -98,9 +103,23 @@ pub fn next(
         }
         (FaultMix::Clocks, of) => {
             let blow = match of {
-                0..=8 => Disruption::ClockStep(server, clock_step(chance)),
-                9..=15 => Disruption::Kill(server),
-                _ => Disruption::Cut(server),
+                0..=6 => Disruption::ClockStep(server, clock_step(chance)),
+                7..=12 => Disruption::Kill(server),
+                13..=14 => Disruption::Cut(server),
+                15..=16 => {
+                    return (
+                        9_000 + chance.below(9_000),
+                        Disruption::SuspendAgent(agent),
+                        2_000 + chance.below(90_000),
+                    );
+                }
+                _ => {
+                    return (
+                        9_000 + chance.below(9_000),
+                        Disruption::Suspend(server),
+                        200 + chance.below(8_000),
+                    );
+                }
             };
             return (9_000 + chance.below(9_000), blow, 200 + chance.below(3_000));
         }
@@ -135,6 +154,7 @@ const fn outage(server: usize, agent: usize, of: u64) -> Disruption {
         11 => Disruption::Apart(agent, server),
         12..=14 => Disruption::Alone(agent),
         15..=17 => Disruption::KillAgent(agent),
+        18 => Disruption::SuspendAgent(agent),
         _ => Disruption::StandAgent(agent),
     }
 }
@@ -148,7 +168,8 @@ fn work(chance: &mut RandomStream, server: usize, agent: usize, of: u64) -> Disr
         4 => Disruption::StoreFaults(server, trouble(chance, FaultMix::Work)),
         5..=8 => Disruption::Alone(agent),
         9..=12 => Disruption::KillAgent(agent),
-        13..=15 => Disruption::StandAgent(agent),
+        13..=14 => Disruption::StandAgent(agent),
+        15 => Disruption::SuspendAgent(agent),
         16..=17 => Disruption::WipeAgent(agent),
         18 => Disruption::KillAll,
         _ => Disruption::Compact,
@@ -164,6 +185,7 @@ fn any(chance: &mut RandomStream, mix: FaultMix, server: usize, agent: usize, of
         12..=13 => Disruption::Apart(agent, server),
         14 => Disruption::Alone(agent),
         15..=16 => Disruption::KillAgent(agent),
+        17 if chance.below(2) == 0 => Disruption::SuspendAgent(agent),
         17 => Disruption::StandAgent(agent),
         18 => Disruption::KillAll,
         _ => Disruption::Compact,

@@ -153,7 +153,7 @@ impl History {
             self.start(&mut stage, number);
         }
         for agent in &mut stage.agents {
-            agent.start(&stage.clock);
+            agent.start();
         }
         let people = People::new(&stage.network, &trace, SERVERS, self.seed);
         let away = TestGate::default();
@@ -249,12 +249,14 @@ impl History {
         let draw = |name: &str, number: usize| {
             RandomStream::for_one(self.seed, name, u64::try_from(number).unwrap_or_default()).draw()
         };
-        let host = |number| host_clock(self.seed, self.options.mix, number);
-        let machines = (0..SERVERS).map(|number| Machine::new(number, draw("line", number), host(number)));
+        let host = |kind, number| host_clock(self.seed, self.options.mix, (kind, number));
+        let machines =
+            (0..SERVERS).map(|number| Machine::new(number, draw("line", number), host("clock", number)));
         let executions = Executions::new(trace);
         let site = AgentSite { servers: SERVERS, network: &network, trace, executions: &executions };
         let agents = names.iter().enumerate().map(|(number, name)| {
-            let agent = Agent::new(name, site, draw("agent", number)).hosting(number < HOSTS);
+            let agent = Agent::new(name, site, host("agent-clock", number), draw("agent", number))
+                .hosting(number < HOSTS);
             agent.steady(self.options.mix == FaultMix::Outages).without(self.options.without)
         });
         Ok(Stage {
@@ -265,7 +267,6 @@ impl History {
             network: network.clone(),
             trace: trace.clone(),
             able: Arc::new(Mutex::new(BTreeMap::new())),
-            clock,
             mends: Vec::new(),
         })
     }
@@ -289,6 +290,9 @@ impl History {
             Disruption::Stand(server) => {
                 machines.get_mut(*server).into_iter().for_each(|machine| machine.stand(trace));
             }
+            Disruption::Suspend(server) => {
+                machines.get_mut(*server).into_iter().for_each(|machine| machine.suspend(trace));
+            }
             Disruption::Cut(server) => {
                 machines.get(*server).into_iter().for_each(|machine| machine.line.cut())
             }
@@ -306,8 +310,9 @@ impl History {
             Disruption::KillAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::kill),
             Disruption::WipeAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::wipe),
             Disruption::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
+            Disruption::SuspendAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::suspend),
             Disruption::ClockStep(server, by_ms) => {
-                machines.get(*server).into_iter().for_each(|machine| machine.host.step_wall(*by_ms));
+                machines.get(*server).into_iter().for_each(|machine| machine.host.clock().step_wall(*by_ms));
             }
             Disruption::DeleteLeader => site::delete(store, key_text::LEADER).await,
             Disruption::DeleteMembership(server) => {
@@ -345,7 +350,7 @@ impl History {
         match blow {
             Disruption::Kill(server) => self.start(stage, *server),
             Disruption::KillAll => (0..SERVERS).for_each(|server| self.start(stage, server)),
-            Disruption::Stand(server) => {
+            Disruption::Stand(server) | Disruption::Suspend(server) => {
                 let trace = stage.trace.clone();
                 stage.machines.get_mut(*server).into_iter().for_each(|machine| machine.go_on(&trace));
             }
@@ -367,10 +372,11 @@ impl History {
                 });
             }
             Disruption::KillAgent(agent) | Disruption::WipeAgent(agent) => {
-                let clock = stage.clock.clone();
-                stage.agents.get_mut(*agent).into_iter().for_each(|agent| agent.start(&clock));
+                stage.agents.get_mut(*agent).into_iter().for_each(Agent::start);
             }
-            Disruption::StandAgent(agent) => stage.agents.get_mut(*agent).into_iter().for_each(Agent::go_on),
+            Disruption::StandAgent(agent) | Disruption::SuspendAgent(agent) => {
+                stage.agents.get_mut(*agent).into_iter().for_each(Agent::go_on);
+            }
             Disruption::Compact
             | Disruption::ClockStep(..)
             | Disruption::DeleteLeader
@@ -381,7 +387,7 @@ impl History {
     fn make_peace(&self, stage: &mut Stage) {
         stage.mends.clear();
         stage.network.mend_all();
-        let (trace, clock) = (stage.trace.clone(), stage.clock.clone());
+        let trace = stage.trace.clone();
         for machine in &mut stage.machines {
             machine.line.heal();
             machine.line.trouble(FaultInjection::default());
@@ -389,7 +395,7 @@ impl History {
         }
         for agent in &mut stage.agents {
             agent.go_on();
-            agent.start(&clock);
+            agent.start();
         }
         (0..SERVERS).for_each(|server| self.start(stage, server));
     }

@@ -114,7 +114,6 @@ impl Network {
     pub async fn call(
         &self,
         ends: CallEnds<'_>,
-        serve: impl FnOnce(Router) -> Router,
         request: Request<Body>,
         deadline: Duration,
     ) -> Result<(u16, Bytes), CallLoss> {
@@ -127,7 +126,6 @@ impl Network {
             let there = self.state().servers.get(&server).cloned();
             let Some((router, gate, tasks)) = there else { return Err(CallLoss::Refused) };
             let (answer, answered) = oneshot::channel();
-            let router = serve(router);
             let work = async move {
                 let Ok(response) = router.oneshot(request).await;
                 let status = response.status().as_u16();

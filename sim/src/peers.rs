@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Router;
 use bellwether_api::paths;
 use bellwether_api::v1::server::ServerTime;
 use bellwether_core::words::time::Timestamp;
@@ -28,8 +27,7 @@ impl PeerTimes for SimulatedPeers {
         Box::pin(async move {
             let server = peer.name.as_str().rsplit('-').next()?.parse().ok()?;
             let ends = CallEnds { caller: &self.name, server };
-            let as_it_is = |router: Router| router;
-            let answer = self.network.call(ends, as_it_is, bare("GET", paths::TIME), WITHIN).await;
+            let answer = self.network.call(ends, bare("GET", paths::TIME), WITHIN).await;
             let (_, body) = answer.ok()?;
             let time: ServerTime = serde_json::from_slice(&body).ok()?;
             Some(PeerReading {

@@ -73,7 +73,7 @@ pub use admission::{Admission, RequestClass};
 use limits::MAX_BODY_BYTES;
 pub use limits::{ConcurrencyLimit, ConcurrencyLimits};
 pub(crate) use list::node::matching_names;
-pub use listen::to_peer;
+pub use listen::from_peer;
 pub(crate) use listen::{Transport, serve};
 pub use state::{AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext};
 pub use table::{ListedRoute, openapi, table};

@@ -1,5 +1,7 @@
 //! Metrics in the Prometheus format, as served at `/metrics`.
 
+mod orchestration;
+
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -138,6 +140,7 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     let mut registry = Registry::with_prefix("bellwether");
     show_counters(&mut registry, metrics);
     show_clocks(&mut registry, &now.clocks);
+    orchestration::show(&mut registry, world);
     let age: Gauge<f64, AtomicU64> = Gauge::default();
     age.set(u32::try_from(now.age.as_millis()).map_or(f64::from(u32::MAX), f64::from) / 1_000.0);
     let help = "Seconds since this server last knew that it has everything that was committed";

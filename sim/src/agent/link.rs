@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1;
@@ -13,7 +12,7 @@ use bellwether_core::records::order::Order;
 use bellwether_core::words::feature::Feature;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
-use bellwether_server::http::to_peer;
+use bellwether_server::http::from_peer;
 use bytes::Bytes;
 use http::{HeaderValue, Request};
 use serde::de::DeserializeOwned;
@@ -69,14 +68,13 @@ impl AgentConnection {
         deadline: Duration,
     ) -> Result<(u16, Bytes), CallLoss> {
         let caller = self.node.host.to_string();
-        let bearer = bearer(&self.node.host);
+        from_peer(&mut request, bearer(&self.node.host));
         if self.node.lease.is_some() {
             let name = HeaderValue::try_from(self.node.name.as_str()).map_err(|_| CallLoss::Refused)?;
             request.headers_mut().insert(paths::LOGICAL_NODE, name);
         }
-        let as_node = |router: Router| to_peer(router, Some(bearer));
         let ends = CallEnds { caller: &caller, server: self.server() };
-        self.node.network.call(ends, as_node, request, deadline).await
+        self.node.network.call(ends, request, deadline).await
     }
 
     async fn call<T: DeserializeOwned>(

@@ -63,6 +63,7 @@ mod story_restore;
 mod story_roles;
 mod story_schedules;
 mod story_secrets;
+mod story_sentinel;
 mod story_servers;
 mod story_set_back;
 mod story_sinks;

@@ -64,10 +64,10 @@ async fn the_leader_of_an_etcd_moves_its_leadership_before_it_is_stopped() {
 }
 
 /// A connection to a Redis.
-struct Client(BufReader<TcpStream>);
+pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    fn connect(port: u16) -> std::io::Result<Self> {
+    pub(crate) fn connect(port: u16) -> std::io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.set_nodelay(true)?;
@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// The first line of an answer, and for a text its content.
-    fn ask(&mut self, words: &str) -> std::io::Result<String> {
+    pub(crate) fn ask(&mut self, words: &str) -> std::io::Result<String> {
         self.0.get_mut().write_all(format!("{words}\r\n").as_bytes())?;
         let mut line = String::new();
         if self.0.read_line(&mut line)? == 0 {

@@ -45,9 +45,9 @@ pub(crate) struct Peer {
     pub(crate) address: Option<SocketAddr>,
 }
 
-/// The router for a peer whose identity was verified by other means.
-pub fn to_peer(router: Router, bearer: Option<CertificateIdentity>) -> Router {
-    router.layer(axum::Extension(Peer { bearer, address: None }))
+/// Makes a request one of a peer whose identity was verified by other means.
+pub fn from_peer(request: &mut http::Request<Body>, bearer: CertificateIdentity) {
+    request.extensions_mut().insert(Peer { bearer: Some(bearer), address: None });
 }
 
 /// The transport of a listener.

@@ -21,6 +21,9 @@ use bellwether_server::sinks::settings::SinkSettings;
 use crate::harness::{Installation, problem};
 use crate::hooked::eventually;
 
+/// The labels of the metrics of the sink.
+const OF_IT: &str = r#"namespace="default",sink="audit""#;
+
 /// An answer of the receiver: a status, and headers.
 type Answer = (u16, Vec<(&'static str, &'static str)>);
 
@@ -183,6 +186,10 @@ async fn an_event_that_is_refused_is_a_dead_letter_the_rest_goes_on_and_it_can_b
 
     // What is not recorded yet would be sent again.
     holds("it is recorded", async || sink(&admin).await.status.unwrap().undelivered == 0).await;
+    let page = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
+    let has = |name: &str, value: u64| page.contains(&format!("{name}{{{OF_IT}}} {value}"));
+    assert!(has("bellwether_sink_dead_letters_total", 1), "{page}");
+    assert!(has("bellwether_sink_delivered_events_total", 2) && has("bellwether_sink_retrying", 0), "{page}");
     let again = ReplayEvents { dead_letters: true, ..ReplayEvents::default() };
     admin.replay_sink("default", "audit", &again).await.unwrap();
     holds("it is sent again", async || receiver.heard().len() == 5).await;
@@ -225,6 +232,8 @@ async fn redirects_are_not_followed_a_receiver_says_when_to_come_back_and_410_st
         SinkSpec { filter: Some("kind = filter.changed or kind = x".to_owned()), ..receiver.webhook() };
     admin.set_sink("default", "audit", &changed).await.unwrap();
     holds("it stops", async || sink(&admin).await.status.unwrap().state.stopped.is_some()).await;
+    let page = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
+    assert!(page.contains(&format!("bellwether_sink_stopped{{{OF_IT}}} 1")), "{page}");
     happens(&admin, "b").await;
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     assert_eq!(events.iter().filter(|event| event.kind == "sink.stopped").count(), 1);
@@ -263,6 +272,28 @@ async fn a_test_event_is_sent_at_once_and_special_addresses_are_refused() {
     let file = SinkSpec { file: Some(file), ..SinkSpec::default() };
     let refused = problem(admin.set_sink("default", "log", &file).await);
     assert!(refused.1.contains("names no directory"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_receiver_with_tls_is_one_that_the_authorities_of_the_configuration_have_certified() {
+    let mut installation = local().await;
+    // The server itself has a certificate of its own authority; it takes no events there.
+    let sink = |installation: &Installation| {
+        let url = format!("{}/healthz", installation.url());
+        let webhook = Some(WebhookSpec { url, ..WebhookSpec::default() });
+        SinkSpec { webhook, disabled: true, ..SinkSpec::default() }
+    };
+    let admin = installation.admin();
+    admin.set_sink("default", "audit", &sink(&installation)).await.unwrap();
+    let stranger = admin.test_sink("default", "audit").await.unwrap();
+    assert!(!stranger.delivered && stranger.answer.contains("certificate"), "{stranger:?}");
+
+    installation.config.sinks.ca_file = Some(installation.config.data_dir.join("pki/ca.pem"));
+    installation.restart().await;
+    let admin = installation.admin();
+    admin.set_sink("default", "audit", &sink(&installation)).await.unwrap();
+    let known = admin.test_sink("default", "audit").await.unwrap();
+    assert!(!known.delivered && known.answer.contains("status 405"), "{known:?}");
 }
 
 #[tokio::test]
