@@ -59,7 +59,7 @@ pub fn next(probe: &ProbeName, store: &DataStore, health: OwnHealth) -> Handover
             HandoverStep::Start
         }
         (StoreState::Unknown, OwnHealth::Healthy) => HandoverStep::Wait(format!(
-            "data store {probe} does not say whether it is the primary: {}; mend or stop it, or unset store in the policy",
+            "data store {probe} does not say whether it is the primary: {}; mend or stop it, or unset store, order and quorum in the policy",
             store.reason
         )),
         (StoreState::Up, _) if leads(store) => HandoverStep::HandOver,
@@ -79,7 +79,7 @@ pub fn after_failure(probe: &ProbeName, reason: &str, health: OwnHealth) -> Hand
     match health {
         OwnHealth::Failing => HandoverStep::Start,
         OwnHealth::Healthy | OwnHealth::Unfinished => HandoverStep::Wait(format!(
-            "data store {probe} is the primary and cannot hand over: {reason}; it is tried again, or unset store in the policy"
+            "data store {probe} is the primary and cannot hand over: {reason}; it is tried again, or unset store, order and quorum in the policy"
         )),
     }
 }
@@ -90,7 +90,7 @@ pub fn after_failed_keeping(probe: &ProbeName, reason: &str, health: OwnHealth) 
     match health {
         OwnHealth::Failing => HandoverStep::Start,
         OwnHealth::Healthy | OwnHealth::Unfinished => HandoverStep::Wait(format!(
-            "data store {probe} may start as a second primary: {reason}; it is tried again, or unset store in the policy"
+            "data store {probe} may start as a second primary: {reason}; it is tried again, or unset store, order and quorum in the policy"
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! The data stores of targets and of the other members of their clusters: what rollouts that care for followers, primaries and quorum
 //! read. Values only; the world collects them.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::records::probes::{DataStore, ShardRole, StoreState};
 use crate::words::name::{ClusterName, NodeName, ProbeName, TargetName};
@@ -15,6 +15,8 @@ pub struct StoreEnvironment {
     pub clusters: BTreeMap<TargetName, ClusterName>,
     /// By cluster: its members that have the probe.
     pub members: BTreeMap<ClusterName, BTreeMap<NodeName, StoreStanding>>,
+    /// The clusters whose stores say that they belong to several, none of which has the most of them: nobody knows who its voters are.
+    pub split: BTreeSet<ClusterName>,
 }
 
 /// What is known of a data store.
@@ -24,8 +26,10 @@ pub struct StoreStanding {
     pub state: StoreState,
     /// Its role, as it said when it was up last.
     pub role: StoreRole,
-    /// Whether it can be counted on: it is up, and its node is in contact.
+    /// Whether it can be counted on: it is up, belongs to the cluster, and its node is in contact.
     pub is_counted: bool,
+    /// Whether it says that it belongs to another cluster than most stores of this one.
+    pub is_foreign: bool,
 }
 
 /// Role of a data store in all of its shards: the order in which followers are updated before primaries.

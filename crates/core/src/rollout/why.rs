@@ -66,6 +66,9 @@ fn why_member(board: &Board, member: &BoardMember, time: WhyTime) -> String {
         TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waiting to be updated"),
         TargetPhase::Returning => why_waiting(board, "in contact again, waiting for room in the batch"),
         TargetPhase::Arrived => why_waiting(board, &format!("joined on {}", rolling(board))),
+        TargetPhase::Passing if board.frame().is_left => {
+            "the rollout ended before it began: taken back".into()
+        }
         TargetPhase::Passing => why_waiting(board, "waiting for the newer version"),
         TargetPhase::Newcomer => {
             why_waiting(board, &format!("waiting to be updated to {} first", known_good(board)))

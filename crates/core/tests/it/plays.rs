@@ -21,6 +21,7 @@ plays! {
     a_bad_version_that_pauses_never_keeps_the_next_one_waiting
     a_batch_is_dispatched_when_it_opens
     a_broken_machine_does_not_exhaust_the_progress_limit
+    a_cluster_that_fell_apart_waits
     a_crash_never_leaves_more_in_flight_than_the_batch
     a_deadline_at_the_beginning_of_time
     a_domain_has_its_own_budget_of_unavailable_ones
@@ -81,6 +82,7 @@ plays! {
     a_stage_waits_for_a_persons_approval
     a_stop_by_label_holds_the_way_back_of_its_targets
     a_stop_holds_everything_within_one_pass
+    a_store_of_another_cluster_is_no_voter_of_this_one
     a_success_that_was_lost_again_is_none_at_the_judgement
     a_target_reports_the_version_without_an_assignment
     a_target_that_falls_back_after_the_version_is_good_is_reported
@@ -102,6 +104,8 @@ plays! {
     abort_then_the_same_version_again
     abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
+    an_abort_takes_back_from_a_target_that_ran_nothing
+    an_abort_takes_back_what_was_not_begun
     an_agent_that_keeps_starting_condemns_nothing
     an_agent_that_keeps_starting_while_it_applies_condemns_nothing
     an_approval_is_for_one_rollout
@@ -189,6 +193,7 @@ plays! {
     what_is_known_of_one_that_comes_back_is_judged_first
     what_is_unavailable_is_rolled_back_at_once
     when_everything_is_broken_a_good_version_gets_through_all_the_same
+    who_is_up_is_unknown_until_the_servers_have_heard
     who_joins_after_a_rollout_that_continued_gets_its_version
     who_joins_after_the_end_gets_last_known_good
     without_fail_fast_one_that_falls_back_has_its_deadline_to_recover

@@ -71,7 +71,12 @@ impl Play {
             let of: ClusterName = format!("c-{}", cluster(*target)).parse().unwrap();
             environment.clusters.insert(name(*target), of.clone());
             let node: NodeName = name(*target).as_str().parse().unwrap();
-            let standing = StoreStanding { state: *state, role: *role, is_counted: *state == StoreState::Up };
+            let standing = StoreStanding {
+                state: *state,
+                role: *role,
+                is_counted: *state == StoreState::Up,
+                is_foreign: false,
+            };
             environment.members.entry(of).or_default().insert(node, standing);
         }
         environment
@@ -223,7 +228,7 @@ fn a_quorum_is_kept_and_the_wait_says_who_is_missing() {
     let Some(RolloutState::Waiting(RolloutWait::Stores { reason })) = play.state() else {
         panic!("{:?}", play.state());
     };
-    assert_eq!(reason, "cluster c-0 has 3 of 4 voting stores up and needs 3; not up or being updated: web-3");
+    assert_eq!(reason, "cluster c-0 has 3 of 4 voting stores up and needs 3; not counted: web-3 (unknown)");
     play.stores.insert(3, (StoreState::Up, StoreRole::Replica));
     play.decide();
     assert_eq!(

@@ -135,7 +135,7 @@ impl<'a> DispatchGate<'a> {
             true
         });
         if let Some(StoreBlock::Own(reason) | StoreBlock::Turn(reason)) = store {
-            return DispatchBlock::of(RolloutWait::Stores { reason });
+            return DispatchBlock { wait: RolloutWait::Stores { reason }, until: self.until() };
         }
         let most = frozen.into_values().max_by_key(|(targets, _)| *targets);
         let frozen = most.map(|(targets, Freeze { name, annotation, .. })| FrozenTargets {
@@ -155,6 +155,7 @@ impl<'a> DispatchGate<'a> {
             WindowState::Closed { until } => Some(*until),
             WindowState::Open { .. } => None,
         });
-        self.freezes.iter().filter_map(|freeze| freeze.until).chain(windows).min()
+        let heard = self.stores.as_ref().and_then(StoreGate::until);
+        self.freezes.iter().filter_map(|freeze| freeze.until).chain(windows).chain(heard).min()
     }
 }

@@ -1,6 +1,7 @@
 //! What the data stores of targets keep from starting: followers first, and never fewer voters than a quorum by our own hand. Owns the
 //! texts about it.
 
+use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -13,9 +14,13 @@ use crate::rollout::board::phase::QUEUED;
 use crate::rollout::stores::{StoreEnvironment, StoreRole, StoreStanding, quorum};
 use crate::words::name::{ClusterName, NodeName, ProbeName, TargetName};
 use crate::words::plural::plural;
+use crate::words::time::Timestamp;
 
 /// Most names in one reason.
 const NAMED: usize = 5;
+
+/// Why nothing starts while the servers have not listened to every node yet.
+const UNHEARD: &str = "the servers have just begun to listen: nobody knows yet which data stores are up";
 
 /// What data stores keep targets from starting.
 pub(super) struct StoreGate<'a> {
@@ -27,6 +32,8 @@ pub(super) struct StoreGate<'a> {
     /// Whether followers come first: for updates only, since what is bad is rolled back in any order.
     in_order: bool,
     needs_quorum: bool,
+    /// Until when what is known of the stores may be what another leader, or nobody, had heard.
+    unheard_until: Option<Timestamp>,
 }
 
 /// Why a target must not start now, in one line for people.
@@ -40,7 +47,7 @@ pub(super) enum StoreBlock {
 /// The class of a target: those of a lower one come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum StoreClass {
-    /// It is down: its update costs nothing.
+    /// It is down, or of another cluster: its update costs this one nothing.
     Down,
     /// It is up, with this role.
     Up(StoreRole),
@@ -59,6 +66,9 @@ impl<'a> StoreGate<'a> {
             in_flight: BTreeSet::new(),
             in_order,
             needs_quorum: policy.quorum,
+            unheard_until: Some(pass.environment.watch.settled()).filter(|settled| {
+                *settled > pass.now && (policy.quorum || policy.order == TargetOrder::FollowersFirst)
+            }),
         };
         for member in pass.board.tree().iter() {
             if member.place.in_flight {
@@ -71,6 +81,11 @@ impl<'a> StoreGate<'a> {
             }
         }
         Some(gate)
+    }
+
+    /// Time from which on the stores are known.
+    pub(super) const fn until(&self) -> Option<Timestamp> {
+        self.unheard_until
     }
 
     /// Why a target must not start now; `None` if it may.
@@ -89,11 +104,19 @@ impl<'a> StoreGate<'a> {
         let Some(cluster) = self.stores.clusters.get(target) else {
             let why = || {
                 format!(
-                    "{target} is in no cluster: change the filter of one so that it matches, or unset store in the policy"
+                    "{target} is in no cluster: change the filter of one so that it matches, or unset store, order and quorum in the policy"
                 )
             };
             return self.in_order.then(why);
         };
+        if self.unheard_until.is_some() {
+            return Some(UNHEARD.to_owned());
+        }
+        if self.stores.split.contains(cluster) {
+            return Some(format!(
+                "the data stores of cluster {cluster} belong to several clusters, none of which has the most of them: see bellwether cluster view {cluster}"
+            ));
+        }
         let Some(standing) = self.standing(cluster, target) else {
             let probe = self.probe;
             let why = || {
@@ -127,8 +150,9 @@ impl<'a> StoreGate<'a> {
     }
 
     fn class(&self, cluster: &ClusterName, target: &TargetName) -> Option<StoreClass> {
-        let StoreStanding { state, role, .. } = self.standing(cluster, target)?;
+        let StoreStanding { state, role, is_foreign, .. } = self.standing(cluster, target)?;
         match state {
+            StoreState::Up if is_foreign => Some(StoreClass::Down),
             StoreState::Down => Some(StoreClass::Down),
             StoreState::Up => Some(StoreClass::Up(role)),
             StoreState::Unknown => None,
@@ -201,15 +225,25 @@ impl<'a> StoreGate<'a> {
         let missing = members
             .iter()
             .filter(|(node, member)| member.role.votes() && (!member.is_counted || is_away(node)));
-        let missing: Vec<&str> = missing.take(NAMED).map(|(node, _)| node.as_str()).collect();
-        let away = if missing.is_empty() {
-            String::new()
-        } else {
-            format!("; not up or being updated: {}", missing.join(", "))
-        };
+        let missing: Vec<String> =
+            missing.take(NAMED).map(|(node, member)| missing_text(node, *member, is_away(node))).collect();
+        let away =
+            if missing.is_empty() { String::new() } else { format!("; not counted: {}", missing.join(", ")) };
         Some(format!(
             "cluster {cluster} has {up} of {} up and needs {needed}{away}",
             plural(voters, "voting store")
         ))
     }
+}
+
+/// A voter that does not count, with the reason.
+fn missing_text(node: &NodeName, member: StoreStanding, is_away: bool) -> String {
+    let why = match member.state {
+        _ if is_away => "being updated",
+        StoreState::Up if member.is_foreign => "of another cluster",
+        StoreState::Up => "its agent is not in contact",
+        StoreState::Down => "down",
+        StoreState::Unknown => "unknown",
+    };
+    format!("{node} ({why})")
 }

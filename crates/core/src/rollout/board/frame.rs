@@ -31,6 +31,8 @@ pub(crate) struct BoardFrame {
     pub(crate) monitored: bool,
     /// Whether it is a run that a person aborted, or that is rolled back: what its nodes have not ended is withdrawn.
     pub(crate) withdraws: bool,
+    /// Whether a rollout of versions was ended before its end: what a target has not begun is taken back.
+    pub(crate) is_left: bool,
     /// Order in which targets are updated.
     pub(crate) line: TargetOrdering,
 }
@@ -78,6 +80,7 @@ impl BoardFrame {
             retries: entity.policy.retries,
             monitored: entity.policy.hooks.monitoring.is_some(),
             withdraws: entity.kind.is_run() && is_given_up(entity, progress),
+            is_left: !entity.kind.is_run() && progress.activity == RolloutActivity::Abandoned,
             line: TargetOrdering::of(&entity.policy),
         }
     }
@@ -223,6 +226,7 @@ impl BoardFrame {
     fn lane_left(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
         match state {
             None if self.base.is_some() => tellable(observation, TargetPhase::Newcomer),
+            Some(state) if self.is_left && has_not_begun(observation, state) => TargetPhase::Passing,
             Some(state) if state.is_in_flight() => TargetPhase::Settling,
             Some(state) if self.withdraws && goes_on(observation, state) => TargetPhase::Settling,
             None | Some(_) => TargetPhase::Rest,
@@ -258,6 +262,14 @@ fn base<'a>(entity: &Entity, progress: &'a Progress) -> Option<&'a Version> {
         | RolloutActivity::RollingForward(_)
         | RolloutActivity::RollingBack(_) => good,
     }
+}
+
+/// Whether a target waits for something before it begins what it was assigned.
+fn has_not_begun(observation: &Observation, state: &TargetState) -> bool {
+    state.is_in_flight()
+        && observation.answering == state.assignment
+        && matches!(observation.activity, TargetActivity::Waiting { .. })
+        && observation.running.as_ref() != Some(&state.version)
 }
 
 /// Whether a node may still work on an assignment that was given up: it is silent, or its deadline is over and its job is not.

@@ -44,7 +44,12 @@ pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
             world.environment.services.insert(name.parse().unwrap(), count.parse().unwrap());
             Ok(())
         }
-        ["cluster", cluster, "has", ref members @ ..] => stores::set(world, cluster, &members.join(" ")),
+        ["cluster", cluster, "has", ref members @ ..] => {
+            stores::set(world, (cluster, false), &members.join(" "))
+        }
+        ["cluster", cluster, "fell", "apart", "and", "has", ref members @ ..] => {
+            stores::set(world, (cluster, true), &members.join(" "))
+        }
         ["the", "failure", "of", name, "is", "tried", "again"] => try_again(world, name),
         [asked @ ("selection" | "approval" | "monitoring" | "removal" | "monitor"), ref verb @ ..] => {
             answer(world, asked, &verb.join(" "), text)
