@@ -111,10 +111,11 @@ fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = St
     overview.first_conditions.iter().map(condition).chain(more).chain(limited)
 }
 
-/// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of date.
+/// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of
+/// date, or while the store takes no changes.
 pub(super) fn presence(state: PresenceState) -> &'static str {
     match state {
-        PresenceState::Up if currency::is_stale() => "was up",
+        PresenceState::Up if currency::is_presence_old() => "was up",
         PresenceState::Never => "never seen",
         PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => state.as_str(),
     }
