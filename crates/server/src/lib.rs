@@ -29,6 +29,7 @@ mod reactor;
 pub mod reconcile;
 pub mod records;
 pub mod recover;
+mod repeated_failure;
 mod rights;
 pub mod run;
 mod scheduler;
