@@ -22,6 +22,7 @@ pub mod log_requests;
 pub mod membership;
 pub mod metrics;
 pub mod names;
+mod new_dirs;
 pub mod ops;
 pub mod pki;
 pub mod presences;
