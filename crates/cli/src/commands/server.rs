@@ -249,6 +249,14 @@ async fn step_down(context: &Context, reason: &str) -> CommandResult {
         };
         match client.step_down(reason).await {
             Err(CallError::Problem(problem)) if tries > 0 && problem.code == Code::Refused => {}
+            Err(error @ (CallError::Unreachable { .. } | CallError::Timeout { .. }))
+                if elsewhere.is_some() =>
+            {
+                let leader = elsewhere.map(|leader| leader.name).unwrap_or_default();
+                return Err(Failure::from(error).hint(format!(
+                    "it leads as {leader}; if that server is dead, another one leads within 15s without this: bellwether server list"
+                )));
+            }
             answer => break answer?,
         }
     };
