@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::new_dirs::NewDirs;
 use crate::pki::{self, Pki};
 use crate::records::commit::{Committer, Fence};
+use crate::restore_mark::RestoreMark;
 use crate::run::error::RunError;
 use crate::run::store::open_store;
 use crate::secret;
@@ -55,6 +56,7 @@ pub fn init(config: &Config) -> BoxFuture<'_, Result<InitialisedInstallation, Ru
 async fn initialise(config: &Config) -> Result<InitialisedInstallation, RunError> {
     let dirs = NewDirs::make(&config.data_dir)
         .map_err(|source| RunError::File { path: config.data_dir.clone(), source })?;
+    RestoreMark::of(config).check()?;
     let tasks = Tasks::new();
     let made = match open_store(config, &tasks).await {
         Ok(store) => {

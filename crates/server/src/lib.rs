@@ -31,6 +31,7 @@ pub mod reconcile;
 pub mod records;
 pub mod recover;
 mod repeated_failure;
+mod restore_mark;
 mod rights;
 pub mod run;
 mod scheduler;

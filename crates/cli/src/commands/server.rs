@@ -98,7 +98,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
-            check(&config)?;
+            check(&config).await?;
             let show = Show::new(global);
             show.note("the configuration is valid");
             show.note(&format!("{} has an installation", config.data_dir.display()));
