@@ -12,7 +12,10 @@ pub const CONSISTENCY: &str = "consistency";
 pub const AGE_MS: &str = "bellwether-age-ms";
 /// Header of an answer while no change is accepted: what the store or the audit log does not take, with the reason. Absent otherwise.
 pub const STORE_TROUBLE: &str = "bellwether-store-trouble";
-/// Header with the name of the answering server, of an answer that has one of the two before.
+/// Header of an answer while the store of the answering server takes no changes: the time, in milliseconds, since then. Whether a node is
+/// up could not be recorded meanwhile. Absent otherwise.
+pub const UNRECORDED_MS: &str = "bellwether-unrecorded-ms";
+/// Header with the name of the answering server, of an answer that has one of those before.
 pub const ANSWERED_BY: &str = "bellwether-server";
 
 /// Liveness: the process answers.

@@ -253,6 +253,10 @@ impl From<CallError> for Failure {
         let what = error.to_string();
         match error {
             CallError::Setup { .. } => Self::usage(what),
+            // They run and are reached: what they said is what there is to mend.
+            CallError::NoneReachable { attempts, .. } if attempts.iter().all(|attempt| attempt.is_answered) => {
+                Self::new(Exit::Unavailable, what).hint("mend what the servers said; see also: bellwether server list")
+            }
             CallError::Unreachable { cause, .. } | CallError::NoneReachable { cause, .. } => Self::new(Exit::Unavailable, what).hint(match cause {
                 UnreachableCause::Clock => "check the clock of this machine: date -u",
                 UnreachableCause::Certificate => {

@@ -13,6 +13,7 @@ use bellwether_api::v1::audit::{AuditAnswer, AuditEntry};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use self::file::AuditFile;
 
@@ -25,8 +26,8 @@ const BATCH: usize = 256;
 /// Most refused requests that are recorded in a minute: a stranger must not be able to fill the disk.
 const REFUSED_A_MINUTE: u64 = 60;
 
-/// Interval at which a log that cannot be written is tried again: who takes a server out of a load balancer waits about as long, and
-/// nothing is tried while all is well.
+/// Interval at which a log that cannot be written is tried again, and at most for readiness checks while nothing else is written: who
+/// takes a server out of a load balancer waits about as long.
 const TRIED_EVERY: Duration = Duration::from_secs(5);
 
 /// The audit log. Cheap to clone.
@@ -49,6 +50,8 @@ enum LogLine {
     Entry(Box<AuditEntry>, oneshot::Sender<Result<u64, String>>),
     /// The answer to an entry, for which nobody waits.
     Answer(AuditAnswer),
+    /// A question whether the log can be written. Its sender learns by the end of the channel that it was answered.
+    Probe(oneshot::Sender<()>),
 }
 
 /// How many refused requests were recorded in the present minute.
@@ -86,12 +89,15 @@ impl AuditLog {
     /// # Errors
     /// What the system says of the directory or its files.
     pub fn start(dir: &Path, tasks: &Tasks) -> io::Result<Self> {
-        let file = AuditFile::open(dir)?;
+        let mut file = AuditFile::open(dir)?;
+        // A disk may be full already. Reads can be answered all the same.
+        let tried = file.try_write().map_err(|error| error.to_string());
         let (lines, received) = mpsc::channel(WAITING);
         let (newest, followed) = watch::channel(file.last());
         let (troubled, trouble) = watch::channel(None);
         let stop = tasks.token();
-        let writing = Writing { file, received, newest, troubled };
+        let writing = Writing { file, received, newest, troubled, proved: Instant::now() };
+        writing.note(tried.as_ref().err());
         tasks.spawn("audit", async move {
             // Both arms only wait. Whoever waits for a line that is not written any more learns it.
             tokio::select! {
@@ -139,6 +145,16 @@ impl AuditLog {
         drop(writer.lines.send(LogLine::Answer(AuditAnswer { id, status })).await);
     }
 
+    /// Asks the disk whether the log can be written, unless that was seen within the last seconds; [`Self::trouble`] has the answer.
+    pub(crate) async fn probe(&self) {
+        let Some(writer) = &self.0 else { return };
+        let (reply, replied) = oneshot::channel();
+        if writer.lines.send(LogLine::Probe(reply)).await.is_ok() {
+            // It is dropped once it is answered.
+            drop(replied.await);
+        }
+    }
+
     /// The number of the newest entry, as it changes; `None` from a log that is off.
     pub(crate) fn follow(&self) -> Option<watch::Receiver<u64>> {
         self.0.as_ref().map(|writer| writer.newest.clone())
@@ -172,6 +188,8 @@ struct Writing {
     received: mpsc::Receiver<LogLine>,
     newest: watch::Sender<u64>,
     troubled: watch::Sender<Option<String>>,
+    /// When it was last seen whether the log can be written.
+    proved: Instant,
 }
 
 impl Writing {
@@ -182,36 +200,55 @@ impl Writing {
             let is_troubled = self.troubled.borrow().is_some();
             // Both arms only wait: lines that were not received stay in the queue.
             let received = tokio::select! {
-                received = self.received.recv_many(&mut batch, BATCH) => received,
-                () = tokio::time::sleep(TRIED_EVERY), if is_troubled => {
-                    let Some((file, tried)) = on_disk(self.file, AuditFile::try_write).await else { return };
-                    self.file = file;
-                    self.note(tried.as_ref().err());
+                received = self.received.recv_many(&mut batch, BATCH) => Some(received),
+                () = tokio::time::sleep(TRIED_EVERY), if is_troubled => None,
+            };
+            let next = match received {
+                Some(0) => return,
+                Some(_) => self.take(&mut batch).await,
+                None => self.try_now().await,
+            };
+            match next {
+                Some(next) => self = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Tries whether lines could be written.
+    async fn try_now(mut self) -> Option<Self> {
+        let (file, tried) = on_disk(self.file, AuditFile::try_write).await?;
+        (self.file, self.proved) = (file, Instant::now());
+        self.note(tried.as_ref().err());
+        Some(self)
+    }
+
+    /// Writes lines, and answers who waits for them.
+    async fn take(mut self, batch: &mut Vec<LogLine>) -> Option<Self> {
+        let mut last = self.file.last();
+        let (mut lines, mut waiting, mut probes) = (Vec::new(), Vec::new(), Vec::new());
+        for line in batch.drain(..) {
+            let encoded = match line {
+                LogLine::Entry(entry, reply) => {
+                    last += 1;
+                    waiting.push((last, reply));
+                    serde_json::to_vec(&AuditEntry { id: last, ..*entry })
+                }
+                LogLine::Answer(answer) => serde_json::to_vec(&answer),
+                LogLine::Probe(reply) => {
+                    probes.push(reply);
                     continue;
                 }
             };
-            if received == 0 {
-                return;
-            }
-            let mut last = self.file.last();
-            let (mut lines, mut waiting) = (Vec::new(), Vec::new());
-            for line in batch.drain(..) {
-                let encoded = match line {
-                    LogLine::Entry(entry, reply) => {
-                        last += 1;
-                        waiting.push((last, reply));
-                        serde_json::to_vec(&AuditEntry { id: last, ..*entry })
-                    }
-                    LogLine::Answer(answer) => serde_json::to_vec(&answer),
-                };
-                lines.extend(encoded.unwrap_or_default());
-                lines.push(b'\n');
-            }
-            let appended = on_disk(self.file, move |file| file.append(&lines, last)).await;
-            let Some((file, written)) = appended else { return };
+            lines.extend(encoded.unwrap_or_default());
+            lines.push(b'\n');
+        }
+        if !lines.is_empty() {
+            let (file, written) = on_disk(self.file, move |file| file.append(&lines, last)).await?;
             self.file = file;
             // Answers alone were not synced, and prove nothing.
             if written.is_err() || !waiting.is_empty() {
+                self.proved = Instant::now();
                 self.note(written.as_ref().err());
             }
             if written.is_ok() {
@@ -222,6 +259,10 @@ impl Writing {
                 drop(reply.send(written.clone().map(|()| id)));
             }
         }
+        if !probes.is_empty() && self.proved.elapsed() >= TRIED_EVERY {
+            self = self.try_now().await?;
+        }
+        Some(self)
     }
 
     /// Takes note of what became of the last write, and logs a change of it.

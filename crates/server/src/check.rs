@@ -59,10 +59,10 @@ fn records(entries: &[Entry]) -> (u64, Vec<String>) {
     let (mut count, mut findings) = (0_u64, Vec::new());
     let mut events: BTreeMap<Namespace, Events> = BTreeMap::new();
     for entry in entries {
-        match world::parse(&entry.key, &entry.value) {
-            Ok(Some(_)) => count = count.saturating_add(1),
-            Ok(None) => {}
-            Err(error) => findings.push(format!("cannot {error}")),
+        match world::unreadable(&entry.key, &entry.value) {
+            None if key_text::read(&entry.key) == Some(KeyLocation::Aside) => {}
+            None => count = count.saturating_add(1),
+            Some(reason) => findings.push(format!("cannot {reason}")),
         }
         if let Some(KeyLocation::Namespaced(namespace, Key::Event(number))) = key_text::read(&entry.key) {
             let seen = events.entry(namespace.clone()).or_default();

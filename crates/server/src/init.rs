@@ -1,6 +1,6 @@
 //! Initialises a control plane: certificate authority, store, first admin token.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bellwether_api::client::secret::Secret;
@@ -16,8 +16,10 @@ use bellwether_store::Store;
 use crate::config::Config;
 use crate::installation::Installation;
 use crate::metrics::Metrics;
+use crate::new_dirs::NewDirs;
 use crate::pki::{self, Pki};
 use crate::records::commit::{Committer, Fence};
+use crate::restore_mark::RestoreMark;
 use crate::run::error::RunError;
 use crate::run::store::open_store;
 use crate::secret;
@@ -52,12 +54,22 @@ pub fn init(config: &Config) -> BoxFuture<'_, Result<InitialisedInstallation, Ru
 }
 
 async fn initialise(config: &Config) -> Result<InitialisedInstallation, RunError> {
-    private_dir(&config.data_dir)?;
+    let dirs = NewDirs::make(&config.data_dir)
+        .map_err(|source| RunError::File { path: config.data_dir.clone(), source })?;
+    RestoreMark::of(config).check()?;
     let tasks = Tasks::new();
-    let store = open_store(config, &tasks).await?;
-    let made = init_in(config, &store, &tasks).await;
-    store.close().await;
+    let made = match open_store(config, &tasks).await {
+        Ok(store) => {
+            let made = init_in(config, &store, &tasks).await;
+            store.close().await;
+            made
+        }
+        Err(error) => Err(error),
+    };
     tasks.cancel();
+    if made.is_err() {
+        dirs.remove();
+    }
     made
 }
 
@@ -143,10 +155,4 @@ pub(crate) async fn commit_alone(
     let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
     transactor.commit(world, &home, CommitContext::person(actor), vec![changeset]).await?;
     Ok(())
-}
-
-fn private_dir(dir: &Path) -> Result<(), RunError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| RunError::File { path: dir.to_owned(), source })
 }

@@ -1,14 +1,18 @@
 //! The installation that a store belongs to. Owns its record, and refuses a store of another installation or of a newer
 //! release.
 
+use std::fmt;
+
+use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{Epoch, Revision, Term};
+use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::{Span, Timestamp};
-use bellwether_store::{CommitOutcome, Compare, Op, Range, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Compare, MAX_PAGE, Op, Range, Store, StoreError, Txn};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::records::key_text;
+use crate::records::key_text::{self, KeyLocation};
 
 /// The store format that this release reads and writes.
 pub const FORMAT: u32 = 1;
@@ -51,11 +55,14 @@ pub enum InstallationError {
     Missing,
     /// The store has an installation already.
     #[error(
-        "write another installation to the store: it has installation {id} already; move its directory away, or use another prefix in etcd"
+        "write another installation to the store: it has installation {id} already, {holds}; to replace it, move the directory `store` away and \
+         leave `pki` where it is, or use another prefix in etcd"
     )]
     Present {
         /// Its id.
         id: String,
+        /// What is in it, such as "with 3 nodes and 1 entity".
+        holds: String,
     },
     /// The store has keys of another program.
     #[error("initialise the store: it has the key {key}, which no installation wrote; use another prefix")]
@@ -95,10 +102,10 @@ pub enum InstallationError {
         found: u32,
     },
     /// A migration or a restore into the store has not ended.
-    #[error(
-        "use the store: a migration or a restore of installation {id} into it has not ended; run the same command again"
-    )]
+    #[error("use the store: {transfer} of installation {id} into it has not ended; {}", transfer.next())]
     Unfinished {
+        /// What has not ended.
+        transfer: TransferKind,
         /// Id of the installation.
         id: String,
     },
@@ -122,6 +129,56 @@ pub enum InstallationError {
         /// The parser's message.
         reason: String,
     },
+}
+
+/// How the records of an installation come into a store that had none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransferKind {
+    /// From another store.
+    Migration,
+    /// From a backup.
+    Restore,
+}
+
+/// What stands behind the id in the mark of a restore.
+const MARK_OF_RESTORE: &str = " restore";
+
+impl TransferKind {
+    /// What marks a store until all records of this installation are there.
+    #[must_use]
+    pub fn mark(self, installation: &str) -> Bytes {
+        match self {
+            Self::Migration => installation.to_owned().into(),
+            Self::Restore => format!("{installation}{MARK_OF_RESTORE}").into(),
+        }
+    }
+
+    /// That a transfer with this mark has not ended.
+    #[must_use]
+    pub fn unfinished(mark: &[u8]) -> InstallationError {
+        let text = String::from_utf8_lossy(mark);
+        let (transfer, id) = match text.strip_suffix(MARK_OF_RESTORE) {
+            Some(id) => (Self::Restore, id),
+            None => (Self::Migration, &*text),
+        };
+        InstallationError::Unfinished { transfer, id: id.to_owned() }
+    }
+
+    const fn next(self) -> &'static str {
+        match self {
+            Self::Migration => "run the same command again",
+            Self::Restore => "run the same `bellwether server restore` again: it begins anew",
+        }
+    }
+}
+
+impl fmt::Display for TransferKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Migration => "a migration",
+            Self::Restore => "a restore",
+        })
+    }
 }
 
 impl Installation {
@@ -169,10 +226,7 @@ impl Installation {
     pub async fn check_whole(store: &Store) -> Result<(), InstallationError> {
         match store.get(key_text::MOVING.into()).await? {
             None => Ok(()),
-            Some(mark) => {
-                let id = String::from_utf8_lossy(&mark.value).into_owned();
-                Err(InstallationError::Unfinished { id })
-            }
+            Some(mark) => Err(TransferKind::unfinished(&mark.value)),
         }
     }
 
@@ -186,7 +240,8 @@ impl Installation {
         match store.commit(txn).await? {
             CommitOutcome::Committed(_) => Ok(()),
             CommitOutcome::Conflict { .. } => {
-                Err(InstallationError::Present { id: "(created concurrently)".to_owned() })
+                let (id, holds) = ("(created concurrently)".to_owned(), "by another process".to_owned());
+                Err(InstallationError::Present { id, holds })
             }
         }
     }
@@ -206,7 +261,7 @@ impl Installation {
     /// [`InstallationError::Present`] and [`InstallationError::Foreign`].
     pub async fn check_uninitialised(store: &Store) -> Result<(), InstallationError> {
         if let Some(there) = Self::read(store).await? {
-            return Err(InstallationError::Present { id: there.id });
+            return Err(there.present(store).await?);
         }
         Self::check_whole(store).await?;
         let page = store.list(Range::prefix(key_text::ROOT), None, 64).await?;
@@ -217,6 +272,37 @@ impl Installation {
             }
             None => Ok(()),
         }
+    }
+
+    /// That this installation is in the store already, and what is in it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn present(self, store: &Store) -> Result<InstallationError, StoreError> {
+        let (mut range, mut nodes, mut entities, mut others) = (Range::prefix(key_text::ROOT), 0, 0, 0);
+        loop {
+            let page = store.keys(range.clone(), None, MAX_PAGE).await?;
+            for (key, _) in &page.keys {
+                match key_text::read(key) {
+                    Some(KeyLocation::Namespaced(_, Key::Node(_))) => nodes += 1,
+                    Some(KeyLocation::Namespaced(_, Key::Entity(_))) => entities += 1,
+                    Some(place) if place.is_of_init() || place.is_of_servers() => {}
+                    _ => others += 1,
+                }
+            }
+            match page.keys.last().filter(|_| page.more) {
+                Some((last, _)) => range = range.after(last),
+                None => break,
+            }
+        }
+        let holds = if nodes + entities + others == 0 {
+            "which is empty: it has tokens and events, and nothing else".to_owned()
+        } else {
+            let counts = [(nodes, "node"), (entities, "entity"), (others, "other record")];
+            let [nodes, entities, others] = counts.map(|(count, what)| Plural(count, what).to_string());
+            format!("with {nodes}, {entities} and {others}")
+        };
+        Ok(InstallationError::Present { id: self.id, holds })
     }
 
     /// Refuses the store of another installation, and one whose records were moved.

@@ -170,12 +170,12 @@ pub async fn join(request: &JoinRequest) -> Result<JoinedInstallation, JoinError
     if config_is_new {
         can_write(request)?;
     }
-    keys.make()?;
-    let call = |source| JoinError::Call { from: request.from.clone(), source };
-    let client = Client::by_fingerprint(std::slice::from_ref(&request.from), fingerprint).map_err(call)?;
-    let join = JoinServer { token: request.token.expose().to_owned(), name: request.name.to_string() };
-    let joined = client.join_server(&join).await.map_err(call)?;
-    store(request, &keys, &joined, config_is_new).map_err(|error| JoinError::Unfinished(Box::new(error)))?;
+    let dirs = keys.make()?;
+    let received = receive(request, fingerprint, (&keys, config_is_new)).await;
+    if received.is_err() {
+        dirs.remove();
+    }
+    let joined = received?;
     let etcd = table(&joined.etcd, &request.etcd_files);
     let files = [&etcd.ca_file, &etcd.cert_file, &etcd.key_file];
     let cannot_be_read = |path: &&PathBuf| std::fs::File::open(path).is_err();
@@ -188,6 +188,20 @@ pub async fn join(request: &JoinRequest) -> Result<JoinedInstallation, JoinError
         config_is_new,
         missing_files: if config_is_new { missing_files } else { Vec::new() },
     })
+}
+
+/// Asks for the keys, and stores them.
+async fn receive(
+    request: &JoinRequest,
+    fingerprint: &str,
+    (keys, config_is_new): (&KeyDir, bool),
+) -> Result<JoinedServer, JoinError> {
+    let call = |source| JoinError::Call { from: request.from.clone(), source };
+    let client = Client::by_fingerprint(std::slice::from_ref(&request.from), fingerprint).map_err(call)?;
+    let join = JoinServer { token: request.token.expose().to_owned(), name: request.name.to_string() };
+    let joined = client.join_server(&join).await.map_err(call)?;
+    store(request, keys, &joined, config_is_new).map_err(|error| JoinError::Unfinished(Box::new(error)))?;
+    Ok(joined)
 }
 
 /// The fingerprint of the authority in a token.
@@ -319,6 +333,15 @@ mod tests {
         let error = join(&request).await.unwrap_err();
         assert!(matches!(error, JoinError::File { .. }), "{error}");
         assert!(!request.data_dir.exists(), "something was left");
+    }
+
+    #[tokio::test]
+    async fn a_join_that_no_server_answers_leaves_no_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let request = request(dir.path(), &whole_token());
+        let error = join(&request).await.unwrap_err();
+        assert!(matches!(error, JoinError::Call { .. }), "{error}");
+        assert!(!request.data_dir.exists(), "a directory was left");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::server_join::JoinedServer;
 
+use crate::new_dirs::NewDirs;
 use crate::pki::write_private;
 use crate::secrets::keyring::KEYRING_FILE;
 
@@ -84,11 +85,9 @@ impl KeyDir {
     }
 
     /// Makes the directories, for their owner alone.
-    pub(crate) fn make(&self) -> Result<(), KeyFileError> {
-        use std::os::unix::fs::DirBuilderExt;
+    pub(crate) fn make(&self) -> Result<NewDirs, KeyFileError> {
         let path = self.0.join("pki");
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
-        made.map_err(|source| KeyFileError { action: "create", path, source })
+        NewDirs::make(&path).map_err(|source| KeyFileError { action: "create", path, source })
     }
 
     /// Writes the keys as received, the authority's certificate last: a server starts only with it. Answers the files that it made; if

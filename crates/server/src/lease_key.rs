@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::records::encoding;
+use crate::repeated_failure::RepeatedFailure;
 
 /// Lifetime of the lease without a renewal: short, so that a failed holder is replaced quickly.
 pub(crate) const TTL: Duration = Duration::from_secs(5);
@@ -96,7 +97,7 @@ impl LeaseKey {
     /// Tries to hold the key until `stop`; while it does, `holding` has the create revision of the key. Releases the key
     /// when it stops.
     pub(crate) async fn run(self, holding: watch::Sender<Option<Revision>>, stop: CancellationToken) {
-        let mut is_waiting = false;
+        let (mut is_waiting, mut failure) = (false, RepeatedFailure::default());
         while !stop.is_cancelled() {
             // Both arms only wait.
             tokio::select! {
@@ -106,6 +107,7 @@ impl LeaseKey {
             match self.acquire().await {
                 Ok(Some(held)) => {
                     is_waiting = false;
+                    failure.is_over();
                     tracing::info!(revision = held.revision.get(), "acquired the {}", self.purpose);
                     holding.send_replace(Some(held.revision));
                     self.hold(&held, &stop).await;
@@ -121,7 +123,9 @@ impl LeaseKey {
                     self.wait_until_free(&stop).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot acquire the {}", self.purpose);
+                    if failure.is_news(&error) {
+                        tracing::warn!(%error, "cannot acquire the {}", self.purpose);
+                    }
                     pause(RETRY, &stop).await;
                 }
             }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::leadership::Leadership;
 use crate::reconcile::LOOK_AGAIN;
 use crate::records::commit::CommitError;
+use crate::repeated_failure::RepeatedFailure;
 use crate::sessions::Sessions;
 use crate::sleep::sleep_until;
 use crate::transactor::{CommitContext, Transactor};
@@ -66,16 +67,22 @@ impl Presences {
     async fn watch(&mut self, acquired: Revision, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
         let mut sessions = self.sessions.changes();
+        let mut failure = RepeatedFailure::default();
         while self.membership.borrow().is_some_and(|held| held == acquired) {
             worlds.borrow_and_update();
             sessions.borrow_and_update();
             let again = self.transactor.now().plus(LOOK_AGAIN);
             let wake = match self.pass(acquired).await {
-                Ok(wake) => wake,
+                Ok(wake) => {
+                    failure.is_over();
+                    wake
+                }
                 Err(CommitError::Closed) => return,
                 Err(CommitError::Conflict { .. } | CommitError::LostTerm) => Some(again),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot commit presences");
+                    if failure.is_news(&error) {
+                        tracing::warn!(%error, "cannot commit presences");
+                    }
                     Some(again)
                 }
             };

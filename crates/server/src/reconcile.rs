@@ -26,6 +26,7 @@ use crate::decider_failures::DeciderFailures;
 use crate::leadership::Leadership;
 use crate::metrics::{DeciderPass, Metrics};
 use crate::records::commit::CommitError;
+use crate::repeated_failure::RepeatedFailure;
 use crate::sleep::sleep_until;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
@@ -95,6 +96,7 @@ impl Reconciler {
         let mut worlds = self.transactor.follow();
         let mut agendas = Agendas::default();
         let mut audience = Audience { since: self.transactor.now(), servers: BTreeMap::new() };
+        let mut failure = RepeatedFailure::default();
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
@@ -105,11 +107,16 @@ impl Reconciler {
             let wake = match pass {
                 Ok(PassResult { wrote: true, .. }) => continue,
                 Ok(PassResult { failed: true, .. }) => Some(now.plus(LOOK_AGAIN)),
-                Ok(PassResult { wake, .. }) => wake,
+                Ok(PassResult { wake, .. }) => {
+                    failure.is_over();
+                    wake
+                }
                 Err(CommitError::LostTerm) => return self.leadership.give_up(term),
                 Err(CommitError::Closed) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot commit a verdict");
+                    if failure.is_news(&error) {
+                        tracing::warn!(%error, "cannot commit a verdict");
+                    }
                     Some(now.plus(LOOK_AGAIN))
                 }
             };

@@ -1,6 +1,7 @@
 //! Builds and starts a server, and stops it in order.
 
 mod believed_clock;
+mod check;
 mod currency;
 mod deciding;
 mod dropped_tail;
@@ -21,6 +22,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+pub use self::check::check;
+use self::check::{check_installation, has_authority};
 pub use self::error::RunError;
 pub use self::fault::ServerFault;
 use self::sockets::Sockets;
@@ -33,7 +36,7 @@ use crate::http::{
     self, Admission, AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext,
 };
 pub use crate::init::{InitialisedInstallation, init};
-use crate::installation::{Installation, InstallationError};
+use crate::installation::Installation;
 use crate::key_files::KeyDir;
 use crate::known_servers::KnownServers;
 use crate::leadership::Leadership;
@@ -81,44 +84,6 @@ pub struct Server {
     store_tasks: Tasks,
     on_store_failure: OnStoreFailure,
     set_back: SetBackMark,
-}
-
-/// Refuses a data directory without a certificate authority, or without the store that was with it, by what else is there.
-fn has_authority(config: &Config) -> Result<(), RunError> {
-    let dir = config.data_dir.clone();
-    match std::fs::metadata(dir.join("pki/ca.pem")) {
-        Ok(_) if config.etcd.is_none() && !dir.join("store").exists() => Err(RunError::NoStore { dir }),
-        Ok(_) => Ok(()),
-        Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(RunError::NotAllowed { path: dir, source })
-        }
-        Err(_) if config.etcd.is_some() => Err(RunError::NoAuthority { dir }),
-        Err(_) if dir.join("store").exists() => Err(RunError::StoreAlone { dir }),
-        Err(_) => Err(RunError::NotInitialised { dir }),
-    }
-}
-
-/// Checks whether a server could use its data directory: it has an installation, and its files can be read and written.
-///
-/// # Errors
-/// [`RunError`] naming what prevents a start.
-pub fn check(config: &Config) -> Result<(), RunError> {
-    has_authority(config)?;
-    let dir = &config.data_dir;
-    for path in ["pki/ca.pem", "pki/ca.key"].map(|file| dir.join(file)) {
-        if let Err(source) = std::fs::File::open(&path) {
-            let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
-            let absent = RunError::NoAuthority { dir: dir.clone() };
-            return Err(if denied { RunError::NotAllowed { path, source } } else { absent });
-        }
-    }
-    Keyring::open(&dir.join(KEYRING_FILE))?;
-    if config.etcd.is_none() {
-        let path = dir.join("check");
-        let written = std::fs::write(&path, "").and_then(|()| std::fs::remove_file(&path));
-        written.map_err(|source| RunError::File { path, source })?;
-    }
-    Ok(())
 }
 
 impl Server {
@@ -270,7 +235,7 @@ pub struct BuildContext<'a> {
 pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
     let BuildContext { config, store, listens, tasks, inner_tasks, clock, peers, audit, pki, keyring } =
         context;
-    let installation = installation(config, store, &pki).await?;
+    let installation = check_installation(config, store, &pki.ca_fingerprint()).await?;
     if config.rules.bounds_clocks {
         start::agree(store, &config.name, &clock, &*peers).await.map_err(WorldError::Store)?;
     }
@@ -356,16 +321,6 @@ fn follow(
     let follower = WorldFollower { store, publisher, sessions, asked, rules, metrics, set_back };
     tasks.spawn("world", follower.run(first, tasks.token()));
     (published, relist, notice)
-}
-
-/// The installation of the store. A store without one is refused: it may be an empty one where another was lost.
-async fn installation(config: &Config, store: &Store, pki: &Pki) -> Result<Installation, RunError> {
-    let ours = pki.ca_fingerprint();
-    Installation::check_whole(store).await?;
-    let installation = Installation::read(store).await?.ok_or(InstallationError::Missing)?;
-    installation.belongs_to(&ours)?;
-    SetBackMark::in_dir(&config.data_dir).check(&installation)?;
-    Ok(installation)
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {

@@ -4,6 +4,7 @@
 pub mod backup;
 pub mod location;
 pub mod migrate;
+mod restored_event;
 pub mod set_back;
 
 use bellwether_api::shape::ShapeError;
@@ -15,7 +16,7 @@ use bellwether_store::{
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::installation::{Installation, InstallationError};
+use crate::installation::{Installation, InstallationError, TransferKind};
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
 use crate::run::RunError;
@@ -84,6 +85,16 @@ pub enum TransferError {
         theirs: String,
         /// Fingerprint of the backup's, shortened.
         ours: String,
+    },
+    /// The backup has a record that this release does not read.
+    #[error(
+        "restore the backup: this release cannot {reason}; nothing was written; install the release that wrote it, {version}, or a later one"
+    )]
+    Unreadable {
+        /// Which record, and why.
+        reason: String,
+        /// The release that wrote the backup.
+        version: String,
     },
     /// The file is not a backup, or is damaged.
     #[error("read the backup: {0}")]
@@ -230,36 +241,39 @@ async fn commit(store: &Store, txn: Txn) -> Result<(), TransferError> {
 }
 
 /// Marks the destination as being filled. Returns whether it was marked already, by an earlier attempt.
-pub(crate) async fn begin(to: &Store, installation: &Installation) -> Result<bool, TransferError> {
+pub(crate) async fn begin(
+    to: &Store,
+    installation: &Installation,
+    transfer: TransferKind,
+) -> Result<bool, TransferError> {
     if let Some(there) = Installation::read(to).await? {
-        return Err(InstallationError::Present { id: there.id }.into());
+        return Err(there.present(to).await?.into());
     }
-    let mark = installation.id.clone().into_bytes();
+    let mark = transfer.mark(&installation.id);
     if let Some(entry) = to.get(key_text::MOVING.into()).await? {
-        if entry.value == mark {
-            return Ok(true);
-        }
-        let id = String::from_utf8_lossy(&entry.value).into_owned();
-        return Err(InstallationError::Present { id }.into());
+        return if entry.value == mark {
+            Ok(true)
+        } else {
+            Err(TransferKind::unfinished(&entry.value).into())
+        };
     }
     let page = to.list(Range::prefix(key_text::ROOT), None, 1).await?;
     if let Some(entry) = page.entries.first() {
         let key = String::from_utf8_lossy(&entry.key).into_owned();
         return Err(InstallationError::Foreign { key }.into());
     }
-    let put = Op::Put { key: key_text::MOVING.into(), value: mark.into(), lease: None };
+    let put = Op::Put { key: key_text::MOVING.into(), value: mark, lease: None };
     commit(to, Txn { compares: vec![Compare::Absent { key: key_text::MOVING.into() }], ops: vec![put] })
         .await?;
     Ok(false)
 }
 
-/// Writes the record of the installation and removes the mark, once all records are there.
-pub(crate) async fn finish_in(to: &Store, meta: Bytes) -> Result<(), TransferError> {
-    let compares = vec![Compare::Absent { key: key_text::META.into() }];
-    let ops = vec![
-        Op::Put { key: key_text::META.into(), value: meta, lease: None },
-        Op::Delete { key: key_text::MOVING.into() },
-    ];
+/// Writes the record of the installation and removes the mark, once all records are there, with what else is to be true then.
+pub(crate) async fn finish_in(to: &Store, meta: Bytes, also: Txn) -> Result<(), TransferError> {
+    let Txn { mut compares, mut ops } = also;
+    compares.push(Compare::Absent { key: key_text::META.into() });
+    ops.push(Op::Put { key: key_text::META.into(), value: meta, lease: None });
+    ops.push(Op::Delete { key: key_text::MOVING.into() });
     commit(to, Txn { compares, ops }).await
 }
 

@@ -27,8 +27,8 @@ mod check;
 mod list;
 mod load;
 
-pub(crate) use load::parse;
 pub use load::{WorldError, load};
+pub(crate) use load::{parse, unreadable};
 
 /// Changes that are folded before a snapshot is published, while more are pending: an order for a whole fleet reaches its
 /// first nodes before all of it is folded.

@@ -93,7 +93,11 @@ pub(super) fn of_all(mut failed: Vec<FailedCall>) -> CallError {
         cause: if is_shared { cause } else { UnreachableCause::Connection },
         attempts: failed
             .into_iter()
-            .map(|call| FailedAttempt { reason: call.reason(), server: call.server })
+            .map(|call| FailedAttempt {
+                reason: call.reason(),
+                is_answered: matches!(call.error, CallError::Problem(_)),
+                server: call.server,
+            })
             .collect(),
     }
 }

@@ -26,6 +26,8 @@ pub struct FailedAttempt {
     pub server: String,
     /// The reason.
     pub reason: String,
+    /// Whether it answered: with a problem that another server may not have.
+    pub is_answered: bool,
 }
 
 fn brief(duration: Duration) -> String {
@@ -35,6 +37,15 @@ fn brief(duration: Duration) -> String {
 /// What is not known of a change whose answer is missing.
 const fn unknown(may_be_made: bool) -> &'static str {
     if may_be_made { "; it is unknown whether the change was made" } else { "" }
+}
+
+/// What none of several servers did: some may have answered.
+fn none_did(attempts: &[FailedAttempt]) -> &'static str {
+    if attempts.iter().any(|attempt| attempt.is_answered) {
+        "have the request served by any of the servers"
+    } else {
+        "reach any of the servers"
+    }
 }
 
 /// Each server with its reason, on a line.
@@ -65,7 +76,7 @@ pub enum CallError {
         reason: String,
     },
     /// None of several servers could take the request.
-    #[error("reach any of the servers: {}", each(.attempts))]
+    #[error("{}: {}", none_did(.attempts), each(.attempts))]
     NoneReachable {
         /// The servers that were tried, in this order.
         attempts: Vec<FailedAttempt>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 
-use crate::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE};
+use crate::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE, UNRECORDED_MS};
 
 /// What a server says with an answer that may be out of date, or while its store takes no changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,18 +15,21 @@ pub struct Notice {
     pub server: String,
     /// The time since the server last knew that it has everything that was committed; none while it does.
     pub age: Option<Duration>,
-    /// Why the store takes no changes; none while it does.
+    /// Why no change is accepted; none while they are.
     pub trouble: Option<String>,
+    /// The time since the store takes no changes, so that no presence of a node is recorded; none while it does.
+    pub unrecorded: Option<Duration>,
 }
 
 impl Notice {
     /// The notice in the headers of an answer.
     pub(super) fn read(headers: &HeaderMap) -> Option<Self> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let age = text(AGE_MS).and_then(|age| age.parse().ok()).map(Duration::from_millis);
+        let time = |name: &str| text(name).and_then(|age| age.parse().ok()).map(Duration::from_millis);
+        let (age, unrecorded) = (time(AGE_MS), time(UNRECORDED_MS));
         let trouble = text(STORE_TROUBLE).map(str::to_owned);
         let server = text(ANSWERED_BY).unwrap_or_default().to_owned();
-        (age.is_some() || trouble.is_some()).then_some(Self { server, age, trouble })
+        (age.is_some() || trouble.is_some()).then_some(Self { server, age, trouble, unrecorded })
     }
 }
 
@@ -75,5 +78,7 @@ mod tests {
         assert_eq!(stale.server, "cp-1");
         let full = read(&[(STORE_TROUBLE, "it is full")]).unwrap();
         assert_eq!((full.age, full.trouble.as_deref()), (None, Some("it is full")));
+        let unrecorded = read(&[(STORE_TROUBLE, "it is full"), (UNRECORDED_MS, "7000")]).unwrap().unrecorded;
+        assert_eq!((full.unrecorded, unrecorded), (None, Some(Duration::from_secs(7))));
     }
 }

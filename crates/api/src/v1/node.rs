@@ -188,6 +188,9 @@ pub struct NodeView {
     /// Why it begins no run of a workflow; absent if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_runnable: Option<NotRunnable>,
+    /// Why it does not accept its orders, one line; absent if it does, or is out of contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_refusal: Option<String>,
     /// The version that it runs, by entity name: the last one whose validation passed.
     pub running: BTreeMap<String, String>,
     /// The version that it is assigned, by entity name.

@@ -37,6 +37,12 @@ pub struct Overview {
     pub first_waiting_drain: Option<String>,
     /// Number of nodes with a failed status.
     pub failing: u64,
+    /// Number of nodes in contact that do not accept their orders; absent if there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refusing: u64,
+    /// The first of them by name, with the reason; absent if there is none, or the caller may not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_refusing: Option<String>,
     /// Number of service instances with a failing check, without those of drained and of unreachable nodes.
     #[serde(default)]
     pub failing_instances: u64,

@@ -153,8 +153,9 @@ fn contact(view: &NodeView) -> String {
     let cordon = view.node.cordon.as_ref().map(cordon_state);
     let held = if is_paused { Some("paused") } else { cordon };
     let halted = view.not_runnable.as_ref().map(|_| "not runnable");
+    let refuses = view.order_refusal.as_ref().map(|_| "refuses orders");
     let presence = super::overview::presence(view.presence.state);
-    [presence].into_iter().chain(held).chain(halted).collect::<Vec<_>>().join(", ")
+    [presence].into_iter().chain(refuses).chain(held).chain(halted).collect::<Vec<_>>().join(", ")
 }
 
 /// The state of a node with the time since which it is in it: its connection's, or that of its end.

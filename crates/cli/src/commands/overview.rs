@@ -54,7 +54,7 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         if overview.paused > 0 {
             lines.push(format!("paused     {}", overview.paused));
         }
-        lines.extend(failing_line(&overview, paint).into_iter().chain(halted_line(&overview)));
+        lines.extend(node_lines(&overview, paint));
         lines.extend(condition_lines(&overview, paint));
         lines.extend(overview.freezes.iter().map(|view| freeze_line(view, paint)));
         lines.push(format!("events     {}", overview.last_event));
@@ -79,6 +79,12 @@ pub(super) async fn status(context: &Context) -> CommandResult {
     Ok(Exit::Yes)
 }
 
+/// What is wrong with nodes that are in contact.
+fn node_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = String> {
+    let failing = failing_line(overview, paint).into_iter().chain(halted_line(overview));
+    refusing_line(overview, paint).into_iter().chain(failing)
+}
+
 /// The numbers of nodes with failed statuses and of failing service instances; `None` if there are none.
 fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
     let counts = [(overview.failing, "node"), (overview.failing_instances, "service instance")];
@@ -87,6 +93,17 @@ fn failing_line(overview: &Overview, paint: Paint) -> Option<String> {
     let counts = counts.collect::<Vec<_>>().join(", ");
     let line = || format!("failing    {}: bellwether get-failures", paint.text(Tone::Bad, &counts));
     (!counts.is_empty()).then(line)
+}
+
+/// The nodes that do not accept their orders; `None` if there are none.
+fn refusing_line(overview: &Overview, paint: Paint) -> Option<String> {
+    let nodes = match overview.refusing {
+        0 => return None,
+        1 => "1 node does not accept its orders".to_owned(),
+        several => format!("{several} nodes do not accept their orders"),
+    };
+    let first = overview.first_refusing.as_ref().map_or(String::new(), |first| format!("; {first}"));
+    Some(format!("refused    {}{first}", paint.text(Tone::Bad, &nodes)))
 }
 
 /// The nodes that begin no run; `None` if there are none.
@@ -111,10 +128,11 @@ fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = St
     overview.first_conditions.iter().map(condition).chain(more).chain(limited)
 }
 
-/// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of date.
+/// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of
+/// date, or while the store takes no changes.
 pub(super) fn presence(state: PresenceState) -> &'static str {
     match state {
-        PresenceState::Up if currency::is_stale() => "was up",
+        PresenceState::Up if currency::is_presence_old() => "was up",
         PresenceState::Never => "never seen",
         PresenceState::Up | PresenceState::Suspect | PresenceState::Unreachable => state.as_str(),
     }

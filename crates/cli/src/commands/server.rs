@@ -98,7 +98,7 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
-            check(&config)?;
+            check(&config).await?;
             let show = Show::new(global);
             show.note("the configuration is valid");
             show.note(&format!("{} has an installation", config.data_dir.display()));
@@ -249,6 +249,14 @@ async fn step_down(context: &Context, reason: &str) -> CommandResult {
         };
         match client.step_down(reason).await {
             Err(CallError::Problem(problem)) if tries > 0 && problem.code == Code::Refused => {}
+            Err(error @ (CallError::Unreachable { .. } | CallError::Timeout { .. }))
+                if elsewhere.is_some() =>
+            {
+                let leader = elsewhere.map(|leader| leader.name).unwrap_or_default();
+                return Err(Failure::from(error).hint(format!(
+                    "it leads as {leader}; if that server is dead, another one leads within 15s without this: bellwether server list"
+                )));
+            }
             answer => break answer?,
         }
     };

@@ -24,7 +24,9 @@ impl From<TransferError> for Failure {
             | TransferError::InUse { .. }
             | TransferError::Clock { .. }
             | TransferError::Authority { .. } => Exit::Refused,
-            TransferError::Damaged(_) | TransferError::Newer { .. } => LocalFault::Input.exit(),
+            TransferError::Damaged(_) | TransferError::Newer { .. } | TransferError::Unreadable { .. } => {
+                LocalFault::Input.exit()
+            }
             TransferError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             TransferError::File { action: "read", .. } => LocalFault::Input.exit(),
             TransferError::File { action: "write", .. } => LocalFault::Output.exit(),
@@ -137,8 +139,11 @@ pub(super) async fn inspect(global: &Global, file: &Path) -> CommandResult {
 
 fn describe(contents: &BackupContents) -> String {
     let rows = contents.kinds.iter().map(|(kind, count)| vec![kind.clone(), count.to_string()]);
+    let unreadable = contents.unreadable.as_ref();
+    let unreadable =
+        unreadable.map_or(String::new(), |reason| format!("\nunreadable    this release cannot {reason}"));
     format!(
-        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, complete\n\n{}",
+        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, complete{unreadable}\n\n{}",
         contents.installation,
         contents.ca_fingerprint,
         date(contents.taken_ms),
@@ -165,6 +170,8 @@ pub(super) async fn restore(
         |_| {
             format!(
                 "{} of {} restored to {goal}\n\n\
+                 every node moves to the versions that these records name as soon as it is told, all at once and without batches: to hold \
+                 them back, stop their agents before a server starts\n\
                  tokens and node certificates are as they were then: what was revoked later is valid again\n\
                  the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}\n\
                  next: bellwether server run{from} --data-dir {}",

@@ -14,7 +14,8 @@ use super::tell;
 const AGAIN_AFTER: Duration = Duration::from_secs(15);
 
 /// What the present command was told last.
-static LAST: Mutex<AnswerState> = Mutex::new(AnswerState { said: None, is_stale: false });
+static LAST: Mutex<AnswerState> =
+    Mutex::new(AnswerState { said: None, is_stale: false, is_unrecorded: false });
 
 /// What a command was told of the answers that it shows.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ struct AnswerState {
     said: Option<(Notice, Instant)>,
     /// Whether its last answer may be out of date.
     is_stale: bool,
+    /// Whether the store took no changes then, so that presences were not recorded.
+    is_unrecorded: bool,
 }
 
 /// Takes note of an answer, with its notice if it has one.
@@ -38,10 +41,17 @@ pub(crate) fn is_stale() -> bool {
     LAST.lock().unwrap_or_else(PoisonError::into_inner).is_stale
 }
 
+/// Whether nodes may have come or gone since what the last answer says of them.
+pub(crate) fn is_presence_old() -> bool {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    last.is_stale || last.is_unrecorded
+}
+
 impl AnswerState {
     /// What to say after an answer.
     fn take(&mut self, notice: Option<Notice>, now: Instant) -> Option<String> {
         self.is_stale = notice.as_ref().is_some_and(|notice| notice.age.is_some());
+        self.is_unrecorded = notice.as_ref().is_some_and(|notice| notice.unrecorded.is_some());
         let before = self.said.take();
         let was_stale = before.as_ref().is_some_and(|(before, _)| before.age.is_some());
         if let Some((before, _)) = before.as_ref().filter(|_| was_stale && !self.is_stale) {
@@ -69,8 +79,13 @@ impl AnswerState {
 
 fn warning(notice: &Notice) -> String {
     let trouble = notice.trouble.as_deref();
-    let Some(age) = notice.age else { return trouble.unwrap_or_default().to_owned() };
-    let age = Span::from_millis(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+    let span = |age: Duration| Span::from_millis(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+    let Some(age) = notice.age.map(span) else {
+        let unrecorded = notice.unrecorded.map(span).map(|since| {
+            format!("; for {} this server could not record whether nodes are up", since.brief())
+        });
+        return format!("{}{}", trouble.unwrap_or_default(), unrecorded.unwrap_or_default());
+    };
     let because = trouble.map_or(String::new(), |trouble| format!(" ({trouble})"));
     format!(
         "server {} has had no answer from its store for {}; what is shown is as of then{because}",
@@ -97,12 +112,12 @@ mod tests {
 
     fn stale(seconds: u64) -> Option<Notice> {
         let age = Some(Duration::from_secs(seconds));
-        Some(Notice { server: "cp-1".to_owned(), age, trouble: None })
+        Some(Notice { server: "cp-1".to_owned(), age, trouble: None, unrecorded: None })
     }
 
     #[test]
     fn a_stale_answer_is_told_once_then_at_intervals_and_its_end_is_told_too() {
-        let mut state = AnswerState { said: None, is_stale: false };
+        let mut state = AnswerState { said: None, is_stale: false, is_unrecorded: false };
         let start = Instant::now();
         assert_eq!(state.take(None, start), None);
         let said = state.take(stale(42), start).unwrap();
@@ -119,9 +134,9 @@ mod tests {
 
     #[test]
     fn a_store_that_takes_no_changes_is_told_though_the_answer_is_current() {
-        let mut state = AnswerState { said: None, is_stale: false };
+        let mut state = AnswerState { said: None, is_stale: false, is_unrecorded: false };
         let trouble = Some("the store is read-only: etcd has no space".to_owned());
-        let notice = Notice { server: "cp-1".to_owned(), age: None, trouble };
+        let notice = Notice { server: "cp-1".to_owned(), age: None, trouble, unrecorded: None };
         let said = state.take(Some(notice.clone()), Instant::now()).unwrap();
         assert_eq!(said, "bellwether: warning: the store is read-only: etcd has no space");
         assert!(!state.is_stale);
@@ -140,5 +155,19 @@ mod tests {
         let over = state.take(None, Instant::now()).unwrap();
         assert_eq!(over, "bellwether: changes are accepted again");
         assert_eq!(state.take(None, Instant::now()), None);
+    }
+
+    #[test]
+    fn while_the_store_takes_no_changes_no_presence_is_a_fact() {
+        let mut state = AnswerState { said: None, is_stale: false, is_unrecorded: false };
+        let trouble = Some("the store is read-only: it is full".to_owned());
+        let unrecorded = Some(Duration::from_secs(90));
+        let notice = Notice { server: "cp-1".to_owned(), age: None, trouble, unrecorded };
+        let said = state.take(Some(notice), Instant::now()).unwrap();
+        let wanted = "bellwether: warning: the store is read-only: it is full; for 1m 30s this server could not record whether nodes are up";
+        assert_eq!(said, wanted);
+        assert!(state.is_unrecorded && !state.is_stale);
+        state.take(None, Instant::now());
+        assert!(!state.is_unrecorded);
     }
 }

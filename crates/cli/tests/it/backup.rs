@@ -33,13 +33,18 @@ async fn a_restored_backup_is_served_as_it_was() {
     std::fs::remove_dir_all(place.path("server/store")).unwrap();
     let restored = place.run(&["server", "restore", "--config", &config, &file]);
     assert!(restored.status.success(), "{}", text(&restored.stderr));
+    let told = text(&restored.stdout);
+    assert!(told.contains("all at once and without batches"), "{told}");
     let twice = place.run(&["server", "restore", "--config", &config, &file]);
     assert!(text(&twice.stderr).contains("it has installation"), "{}", text(&twice.stderr));
     place.start_server().await;
     let client = place.client();
     wait_for("it leads again", async || client.overview("default").await.is_ok_and(|seen| seen.has_leader))
         .await;
-    assert_eq!(lists(&place), before);
+    let (entities, events) = lists(&place);
+    let (known, last) = events.split_at(before.1.len());
+    assert_eq!((entities, known.to_owned()), before);
+    assert!(last.contains("server.restored") && last.lines().count() == 1, "{last}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

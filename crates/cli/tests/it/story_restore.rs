@@ -143,6 +143,47 @@ async fn a_data_directory_that_was_copied_back_goes_on_once_that_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_that_was_copied_back_untold_is_seen_wherever_people_look() {
+    let mut place = fleet().await;
+    let (config, store, copy) = (place.path("server.toml"), place.path("server/store"), place.path("copy"));
+    lives_on(&place, 1..2).await;
+    place.kill_server();
+    let copied = |from: &str, to: &str| {
+        assert!(std::process::Command::new("cp").args(["-a", from, to]).status().unwrap().success());
+    };
+    copied(&store, &copy);
+    // Each start is a term of its own.
+    for version in 2..4 {
+        place.start_server().await;
+        lives_on(&place, version..version + 1).await;
+        place.kill_server();
+    }
+    std::fs::remove_dir_all(&store).unwrap();
+    copied(&copy, &store);
+    place.start_server().await;
+    let shows = |args: &[&str]| text(&place.run(args).stdout);
+    wait_for("every node is marked", async || {
+        shows(&["node", "list"]).matches("up, refuses orders").count() == NODES.len()
+    })
+    .await;
+    let next = "server restore --in-place";
+    let summary = shows(&["status"]);
+    assert!(summary.contains("3 nodes do not accept their orders; web-1: cannot"), "{summary}");
+    assert!(summary.contains(next), "{summary}");
+    for subject in ["entity/web", "node/web-1", "target/web/web-1"] {
+        let told = shows(&["why", subject]);
+        assert!(told.contains("does not accept orders") && told.contains(next), "{subject}: {told}");
+        assert!(!told.contains("nothing to do"), "{subject}: {told}");
+    }
+    place.kill_server();
+    done(&place, &["server", "restore", "--in-place", "--config", &config]);
+    place.start_server().await;
+    wait_for("no node is marked", async || !text(&place.run(&["node", "list"]).stdout).contains("refuses"))
+        .await;
+    all_have(&place, "1 g1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_went_on_after_the_backup_runs_nothing_twice_and_nothing_of_it_is_stopped() {
     let nodes = ["web-1", "web-2", "web-3", "web-4"];
     let mut place = installed(&nodes).await;

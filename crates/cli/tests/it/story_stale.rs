@@ -130,6 +130,18 @@ async fn while_the_store_has_no_space_every_screen_says_so_and_the_servers_are_s
         assert!(reason.contains("read-only") && reason.contains("NOSPACE"), "{reason}");
     }
 
+    // A machine that dies now stays as it was last recorded, and nobody takes that for a fact.
+    bed.obey("kill agent-2");
+    for server in 1..=2 {
+        let (status, warned) = printed(&bed, server, &["status"]);
+        assert!(status.contains("2 was up") && status.contains("is the leader"), "{status}");
+        assert!(warned.contains("record whether nodes are up"), "{warned}");
+        let (listed, _) = printed(&bed, server, &["node", "list"]);
+        assert_eq!(listed.matches("was up").count(), 2, "{listed}");
+        let (told, _) = printed(&bed, server, &["why", "node/agent-2"]);
+        assert!(told.starts_with("it was up; since the store takes no changes"), "{told}");
+    }
+
     // No lease is granted: one that is started now cannot register, and is known all the same, to itself and to the other.
     bed.obey("kill server-2");
     bed.wait_for("its registration is over", async || {

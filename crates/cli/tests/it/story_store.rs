@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
+
+use bellwether_api::client::CallError;
 
 use crate::place::{Setup, code, done, text, wait_for};
 
@@ -55,6 +58,13 @@ impl FailingDisk {
     }
 
     async fn start_server(&self, place: &mut Setup) {
+        self.begin_server(place);
+        let client = place.client();
+        wait_for("the server answers", async || client.ready().await.is_ok()).await;
+    }
+
+    /// Starts it, and does not wait until it answers.
+    fn begin_server(&self, place: &mut Setup) {
         let fails_while = self.fails_while.display().to_string();
         let with = self.error.raw_os_error().to_string();
         let variables = [
@@ -63,7 +73,7 @@ impl FailingDisk {
             ("FAILS_FILE", self.file),
             ("FAILS_WITH", &with),
         ];
-        place.start_server_with(&variables).await;
+        place.begin_server(&variables);
     }
 
     fn fail(&self) {
@@ -142,9 +152,23 @@ async fn a_server_that_cannot_write_its_audit_log_says_so_and_is_ready_once_ther
     assert!(quiet.stderr.is_empty(), "{}", text(&quiet.stderr));
 
     disk.fail();
-    assert_ne!(set(&place, "meanwhile"), 0);
     let because = "no change is accepted, because the audit log cannot be written: No space left on device";
-    let refused = place.client().ready().await.unwrap_err().to_string();
+    let client = place.client();
+    let is_told = async || client.ready().await.is_err_and(|error| error.to_string().contains(because));
+    wait_for("it is not ready, though nobody asked for a change", is_told).await;
+    assert_ne!(set(&place, "meanwhile"), 0);
+    // Neither is one that is started now: it has not tried to record anything.
+    place.kill_server();
+    disk.begin_server(&mut place);
+    let answer = Mutex::new(None);
+    wait_for("it answers", async || {
+        let ready = client.ready().await;
+        let is_answer = matches!(ready, Ok(_) | Err(CallError::Problem(_)));
+        *answer.lock().unwrap() = Some(ready);
+        is_answer
+    })
+    .await;
+    let refused = answer.into_inner().unwrap().unwrap().unwrap_err().to_string();
     assert!(refused.contains(because), "{refused}");
     let status = place.run(&["status"]);
     assert!(text(&status.stdout).contains(because), "{}", text(&status.stdout));

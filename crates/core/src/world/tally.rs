@@ -13,6 +13,8 @@ pub struct NodeTally {
     pub paused: u64,
     /// Nodes with at least one failed status.
     pub failing: u64,
+    /// Nodes in contact that do not accept their orders.
+    pub refusing: u64,
     /// Service instances with a failing check, on nodes that report and are not drained.
     pub failing_instances: u64,
 }
@@ -23,6 +25,7 @@ pub(super) struct NodeClass {
     pub(super) contact: PresenceState,
     pub(super) is_paused: bool,
     pub(super) is_failing: bool,
+    pub(super) is_refusing: bool,
     pub(super) failing_instances: u64,
 }
 
@@ -65,6 +68,9 @@ impl NodeTally {
         }
         if counted.is_failing {
             by_one(&mut self.failing);
+        }
+        if counted.is_refusing {
+            by_one(&mut self.refusing);
         }
     }
 }

@@ -94,6 +94,7 @@ plays! {
     a_target_that_left_and_came_back_answers_nothing_old
     a_target_that_never_accepts_is_given_up_once
     a_target_that_recovered_just_now_was_failing_before
+    a_target_that_refuses_its_orders_after_the_rollout_says_so
     a_target_that_refuses_its_orders_condemns_nothing
     a_target_that_was_failing_before_and_recovers_counts
     a_target_that_was_failing_before_is_no_evidence

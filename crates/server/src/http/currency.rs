@@ -2,7 +2,8 @@
 //! change is accepted.
 
 use axum::response::Response;
-use bellwether_api::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE};
+use bellwether_api::paths::{AGE_MS, ANSWERED_BY, STORE_TROUBLE, UNRECORDED_MS};
+use bellwether_core::words::time::Span;
 use bellwether_store::Condition;
 use http::HeaderValue;
 use http::header::HeaderName;
@@ -31,6 +32,9 @@ pub(super) fn mark(app: &AppState, response: &mut Response) {
     if let Some(trouble) = trouble.and_then(|trouble| HeaderValue::try_from(printable(&trouble)).ok()) {
         add(STORE_TROUBLE, trouble);
     }
+    if let Some(since) = unrecorded(app) {
+        add(UNRECORDED_MS, since.as_millis().into());
+    }
 }
 
 /// Why no change is accepted: what the store does not take, or the audit log does not; none if both do.
@@ -38,6 +42,17 @@ pub(super) fn trouble(app: &AppState) -> Option<String> {
     let health = app.records.store.health();
     let of_store = of_store(&health.borrow().condition);
     of_store.or_else(|| app.audit.trouble())
+}
+
+/// The time since the store takes no changes, so that no presence of a node is recorded; none if it does.
+pub(super) fn unrecorded(app: &AppState) -> Option<Span> {
+    let since = match app.records.store.health().borrow().condition {
+        Condition::Writable => return None,
+        Condition::ReadOnly { since, .. }
+        | Condition::Unreachable { since, .. }
+        | Condition::Failed { since, .. } => since,
+    };
+    Some(Span::from_millis(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)))
 }
 
 /// Why the store takes no changes; none if it does.

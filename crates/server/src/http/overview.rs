@@ -53,6 +53,8 @@ pub(crate) async fn get(
             None => name.to_string(),
         }),
         failing: tally.failing,
+        refusing: tally.refusing,
+        first_refusing: first_refusing(fleet, &readable),
         failing_instances: tally.failing_instances,
         not_runnable: fleet.not_runnable.size() as u64,
         first_not_runnable: first_not_runnable(fleet, &readable),
@@ -82,6 +84,16 @@ pub(crate) async fn get(
         .concat(),
         store: Some(store(&health)),
     })
+}
+
+/// The first node that does not accept its orders, and why.
+fn first_refusing(fleet: &Fleet, readable: &Readable) -> Option<String> {
+    if fleet.tally.refusing == 0 {
+        return None;
+    }
+    let refusing = fleet.nodes.keys().filter_map(|name| Some((name, fleet.order_refusal(name)?)));
+    let mut seen = refusing.filter(|(name, _)| readable.has_object(ObjectKind::Node, name.as_str()));
+    seen.next().map(|(name, reason)| format!("{name}: {reason}"))
 }
 
 /// The first node that begins no run, and why.

@@ -44,6 +44,7 @@ async fn unready(app: &AppState) -> Option<String> {
         let nothing = store.commit(Txn { compares: Vec::new(), ops: Vec::new() });
         drop(tokio::time::timeout(READY_WITHIN, nothing).await);
     }
+    drop(tokio::time::timeout(READY_WITHIN, app.audit.probe()).await);
     let behind = || {
         let age = app.cluster.freshness.stale_for()?;
         Some(format!("this server has had no answer from its store for {}", age.brief()))

@@ -25,6 +25,7 @@ use bellwether_core::world::waits::WaitEntry;
 use bellwether_core::world::workflow_state::WorkflowState;
 
 use super::clusters;
+use super::currency;
 use super::entities::missing;
 use super::input::{JsonAnswer, NamespacePath, Subject};
 use super::problem::{FORBIDDEN_HINT, Failure};
@@ -48,7 +49,10 @@ pub(crate) async fn get(
         return Err(unreadable(&subject, &namespace));
     }
     let (waiting, lines) = match subject.split_once('/') {
-        Some(("node", name)) => node(&world, fleet, &read("node", name)?, time)?,
+        Some(("node", name)) => {
+            let (waiting, lines) = node(&world, fleet, &read("node", name)?, time)?;
+            (waiting, unrecorded(&app, fleet, name).into_iter().chain(lines).collect())
+        }
         Some(("entity", name)) => entity(fleet, &read("entity", name)?, time)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("cluster", name)) => cluster(fleet, &read("cluster", name)?, time.now)?,
@@ -150,6 +154,17 @@ fn drain(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Option<String> {
         .why_drain_waits(name)
         .unwrap_or_else(|| "the leader begins it once every node has had the time to report".to_owned());
     Some(format!("its drain waits: {reason}; given up in {left}"))
+}
+
+/// That a node which is recorded as up may be gone, while no presence can be recorded.
+fn unrecorded(app: &AppState, fleet: &Fleet, name: &str) -> Option<String> {
+    let name = NodeName::parse(name).ok()?;
+    let is_up = fleet.presences.get(&name).is_some_and(|kept| kept.value.contact == PresenceState::Up);
+    let since = currency::unrecorded(app).filter(|_| is_up)?;
+    Some(format!(
+        "it was up; since the store takes no changes, for {}, it could not be recorded whether it is",
+        since.brief()
+    ))
 }
 
 fn node(

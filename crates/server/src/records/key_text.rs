@@ -59,6 +59,12 @@ pub enum KeyLocation {
 }
 
 impl KeyLocation {
+    /// Whether servers write it about themselves while they live.
+    #[must_use]
+    pub fn is_of_servers(&self) -> bool {
+        matches!(self, Self::Global(GlobalKey::Server(_) | GlobalKey::Leader))
+    }
+
     /// Whether `init` writes it before the record of the installation.
     #[must_use]
     pub fn is_of_init(&self) -> bool {

@@ -65,8 +65,8 @@ pub enum RunError {
     },
     /// The store of the server is gone.
     #[error(
-        "find the store in {dir}, whose certificate authority is there: mount it, or restore a backup with `bellwether server \
-         restore`; a new control plane is made with `bellwether server init`"
+        "find the store in {dir}, whose certificate authority is there: if the records are in etcd, name the configuration file with \
+         --config; else mount the store, or restore a backup with `bellwether server restore`; a new control plane is made with `bellwether server init`"
     )]
     NoStore {
         /// The data directory.

@@ -1,6 +1,7 @@
 //! Whether a server's time is right, and where to steer it: from what it measured of the others. Reads no clock.
 
 use bellwether_core::decide::slots::CLOCK_BOUND;
+use bellwether_core::words::time::Span;
 
 /// Smallest difference that is worth steering by: calls between servers are not answered in an even time.
 const WORTH_STEERING_MS: u64 = 20;
@@ -63,6 +64,12 @@ pub fn judge(own_wall_ms: i64, peers: &[JudgedPeer]) -> Judgement {
     }
     let steer_ms = if target_ms.unsigned_abs() < WORTH_STEERING_MS { 0 } else { target_ms };
     Judgement { standing: Standing::TakesPart, steer_ms, step_ms: 0, target_ms }
+}
+
+/// "3h ahead of", "2s behind".
+pub(super) fn apart(ms: i64) -> String {
+    let span = Span::from_millis(ms.unsigned_abs());
+    if ms >= 0 { format!("{} ahead of", span.brief()) } else { format!("{} behind", span.brief()) }
 }
 
 /// By how much the right time is ahead of one's own.

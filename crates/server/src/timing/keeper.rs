@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::judge::{JudgedPeer, Judgement, Standing, judge};
+use super::judge::{JudgedPeer, Judgement, Standing, apart, judge};
 use super::peers::{Measured, PeerAddress, PeerTimes, measure};
 use crate::leadership::Leadership;
 use crate::ops;
@@ -89,12 +89,6 @@ impl ClockTable {
 const fn brought_in_ms(ahead_ms: i64) -> u64 {
     let share = if ahead_ms > 0 { 8 } else { 64 };
     ahead_ms.unsigned_abs().saturating_mul(share)
-}
-
-/// "3h ahead of", "2s behind".
-fn apart(ms: i64) -> String {
-    let span = Span::from_millis(ms.unsigned_abs());
-    if ms >= 0 { format!("{} ahead of", span.brief()) } else { format!("{} behind", span.brief()) }
 }
 
 /// The task that keeps the time.

@@ -8,6 +8,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_store::{Range, Store, StoreError};
 use futures_util::future::join_all;
 
+use super::judge::apart;
 use super::peers::{PeerAddress, PeerTimes, measure};
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
@@ -32,8 +33,8 @@ pub async fn agree(
     let Some(middle) = differences.get(differences.len() / 2).copied() else { return Ok(()) };
     if middle.unsigned_abs() >= WORTH_TELLING.as_millis() {
         tracing::warn!(
-            behind_ms = middle,
-            "the system clock differs from the control plane's time, which is used instead; correct the system clock"
+            "the system clock is {} the control plane's time, which is used instead; correct the system clock",
+            apart(middle.saturating_neg())
         );
     }
     clock.set(Timestamp::from_millis(clock.now().as_millis().saturating_add_signed(middle)));

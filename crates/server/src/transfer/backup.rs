@@ -9,7 +9,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::zone::rfc3339;
 use bellwether_store::{Revision, Store};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -17,11 +19,13 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::{
-    RecordReader, TransferError, begin, clear, event_time, finish_in, in_another_store, unused, write,
+    RecordReader, TransferError, begin, clear, event_time, finish_in, in_another_store, restored_event,
+    unused, write,
 };
-use crate::installation::{Installation, InstallationError};
+use crate::installation::{Installation, InstallationError, TransferKind};
 use crate::records::key_text;
 use crate::secret;
+use crate::world;
 
 /// The backup format that this release writes.
 const FORMAT: u32 = 1;
@@ -72,6 +76,9 @@ pub struct BackupContents {
     pub records: u64,
     /// Number of records by namespace and kind.
     pub kinds: BTreeMap<String, u64>,
+    /// The first record that this release does not read, with the reason: `restore` refuses the backup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 /// Writes a backup of the present state. Returns the number of records.
@@ -114,10 +121,13 @@ pub async fn take(
 /// [`TransferError::Damaged`] and [`TransferError::Newer`].
 pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, TransferError> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-    let mut newest = Timestamp::EPOCH;
+    let (mut newest, mut unreadable) = (Timestamp::EPOCH, None);
     let (head, records) = read(from, async |records: Vec<(Bytes, Bytes)>| {
         for (key, value) in records {
             newest = newest.max(event_time(&key, &value).unwrap_or(newest));
+            if unreadable.is_none() {
+                unreadable = world::unreadable(&key, &value);
+            }
             *kinds.entry(kind(&String::from_utf8_lossy(&key))).or_insert(0) += 1;
         }
         Ok(())
@@ -132,25 +142,62 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
         version: head.version,
         records,
         kinds,
+        unreadable,
     })
 }
 
-/// Restores a backup into an empty store. It is read to its end first, so that a damaged one writes nothing.
+/// Reads a backup to its end, and refuses one with a record that no server of this release could read.
+///
+/// # Errors
+/// [`TransferError::Damaged`], [`TransferError::Newer`] and [`TransferError::Unreadable`].
+pub(super) async fn restorable(file: &Path) -> Result<BackupContents, TransferError> {
+    let contents = inspect(open(file).await?).await?;
+    match &contents.unreadable {
+        None => Ok(contents),
+        Some(reason) => {
+            Err(TransferError::Unreadable { reason: reason.clone(), version: contents.version.clone() })
+        }
+    }
+}
+
+/// Restores a backup into an empty store. It is read to its end first, with every record, so that a damaged one writes nothing. An
+/// event tells of it, by the server of this name.
 ///
 /// # Errors
 /// [`TransferError`]; the records of an interrupted attempt are not an installation, and the next attempt starts over.
-pub async fn restore(store: &Store, now: Timestamp, file: &Path) -> Result<BackupContents, TransferError> {
+pub async fn restore(
+    store: &Store,
+    by: (&ServerName, Timestamp),
+    file: &Path,
+) -> Result<BackupContents, TransferError> {
+    restore_noting(store, by, file, || ()).await
+}
+
+/// The same; calls `begun` once the store is marked as one whose restore has begun.
+pub(super) async fn restore_noting(
+    store: &Store,
+    (by, now): (&ServerName, Timestamp),
+    file: &Path,
+    begun: impl FnOnce(),
+) -> Result<BackupContents, TransferError> {
     unused(store).await?;
-    let contents = inspect(open(file).await?).await?;
+    let contents = restorable(file).await?;
     let head = head_of(file).await?;
     let there = in_another_store(&head.installation, Revision(head.revision));
     let there = there.restored(Timestamp::from_millis(head.taken_ms), now)?;
-    if begin(store, &head.installation).await? {
+    if begin(store, &head.installation, TransferKind::Restore).await? {
         clear(store).await?;
     }
+    begun();
     read(open(file).await?, async |records| write(store, records).await).await?;
     // Written last: its presence marks the installation as complete.
-    finish_in(store, there.to_bytes()?).await?;
+    let cause = format!(
+        "a backup of {} was restored, with the records of revision {}; every node moves to the versions that they name at once, without batches",
+        rfc3339(Timestamp::from_millis(head.taken_ms)),
+        head.revision
+    );
+    let event = restored_event::write(store, (by, now), cause).await?;
+    finish_in(store, there.to_bytes()?, event).await?;
     Ok(contents)
 }
 

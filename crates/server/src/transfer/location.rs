@@ -14,6 +14,7 @@ use super::{TransferError, newest_event};
 use crate::config::Config;
 use crate::installation::Installation;
 use crate::pki;
+use crate::restore_mark::RestoreMark;
 use crate::run::store::open_store;
 use crate::timing::last_time::{ClockDoubt, LastTime};
 
@@ -74,13 +75,22 @@ pub async fn restore(
     allowed: AllowedAuthority,
 ) -> Result<BackupContents, TransferError> {
     // Before the store is opened, which creates one where there is none.
-    let contents = backup::inspect(backup::open(file).await?).await?;
+    let contents = backup::restorable(file).await?;
     if allowed == AllowedAuthority::Own {
         has_no_other_authority(config, &contents)?;
     }
     let newest = Timestamp::from_millis(contents.newest_ms);
     believe(config, now, Some(newest))?;
-    let contents = with(config, async |store| backup::restore(store, now, file).await).await?;
+    let mark = RestoreMark::of(config);
+    let set = mark.set(&contents.installation);
+    set.map_err(|source| TransferError::File { action: "write", path: mark.path(), source })?;
+    let restored = with(config, async |store| {
+        backup::restore_noting(store, (&config.name, now), file, || mark.remove()).await
+    });
+    let restored = restored.await;
+    // A process that is killed leaves it.
+    mark.remove();
+    let contents = restored?;
     LastTime::of(config).write(now.max(newest));
     Ok(contents)
 }
@@ -94,7 +104,7 @@ pub async fn note_set_back(config: &Config, now: Timestamp) -> Result<Installati
     let noted = with(config, async |store| {
         let newest = newest_event(store).await?;
         believe(config, now, newest)?;
-        Ok((set_back::note(store, now).await?, newest))
+        Ok((set_back::note(store, (&config.name, now)).await?, newest))
     });
     let (installation, newest) = noted.await?;
     LastTime::of(config).write(newest.map_or(now, |newest| newest.max(now)));

@@ -3,7 +3,7 @@
 use bellwether_store::{Compare, Op, Store, Txn};
 
 use super::{RecordReader, TransferError, begin, commit, finish_in, in_another_store, tally, unused, write};
-use crate::installation::{Installation, InstallationError};
+use crate::installation::{Installation, InstallationError, TransferKind};
 use crate::records::key_text;
 
 /// Result of a move.
@@ -29,7 +29,7 @@ pub async fn migrate(
     let installation = Installation::read(from).await?.ok_or(InstallationError::Missing)?;
     unused(from).await?;
     unused(to).await?;
-    let begun = begin(to, &installation).await?;
+    let begun = begin(to, &installation, TransferKind::Migration).await?;
     let last = last_key(to).await?;
     let before = if begun { super::tally(to).await?.count } else { 0 };
     let mut reader = RecordReader::start(from, last.as_deref()).await?;
@@ -74,5 +74,5 @@ async fn finish(
     let say = Txn { compares: vec![compare], ops: vec![put] };
     commit(from, say).await?;
     let meta = in_another_store(installation, at).to_bytes()?;
-    finish_in(to, meta).await
+    finish_in(to, meta, Txn::default()).await
 }

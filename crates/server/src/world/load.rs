@@ -137,6 +137,15 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Result<Option<LocatedRecord>, W
     record.map(Some).map_err(failed)
 }
 
+/// Why no server of this release could read an entry that is to be a record; `None` if it could. The text follows "cannot ".
+pub(crate) fn unreadable(key: &[u8], value: &[u8]) -> Option<String> {
+    if key_text::read(key).is_none() {
+        let key = String::from_utf8_lossy(key);
+        return Some(format!("read the record {key}: it is of no kind that is known"));
+    }
+    parse(key, value).err().map(|error| error.to_string())
+}
+
 /// What memory holds of a record: of a log, not the text, which is read on request.
 fn in_memory(record: Record) -> Record {
     if let Record::Log(log) = record { Record::Log(log.without_text()) } else { record }

@@ -167,7 +167,7 @@ async fn a_server_whose_store_is_gone_does_not_start_as_a_new_control_plane() {
     let (store, aside) = (installation.store_file(), installation.config.data_dir.join("aside"));
     std::fs::rename(&store, &aside).unwrap();
     for error in [
-        bellwether_server::run::check(&installation.config).unwrap_err(),
+        bellwether_server::run::check(&installation.config).await.unwrap_err(),
         Server::start(&installation.config, Clock::system()).await.unwrap_err(),
     ] {
         let said = error.to_string();

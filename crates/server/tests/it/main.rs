@@ -44,6 +44,7 @@ mod policies;
 mod profile_writers;
 mod profiles;
 mod reactions;
+mod restores;
 mod rights;
 mod rollouts;
 mod rounds;

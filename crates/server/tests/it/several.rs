@@ -333,6 +333,8 @@ async fn a_server_whose_store_is_set_back_ends_and_starts_again_only_in_a_new_ep
     server.stop().await.unwrap();
     let refused = Server::start(&configs[0], Clock::system()).await.unwrap_err().to_string();
     assert!(refused.contains("server restore --in-place"), "{refused}");
+    // A check says what a start would.
+    assert_eq!(bellwether_server::run::check(&configs[0]).await.unwrap_err().to_string(), refused);
 
     let tasks = Tasks::new();
     let store = Store::etcd(
@@ -343,7 +345,7 @@ async fn a_server_whose_store_is_set_back_ends_and_starts_again_only_in_a_new_ep
     .unwrap();
     // Not while the membership of the server that ended may be one of a server that runs.
     let raising = async {
-        while let Err(error) = set_back::note(&store, Clock::system().now()).await {
+        while let Err(error) = set_back::note(&store, (&configs[0].name, Clock::system().now())).await {
             assert!(matches!(error, TransferError::InUse { .. }), "{error}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bellwether_api::client::NodeLogKey;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
-use bellwether_api::v1::report::Report;
+use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_api::v1::status::{Status, StatusState};
 
-use crate::harness::{Installation, Node, policy, problem, set_entity, version};
+use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
 
 fn status(state: &str, update: u64) -> Status {
     Status { update, ..state.parse::<StatusState>().unwrap().into() }
@@ -32,6 +32,45 @@ async fn shows(installation: &Installation, node: &str, category: &str, word: &s
         }
     };
     tokio::time::timeout(Duration::from_secs(30), looking).await.expect("the status never looked as expected")
+}
+
+#[tokio::test]
+async fn a_node_that_refuses_its_orders_is_marked_in_lists_the_summary_and_every_why() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    let node = installation.node("web-1").await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = node.assigned("v1").await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    let reason = "cannot accept an order of term 2: the store was set back";
+    let refuses = Status { reason: reason.into(), ..status("failed", 0) };
+    let mut report = node.empty_report();
+    let entity = EntityReport {
+        running: Some("v1".to_owned()),
+        answering: number,
+        healthy_for_ms: Some(10_000),
+        health: TargetHealth::Healthy,
+        ..EntityReport::default()
+    };
+    report.entities.insert("web".to_owned(), entity);
+    report.statuses.insert("orders".into(), refuses);
+    node.client.report("default", &report).await.unwrap();
+    shows(&installation, "web-1", "orders", "failed").await;
+    let listed = admin.nodes("default", false).await.unwrap().items;
+    let refusals: Vec<_> = listed.iter().map(|view| view.order_refusal.as_deref()).collect();
+    assert_eq!(refusals, [Some(reason)]);
+    let overview = admin.overview("default").await.unwrap();
+    assert_eq!((overview.refusing, overview.first_refusing), (1, Some(format!("web-1: {reason}"))));
+    for subject in ["entity/web", "node/web-1", "target/web/web-1"] {
+        let lines = admin.why("default", subject).await.unwrap().lines.join("\n");
+        let expected = format!("web-1: on v1, does not accept orders: {reason}");
+        assert!(lines.contains(&expected), "{subject}: {lines}");
+    }
+    node.runs("v1", number, TargetHealth::Healthy).await;
+    let overview = admin.overview("default").await.unwrap();
+    assert_eq!((overview.refusing, overview.first_refusing), (0, None));
 }
 
 #[tokio::test]

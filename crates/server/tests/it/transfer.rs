@@ -2,7 +2,9 @@
 
 use bellwether_api::v1::profile::ParamsSpec;
 use bellwether_api::v1::report::TargetHealth;
+use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::zone::rfc3339;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::etcd::Etcd;
@@ -16,7 +18,7 @@ use bellwether_store::{Op, Range, Store, Txn};
 
 use crate::harness::{Installation, policy, set_entity, until, version};
 
-async fn at_work(installation: &Installation) -> crate::harness::Node {
+pub(crate) async fn at_work(installation: &Installation) -> crate::harness::Node {
     let admin = installation.admin();
     set_entity(&admin, policy("1", "0s")).await;
     let node = installation.node("web-1").await;
@@ -36,6 +38,13 @@ async fn dump(store: &Store) -> Vec<(String, String)> {
     let all = page.entries.iter().map(|entry| (text(&entry.key), text(&entry.value)));
     all.filter(|(key, _)| key != "/bw/meta" && key != "/bw/leader" && !key.starts_with("/bw/server/"))
         .collect()
+}
+
+/// The number of the last event.
+const SEQUENCE: &str = "/bw/ns/default/sequence";
+
+pub(crate) fn server() -> ServerName {
+    ServerName::parse("server-1").unwrap()
 }
 
 fn settings(etcd: &TestEtcd) -> Etcd {
@@ -146,23 +155,39 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     ];
     for (bad, reason) in cases {
         std::fs::write(&damaged, bad).unwrap();
-        let error = backup::restore(&to, now, &damaged).await.unwrap_err().to_string();
+        let error = backup::restore(&to, (&server(), now), &damaged).await.unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
     let mut flipped = String::from_utf8(bytes.clone()).unwrap();
     flipped = flipped.replacen("web-1", "web-2", 1);
     std::fs::write(&damaged, flipped).unwrap();
-    let error = backup::restore(&to, now, &damaged).await.unwrap_err().to_string();
+    let error = backup::restore(&to, (&server(), now), &damaged).await.unwrap_err().to_string();
     assert!(error.contains("the count or the checksum does not match"), "{error}");
     assert!(dump(&to).await.is_empty(), "a damaged backup wrote something");
 
-    let behind = backup::restore(&to, Timestamp::from_millis(1), &file).await.unwrap_err();
+    let behind = backup::restore(&to, (&server(), Timestamp::from_millis(1)), &file).await.unwrap_err();
     assert!(behind.to_string().contains("behind the time of the records; set the clock"), "{behind}");
     assert!(dump(&to).await.is_empty(), "a machine with a wrong clock wrote something");
 
-    backup::restore(&to, now, &file).await.unwrap();
-    assert_eq!(dump(&to).await, dump(&store).await);
-    let again = backup::restore(&to, now, &file).await.unwrap_err();
+    backup::restore(&to, (&server(), now), &file).await.unwrap();
+    let (restored, mut kept) = (dump(&to).await, dump(&store).await);
+    let last = |of: &[(String, String)]| {
+        let sequence = of.iter().find(|(key, _)| key == SEQUENCE).map(|(_, value)| value.parse::<u64>());
+        sequence.unwrap().unwrap()
+    };
+    // And one event, as the last one of the namespace.
+    let number = last(&kept) + 1;
+    assert_eq!(last(&restored), number);
+    let key = format!("/bw/ns/default/event/{number:020}");
+    let event = restored.iter().find(|(found, _)| *found == key).unwrap().1.clone();
+    assert!(event.contains("server.restored") && event.contains("server/server-1"), "{event}");
+    let told = format!("a backup of {} was restored", rfc3339(Timestamp::from_millis(contents.taken_ms)));
+    assert!(event.contains(&told), "{event}");
+    kept.retain(|(key, _)| key != SEQUENCE);
+    kept.extend([(key, event), (SEQUENCE.to_owned(), number.to_string())]);
+    kept.sort();
+    assert_eq!(restored, kept);
+    let again = backup::restore(&to, (&server(), now), &file).await.unwrap_err();
     assert!(again.to_string().contains("it has installation"), "{again}");
 }
 
@@ -183,16 +208,16 @@ async fn each_restore_of_a_backup_counts_from_above_the_one_before() {
     assert_eq!(known.epoch, 0);
     for later in 1..4 {
         let to = Store::memory(&tasks);
-        backup::restore(&to, taken.plus(Span::from_millis(later)), &file).await.unwrap();
+        backup::restore(&to, (&server(), taken.plus(Span::from_millis(later))), &file).await.unwrap();
         let there = record(&to).await;
         assert!(there.epoch > known.epoch && there.term_base > known.term_base, "{there:?} after {known:?}");
         // A store that was set back with other means gets there, too, and a clock that stands still is no way back.
-        let raised = set_back::note(&to, taken.plus(Span::from_secs(later))).await.unwrap();
+        let raised = set_back::note(&to, (&server(), taken.plus(Span::from_secs(later)))).await.unwrap();
         assert!(
             raised.epoch > there.epoch && raised.term_base > there.term_base,
             "{raised:?} after {there:?}"
         );
-        let refused = set_back::note(&to, taken.plus(Span::from_secs(later))).await.unwrap_err();
+        let refused = set_back::note(&to, (&server(), taken.plus(Span::from_secs(later)))).await.unwrap_err();
         assert!(refused.to_string().contains("set the clock"), "{refused}");
         known = there;
     }

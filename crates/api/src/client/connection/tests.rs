@@ -151,6 +151,11 @@ async fn each_server_is_named_with_its_reason_when_none_answers() {
     let (gone, failing) = (nobody(), FakeServer::start(|_| Does::Fails(false)));
     let error = write(&client(&[&gone, &failing.url])).await.unwrap_err();
     let reasons = format!("{gone}: connection refused; {}: the store is away", failing.url);
+    assert_eq!(error.to_string(), format!("have the request served by any of the servers: {reasons}"));
+    // Nobody is told to look at the network for servers that answered.
+    let other = nobody();
+    let error = write(&client(&[&gone, &other])).await.unwrap_err();
+    let reasons = format!("{gone}: connection refused; {other}: connection refused");
     assert_eq!(error.to_string(), format!("reach any of the servers: {reasons}"));
     // One that is alone is told as it always was.
     let error = write(&client(&[&gone])).await.unwrap_err();

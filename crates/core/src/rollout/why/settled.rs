@@ -12,7 +12,7 @@ use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::rollout::board::Board;
 use crate::rollout::board::frame::BoardMode;
 use crate::rollout::board::member::BoardMember;
-use crate::rollout::observation::{Observation, PresenceState, drifted, is_broken, is_well};
+use crate::rollout::observation::{Observation, PresenceState, drifted, is_broken, is_well, refusal};
 use crate::words::name::EntityName;
 use crate::words::plural::Plural;
 use crate::words::time::Timestamp;
@@ -26,6 +26,8 @@ const FAILURES: usize = 3;
 pub(super) enum Deviation {
     /// It failed on its version, or fails on it since.
     Failed,
+    /// It is in contact and does not accept its orders.
+    Refusing,
     /// It runs another version than the assigned one, without an error.
     Drifted,
     /// It does not report.
@@ -43,6 +45,7 @@ impl Deviation {
     pub(super) const fn kind(self) -> &'static str {
         match self {
             Self::Failed => "failed",
+            Self::Refusing => "not accepting orders",
             Self::Drifted => "drifted",
             Self::Unreachable => "unreachable",
             Self::InFlight => "in flight",
@@ -59,6 +62,9 @@ impl Deviation {
             None => None,
         };
         match known {
+            Some(Self::Failed) => Some(Self::Failed),
+            // What is recorded of it, and what it reported before, may be of another history.
+            _ if observation.refuses.is_some() => Some(Self::Refusing),
             Some(known) => Some(known),
             None if is_well(observation, desired) => None,
             None if is_away(observation) => Some(Self::Unreachable),
@@ -124,6 +130,12 @@ pub(super) fn why_succeeded(
 ) -> String {
     let version = &state.version;
     let Some(observation) = &member.observation else { return format!("on {version}, nothing to do") };
+    if let Some(refusal) = refusal(observation) {
+        return match observation.running.as_ref().filter(|running| *running != version) {
+            Some(running) => format!("runs {running}, assigned {version}, {refusal}"),
+            None => format!("on {version}, {refusal}"),
+        };
+    }
     if let Some(running) = drifted(observation, state) {
         return format!("runs {running} without an error, assigned {version}");
     }

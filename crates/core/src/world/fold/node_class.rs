@@ -1,4 +1,4 @@
-//! The class of each node (presence, paused, failing, failing instances), which the tally counts.
+//! The class of each node (presence, paused, failing, refusing orders, failing instances), which the tally counts.
 
 use super::super::fleet::Fleet;
 use super::super::tally::{NodeClass, NodeTally};
@@ -15,7 +15,13 @@ impl Fleet {
         let report = self.reports.get(name);
         let is_failing = report.is_some_and(|kept| kept.value.statuses.values().any(Status::is_failed));
         let failing_instances = self.failing_instances(name).count() as u64;
-        Some(NodeClass { contact, is_paused: self.holds(&node.value), is_failing, failing_instances })
+        Some(NodeClass {
+            contact,
+            is_paused: self.holds(&node.value),
+            is_failing,
+            is_refusing: self.order_refusal(name).is_some(),
+            failing_instances,
+        })
     }
 
     /// The failing service instances of a node, by service and name; none of a node that is decommissioned, drained or
@@ -61,7 +67,7 @@ mod tests {
     use crate::records::pause::NodePause;
     use crate::records::registrations::{CheckStatus, ServiceRegistrations};
     use crate::records::report::Report;
-    use crate::records::status::StatusState;
+    use crate::records::status::{ORDERS, StatusState};
     use crate::words::addresses::Addresses;
     use crate::words::counter::{Generation, Revision};
     use crate::words::label::Labels;
@@ -152,7 +158,7 @@ mod tests {
                     entities: BTreeMap::new(),
                     features: Default::default(),
                     deleted: BTreeMap::new(),
-                    statuses: BTreeMap::from([(Category::parse("disk").unwrap(), status)]),
+                    statuses: BTreeMap::from([(Category::parse(["disk", ORDERS][how / 4]).unwrap(), status)]),
                 }))
             }
             3 if gone => (Key::Registrations(name), None),

@@ -204,6 +204,13 @@ impl Fleet {
         (is_run && !has_begun).then(|| mark.line())
     }
 
+    /// Why a node that is in contact does not accept its orders; `None` if it does, or is out of contact.
+    #[must_use]
+    pub fn order_refusal(&self, name: &NodeName) -> Option<&str> {
+        let is_up = self.presences.get(name).is_some_and(|kept| kept.value.contact == PresenceState::Up);
+        self.reports.get(name).filter(|_| is_up)?.value.order_refusal()
+    }
+
     fn see_node(&self, entity: &EntityName, name: &NodeName) -> Observation {
         let presence = self.presences.get(name).map(|kept| &*kept.value);
         let contact = presence.map_or(PresenceState::Never, |Presence { contact, .. }| *contact);
@@ -218,8 +225,7 @@ impl Fleet {
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
         let word = self.word(entity, &TargetName::from(name));
         let report = self.reports.get(name).map(|kept| &kept.value);
-        let refusal =
-            report.and_then(|report| report.order_refusal()).filter(|_| contact == PresenceState::Up);
+        let refusal = self.order_refusal(name);
         let said = report.and_then(|report| report.entities.get(entity));
         Observation {
             running: said.and_then(|said| said.running.clone()),

@@ -143,6 +143,7 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
         presence: (&presence).into(),
         pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
         not_runnable: fleet.not_runnable.get(name).map(|kept| (&*kept.value).into()),
+        order_refusal: fleet.order_refusal(name).map(str::to_owned),
         running: running.collect(),
         assigned: assigned.map(|(name, assigned)| (name.to_string(), assigned.version.to_string())).collect(),
         statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
