@@ -14,12 +14,11 @@ pub(super) async fn connect(address: &str) -> Result<TcpStream, ProbeError> {
 /// What an error of a connection says.
 pub(super) fn broken(address: &str, error: &std::io::Error) -> ProbeError {
     let reason = format!("{address}: {error}");
-    let is_refused = matches!(
-        error.kind(),
-        ErrorKind::ConnectionRefused
-            | ErrorKind::ConnectionReset
-            | ErrorKind::BrokenPipe
-            | ErrorKind::UnexpectedEof
-    );
-    if is_refused { ProbeError::Down(reason) } else { ProbeError::Unknown(reason) }
+    match error.kind() {
+        ErrorKind::ConnectionRefused => ProbeError::Down(reason),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+            ProbeError::Broken(reason)
+        }
+        _ => ProbeError::Unknown(reason),
+    }
 }

@@ -17,6 +17,9 @@ pub(super) enum ProbeError {
     /// It does not work, as is known from a refused connection or from what it says.
     #[error("{0}")]
     Down(String),
+    /// It broke off: it ends at this moment, or something before it does that.
+    #[error("{0}")]
+    Broken(String),
     /// What it said, or did not say, tells nothing of its state.
     #[error("{0}")]
     Unknown(String),
@@ -31,7 +34,7 @@ pub(super) fn up(facts: StoreFacts) -> DataStore {
 pub(super) fn failing(software: &str, error: &ProbeError) -> DataStore {
     let state = match error {
         ProbeError::Down(_) => StoreState::Down,
-        ProbeError::Unknown(_) => StoreState::Unknown,
+        ProbeError::Broken(_) | ProbeError::Unknown(_) => StoreState::Unknown,
     };
     let facts = StoreFacts { software: software.to_owned(), ..StoreFacts::default() };
     DataStore {

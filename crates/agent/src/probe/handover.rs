@@ -78,7 +78,9 @@ impl ProbeTask {
                 return HandoverStep::Start;
             }
             // It ended meanwhile, and leads nothing; what was refused may be the connection to a follower as well.
-            Ok(Err(ProbeError::Down(_))) if self.ask().await.state == StoreState::Down => {
+            Ok(Err(ProbeError::Down(_) | ProbeError::Broken(_)))
+                if self.ask().await.state == StoreState::Down =>
+            {
                 return HandoverStep::Start;
             }
             Ok(Err(error)) => error.to_string(),
@@ -103,6 +105,9 @@ impl ProbeTask {
         match kept {
             // What is down keeps what it has.
             Ok(Ok(()) | Err(ProbeError::Down(_))) => HandoverStep::Start,
+            Ok(Err(ProbeError::Broken(_))) if self.ask().await.state == StoreState::Down => {
+                HandoverStep::Start
+            }
             Ok(Err(error)) => handover::after_failed_keeping(&self.name, &error.to_string(), health),
             Err(_) => {
                 let reason = format!("no answer within {} s", LIMIT.as_secs());

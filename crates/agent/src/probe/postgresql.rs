@@ -46,7 +46,7 @@ pub(super) async fn ask(address: &str, login: &Login) -> Result<StoreFacts, Prob
         answer = asking => answer.map_err(failed),
         ended = connection => Err(match ended {
             Err(error) => failure(address, &error),
-            Ok(()) => ProbeError::Down(format!("{address}: the connection was closed")),
+            Ok(()) => ProbeError::Broken(format!("{address}: the connection was closed")),
         }),
     }
 }

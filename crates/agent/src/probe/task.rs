@@ -57,18 +57,12 @@ impl ProbeTask {
         let limit = self.probe.timeout.to_duration();
         let software = self.probe.kind.software();
         let asked = async {
-            let answer = match &self.probe.kind {
-                StoreKind::Etcd { authority, tls } => etcd::ask(authority, tls.as_ref()).await,
-                StoreKind::Redis { address, login } => redis::ask(address, login).await,
-                StoreKind::Sentinel { address, login } => sentinel::ask(address, login).await,
-                StoreKind::Postgresql { address, login } => postgresql::ask(address, login).await,
-                StoreKind::Zookeeper { address } => zookeeper::ask(address).await,
-                StoreKind::Exec(command) => {
-                    let facts = CommandFacts { node: self.node.to_string(), ..CommandFacts::default() };
-                    return exec::ask(command, &facts, limit).await;
-                }
+            let answer = match self.answer().await {
+                // What broke off since it ended refuses the next connection; something else in between does not.
+                Err(ProbeError::Broken(_)) => self.answer().await,
+                answer => answer,
             };
-            answer.map_or_else(|error| failing(software, &error), up)
+            answer.unwrap_or_else(|error| failing(software, &error))
         };
         if let StoreKind::Exec(_) = &self.probe.kind {
             // It has its own deadline, and gives a better reason.
@@ -76,6 +70,20 @@ impl ProbeTask {
         }
         let late = || ProbeError::Unknown(format!("no answer within {}", self.probe.timeout));
         observed::timeout(limit, asked).await.unwrap_or_else(|_| failing(software, &late()))
+    }
+
+    async fn answer(&self) -> Result<DataStore, ProbeError> {
+        match &self.probe.kind {
+            StoreKind::Etcd { authority, tls } => etcd::ask(authority, tls.as_ref()).await.map(up),
+            StoreKind::Redis { address, login } => redis::ask(address, login).await.map(up),
+            StoreKind::Sentinel { address, login } => sentinel::ask(address, login).await.map(up),
+            StoreKind::Postgresql { address, login } => postgresql::ask(address, login).await.map(up),
+            StoreKind::Zookeeper { address } => zookeeper::ask(address).await.map(up),
+            StoreKind::Exec(command) => {
+                let facts = CommandFacts { node: self.node.to_string(), ..CommandFacts::default() };
+                Ok(exec::ask(command, &facts, self.probe.timeout.to_duration()).await)
+            }
+        }
     }
 
     pub(super) fn publish(&self, store: DataStore) {

@@ -124,6 +124,16 @@ pub struct SinkFile {
     pub keep: u32,
 }
 
+impl SinkFile {
+    /// Whether it writes a file of this path, or gives one that name once it is large enough.
+    #[must_use]
+    pub fn writes(&self, path: &str) -> bool {
+        let Some(rest) = path.strip_prefix(self.path.as_str()) else { return false };
+        let number = rest.strip_prefix('.').and_then(|number| number.parse::<u32>().ok());
+        rest.is_empty() || number.is_some_and(|number| (1..=self.keep).contains(&number))
+    }
+}
+
 impl SinkTarget {
     /// Its kind, in a word.
     #[must_use]

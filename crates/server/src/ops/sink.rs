@@ -6,7 +6,7 @@ use bellwether_core::access::{Claim, ObjectKind, Rights};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::sink::{MAX_SINKS, Sink, SinkTarget};
+use bellwether_core::records::sink::{MAX_SINKS, Sink, SinkFile, SinkTarget};
 use bellwether_core::records::sink_state::SinkState;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::{Sequence, SinkRevision};
@@ -233,12 +233,16 @@ fn is_possible(fleet: &Fleet, name: &SinkName, target: &SinkTarget) -> Result<()
         }
         SinkTarget::File(file) => {
             let other = fleet.sinks.values().map(|kept| &kept.value).find(|other| {
-                other.name != *name && matches!(&other.target, SinkTarget::File(own) if own.path == file.path)
+                let shares = |own: &SinkFile| own.writes(&file.path) || file.writes(&own.path);
+                other.name != *name && matches!(&other.target, SinkTarget::File(own) if shares(own))
             });
             match other {
                 None => Ok(()),
                 Some(other) => Err(refused(
-                    format!("set sink {name}: sink {} writes the file {}", other.name, file.path),
+                    format!(
+                        "set sink {name}: sink {} writes the file {}, or an older one of that name",
+                        other.name, file.path
+                    ),
                     "write another path",
                 )),
             }

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -89,8 +89,20 @@ fn special(address: IpAddr) -> Option<&'static str> {
         (_, true, _) => Some("it is link-local, as those of metadata of clouds are"),
         (_, _, true) => Some("it is of many machines"),
         _ if is_unspecified => Some("it is no address of a machine"),
+        _ if is_own(address) => Some("it is the machine of the server itself"),
         _ => None,
     }
+}
+
+/// Whether it is an address of this machine: what is sent to one comes from it. Nothing is sent to find out.
+fn is_own(address: IpAddr) -> bool {
+    let any =
+        if address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    from.is_ok_and(|from| from.ip() == address)
 }
 
 /// The IPv4 address that an IPv6 address stands for.
@@ -174,9 +186,16 @@ mod tests {
         ] {
             assert!(rules.refusal(refused.parse().unwrap()).is_some(), "{refused}");
         }
-        for permitted in ["10.0.0.1", "192.168.1.1", "172.16.0.1", "8.8.8.8", "fd00::1", "2001:db8::1"] {
+        let others =
+            ["10.255.254.253", "192.168.254.253", "172.31.254.253", "8.8.8.8", "fd12:3456::1", "2001:db8::1"];
+        for permitted in others {
             assert_eq!(rules.refusal(permitted.parse().unwrap()), None, "{permitted}");
         }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_known_without_a_list() {
+        assert!(is_own("127.0.0.1".parse().unwrap()) && !is_own("203.0.113.9".parse().unwrap()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Files of events: one line of JSON for each, appended; a file that is large enough is kept under another name, and another one begun.
 
 use std::io::SeekFrom;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::cloud_event::CloudEvent;
@@ -54,8 +55,9 @@ impl FileAppender {
     async fn append(&mut self, path: &Path, line: &[u8]) -> std::io::Result<()> {
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
         let (mut file, size) = match self.open.take() {
-            Some(open) => open,
-            None => opened(path).await?,
+            Some(open) if is_at(&open.0, path).await => open,
+            // It is not open yet, or somebody has moved or deleted it.
+            Some(_) | None => opened(path).await?,
         };
         if size > 0 && size.saturating_add(length) > self.file.max_bytes {
             file.sync_data().await?;
@@ -72,6 +74,12 @@ impl FileAppender {
         self.open = Some((file, size.saturating_add(length)));
         Ok(())
     }
+}
+
+/// Whether an open file is the one at a path.
+async fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(own), Ok(there)) = (file.metadata().await, fs::metadata(path).await) else { return false };
+    (own.dev(), own.ino()) == (there.dev(), there.ino())
 }
 
 /// The file for appending, without a line that was not written to its end.
@@ -186,6 +194,21 @@ mod tests {
             file.send(&event(number)).await.unwrap();
         }
         assert_eq!(numbers(&path), [21, 22]);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_moved_or_deleted_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("default/a/events.jsonl");
+        let aside = dir.path().join("aside");
+        let mut file = appender(dir.path(), 1 << 20, 1);
+        file.send(&event(1)).await.unwrap();
+        std::fs::rename(&path, &aside).unwrap();
+        file.send(&event(2)).await.unwrap();
+        assert_eq!((numbers(&aside), numbers(&path)), (vec![1], vec![2]));
+        std::fs::remove_file(&path).unwrap();
+        file.send(&event(3)).await.unwrap();
+        assert_eq!(numbers(&path), [3]);
     }
 
     #[tokio::test]

@@ -316,8 +316,12 @@ async fn events_are_written_to_a_file_which_only_one_sink_writes() {
     let events: Vec<CloudEvent> = lines().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let subjects: Vec<_> = events.iter().map(|event| event.subject.as_str()).collect();
     assert_eq!(subjects, ["filter/a", "filter/b"]);
-    let refused = problem(admin.set_sink("default", "other", &spec).await);
-    assert!(refused.1.contains("sink log writes the file"), "{refused:?}");
+    for path in ["events.jsonl", "events.jsonl.1"] {
+        let file = SinkFileSpec { path: path.to_owned(), ..SinkFileSpec::default() };
+        let other = SinkSpec { file: Some(file), ..spec.clone() };
+        let refused = problem(admin.set_sink("default", "other", &other).await);
+        assert!(refused.1.contains("sink log writes the file"), "{path}: {refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -81,7 +81,7 @@ pub(in super::super) async fn keep_role(address: &str, login: &Login) -> Result<
     match own.text(&["CONFIG", "REWRITE"]).await {
         Err(error @ ProbeError::Unknown(_)) if is_unwritable(&error.to_string()) => return Err(error),
         Ok(_) | Err(ProbeError::Unknown(_)) => {}
-        Err(error @ ProbeError::Down(_)) => return Err(error),
+        Err(error @ (ProbeError::Down(_) | ProbeError::Broken(_))) => return Err(error),
     }
     let primary = async { Redis::connect(&upstream, login).await?.text(&["CONFIG", "REWRITE"]).await };
     if let Ok(Err(error)) = observed::timeout(FOLLOWER_LIMIT, primary).await {

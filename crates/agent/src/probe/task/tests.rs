@@ -101,6 +101,23 @@ async fn a_port_that_nobody_listens_on_is_down() {
     }
 }
 
+#[tokio::test]
+async fn what_accepts_and_breaks_off_is_unknown_since_it_may_be_something_before_the_store() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let closes = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // Closed with unread bytes it is a reset, without an end of the stream.
+            drop(stream);
+        }
+    });
+    for kind in every_kind(&address) {
+        let store = probe(kind.clone(), LONG).ask().await;
+        assert_eq!(store.state, StoreState::Unknown, "{kind:?}: {}", store.reason);
+    }
+    closes.abort();
+}
+
 async fn told(script: &str, timeout: Span) -> DataStore {
     let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
     probe(StoreKind::Exec(Command { argv, workdir: "/".into(), env: BTreeMap::default() }), timeout)
