@@ -311,6 +311,8 @@ pub const PROFILE_REVISIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revi
 pub const PROFILE_REVISION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{number}";
 /// Events; `?after=&wait=&limit=`.
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
+/// An event with those that led to it and those that it led to.
+pub const EVENT_CHAIN: &str = "/v1/namespaces/{ns}/events/{number}/chain";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
 /// Explains the state of `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME` or `slot/NAME`.

@@ -4,6 +4,7 @@
 //! verdict was committed writes nothing.
 
 pub mod agenda;
+pub mod causes;
 pub mod clusters;
 pub mod drain;
 pub mod external;

@@ -8,6 +8,7 @@ pub mod clusters;
 pub mod condition_index;
 pub mod conditions;
 pub mod drain;
+pub mod event_index;
 pub mod fleet;
 pub(crate) mod fold;
 pub mod live_params;

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use super::clusters::ClusterIndex;
 use super::condition_index::ConditionIndex;
+use super::event_index::EventIndex;
 use super::runs::RunIndex;
 use super::schedules::ScheduleIndex;
 use super::tally::NodeTally;
@@ -175,6 +176,8 @@ pub struct Fleet {
     pub profile_revisions: Map<(ProfileName, ProfileRevisionNumber), Versioned<ProfileRevision>>,
     /// The newest events, at most [`EVENTS_IN_MEMORY`].
     pub events: Map<Sequence, Arc<Event>>,
+    /// The newest of them by what they are about.
+    pub event_index: EventIndex,
     /// Number of the oldest stored event; zero before the first.
     pub oldest_event: Sequence,
     /// By entity: its board, folded for the rollout decider.

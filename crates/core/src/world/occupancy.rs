@@ -192,6 +192,7 @@ mod tests {
                 before: None,
                 after: None,
                 cause: "".into(),
+                caused_by: None,
             };
             world.put(&namespace, Record::Event(event), Revision::new(1 + number));
         }
