@@ -249,6 +249,8 @@ pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/
 pub const CLUSTERS: &str = "/v1/namespaces/{ns}/clusters";
 /// One cluster.
 pub const CLUSTER: &str = "/v1/namespaces/{ns}/clusters/{cluster}";
+/// That members of a cluster are gone which its list does not have any more.
+pub const CLUSTER_MEMBERS_ACCEPTED: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members/accepted";
 /// The members of a cluster.
 pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members";
 /// The data stores of a cluster.

@@ -52,6 +52,8 @@ round_trip! {
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "cluster": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_of_a_list": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_discovery": v1::cluster::discovery::StoredClusterDiscovery => bellwether_core::records::discovery::ClusterDiscovery;
     "cluster_roles_of_decommissioned_host": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "cluster_view": v1::cluster::stored_view::StoredClusterView => bellwether_core::records::cluster_view::ClusterView;
     "cluster_roles": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;

@@ -6,6 +6,7 @@
 pub mod agenda;
 pub mod causes;
 pub mod clusters;
+pub mod discovery;
 pub mod drain;
 pub mod external;
 pub mod facts;

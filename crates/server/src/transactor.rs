@@ -24,7 +24,9 @@ use tokio::sync::watch;
 pub use self::draft::Draft;
 use self::queues::RecordQueues;
 use self::rounds::Rounds;
-use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal, ProposedEvent};
+use crate::records::commit::{
+    CommitError, CommitPipeline, Committer, PendingCommit, Proposal, ProposedEvent,
+};
 use crate::records::key_text;
 use crate::secrets::keyring::Keyring;
 use crate::world_view::PublishedWorld;

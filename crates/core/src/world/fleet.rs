@@ -18,6 +18,7 @@ use crate::records::annotation::Annotation;
 use crate::records::cluster::{Cluster, ClusterRoles};
 use crate::records::cluster_view::ClusterView;
 use crate::records::definition::{Definition, DefinitionId};
+use crate::records::discovery::ClusterDiscovery;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
@@ -122,6 +123,8 @@ pub struct Fleet {
     pub cluster_roles: Map<ClusterName, Versioned<ClusterRoles>>,
     /// Views of the clusters' data stores, by cluster.
     pub cluster_views: Map<ClusterName, Versioned<ClusterView>>,
+    /// What the lists of members of clusters said last.
+    pub cluster_discoveries: Map<ClusterName, Versioned<ClusterDiscovery>>,
     /// Counts the changes of what reactions are decided on, since the namespace was loaded.
     pub reaction_changes: u64,
     /// Index of the conditions that are true.
