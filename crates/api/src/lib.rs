@@ -15,4 +15,5 @@ pub mod shape;
 pub mod template;
 pub mod v1;
 pub mod value;
+pub mod web_address;
 pub mod word;

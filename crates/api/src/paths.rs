@@ -252,6 +252,8 @@ pub const JOB_INPUTS: &str = "/v1/namespaces/{ns}/nodes/{node}/runs/{run}/tasks/
 pub const CLUSTERS: &str = "/v1/namespaces/{ns}/clusters";
 /// One cluster.
 pub const CLUSTER: &str = "/v1/namespaces/{ns}/clusters/{cluster}";
+/// That members of a cluster are gone which its list does not have any more.
+pub const CLUSTER_MEMBERS_ACCEPTED: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members/accepted";
 /// The members of a cluster.
 pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members";
 /// The data stores of a cluster.
@@ -314,6 +316,8 @@ pub const PROFILE_REVISIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revi
 pub const PROFILE_REVISION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{number}";
 /// Events; `?after=&wait=&limit=`.
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
+/// An event with those that led to it and those that it led to.
+pub const EVENT_CHAIN: &str = "/v1/namespaces/{ns}/events/{number}/chain";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
 /// Explains the state of `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME` or `slot/NAME`.

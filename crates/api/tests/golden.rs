@@ -52,6 +52,8 @@ round_trip! {
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "cluster": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_of_a_list": v1::cluster::stored::StoredCluster => bellwether_core::records::cluster::Cluster;
+    "cluster_discovery": v1::cluster::discovery::StoredClusterDiscovery => bellwether_core::records::discovery::ClusterDiscovery;
     "cluster_roles_of_decommissioned_host": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
     "cluster_view": v1::cluster::stored_view::StoredClusterView => bellwether_core::records::cluster_view::ClusterView;
     "cluster_roles": v1::cluster::stored::StoredClusterRoles => bellwether_core::records::cluster::ClusterRoles;
@@ -80,6 +82,7 @@ round_trip! {
     "target_silent": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "target_overdue": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
+    "event_with_its_cause": v1::event::Event => bellwether_core::records::event::Event;
         "schedule": v1::schedule::Schedule => bellwether_core::records::schedule::Schedule;
         "reaction": v1::reaction::Reaction => bellwether_core::records::reaction::Reaction;
         "sink": v1::sink::Sink => bellwether_core::records::sink::Sink;
@@ -181,6 +184,8 @@ fn every_shape_of_sinks_and_reactions_is_written_as_it_is_read() {
     holds::<v1::sink::ReplayEvents>("sink_replay", |shape| shape);
     holds::<v1::sink::SinkTest>("sink_test", |shape| shape);
     holds::<v1::cloud_event::CloudEvent>("cloud_event", |shape| shape);
+    holds::<v1::cloud_event::CloudEvent>("cloud_event_with_its_cause", |shape| shape);
+    holds::<v1::event::EventChain>("event_chain", |shape| shape);
 }
 
 #[test]

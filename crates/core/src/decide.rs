@@ -4,7 +4,9 @@
 //! verdict was committed writes nothing.
 
 pub mod agenda;
+pub mod causes;
 pub mod clusters;
+pub mod discovery;
 pub mod drain;
 pub mod external;
 pub mod facts;

@@ -4,6 +4,7 @@ pub mod annotation;
 pub mod cluster;
 pub mod cluster_view;
 pub mod definition;
+pub mod discovery;
 pub mod entity;
 pub mod event;
 pub mod evidence;

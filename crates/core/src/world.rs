@@ -8,6 +8,7 @@ pub mod clusters;
 pub mod condition_index;
 pub mod conditions;
 pub mod drain;
+pub mod event_index;
 pub mod fleet;
 pub(crate) mod fold;
 pub mod live_params;
@@ -245,6 +246,7 @@ impl Fleet {
             Key::Cluster(name) => revision_of(self.clusters.get(name)),
             Key::ClusterRoles(name) => revision_of(self.cluster_roles.get(name)),
             Key::ClusterView(name) => revision_of(self.cluster_views.get(name)),
+            Key::ClusterDiscovery(name) => revision_of(self.cluster_discoveries.get(name)),
             Key::Filter(name) => revision_of(self.filters.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Definition(id) => revision_of(self.definitions.get(id)),

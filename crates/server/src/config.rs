@@ -1,6 +1,7 @@
 //! The server's configuration: one TOML file. Every key has a default; an unknown key is refused with the list of known keys.
 
 pub mod deciders;
+mod discovery;
 pub mod etcd;
 mod provider;
 mod sinks;
@@ -19,6 +20,7 @@ use etcd::Etcd;
 use serde::Deserialize;
 use value::span;
 
+use crate::discovery::settings::DiscoverySettings;
 use crate::hooks::settings::HookSettings;
 use crate::http::limits::ConcurrencyLimits;
 use crate::names::{self, ServerDns};
@@ -69,6 +71,8 @@ pub struct Config {
     pub secret_providers: BTreeMap<ProviderName, ProviderSpec>,
     /// Where sinks may send events.
     pub sinks: SinkSettings,
+    /// Where lists of members of clusters may be.
+    pub discovery: DiscoverySettings,
     /// Most requests of each class at the same time.
     pub classes: ConcurrencyLimits,
 }
@@ -107,6 +111,7 @@ struct File {
     clock_synchronized_file: Option<PathBuf>,
     secret_providers: Option<BTreeMap<String, provider::Table>>,
     sinks: Option<sinks::Table>,
+    discovery: Option<discovery::Table>,
 }
 
 /// The table `[hooks]`.
@@ -155,6 +160,8 @@ impl Config {
         });
         let local = || vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         let etcd = file.etcd.map(etcd::Table::check).transpose()?;
+        let sinks = file.sinks.unwrap_or_default().check()?;
+        let discovery = file.discovery.unwrap_or_default().check(&sinks)?;
         let config = Self {
             name: own_name(file.name, etcd.is_some())?,
             address: file.address.map(address).transpose()?,
@@ -165,7 +172,8 @@ impl Config {
                 file.clock_synchronized_file.unwrap_or_else(|| PathBuf::from(CLOCK_SYNCHRONIZED)),
             ),
             secret_providers: provider::all(file.secret_providers.unwrap_or_default())?,
-            sinks: file.sinks.unwrap_or_default().check()?,
+            sinks,
+            discovery,
             classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
@@ -329,6 +337,7 @@ mod tests {
             ("[hooks]\nca = \"/x\"", "unknown field `ca`"),
             ("[sinks]\nallow_addresses = [\"a\"]", "neither an address nor"),
             ("[sinks]\ndirectory = \"events\"", "not an absolute path"),
+            ("[discovery]\ndirectory = \"lists\"", "not an absolute path"),
         ];
         for (text, reason) in cases {
             with(text, |config| {

@@ -13,6 +13,7 @@ mod consistency;
 mod currency;
 mod definitions;
 mod entities;
+mod event_chain;
 mod events;
 mod expected;
 mod external;

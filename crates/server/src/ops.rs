@@ -1,6 +1,7 @@
 //! Operations: what people, programs and agents may request, one file per noun. Each reads the world, lets core decide what
 //! changes, and commits that with its events; the actor of the events is the caller.
 
+pub mod accept_members;
 mod admins;
 pub mod apply;
 mod at_revision;

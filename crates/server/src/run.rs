@@ -283,6 +283,7 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         audit,
         hooks: Arc::new(config.hooks.clone()),
         sinks: Arc::new(config.sinks.clone()),
+        discovery: Arc::new(config.discovery.clone()),
         providers: Providers::new(config.secret_providers.clone()),
         clock,
         stop: tasks.token(),

@@ -24,7 +24,9 @@ use tokio::sync::watch;
 pub use self::draft::Draft;
 use self::queues::RecordQueues;
 use self::rounds::Rounds;
-use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
+use crate::records::commit::{
+    CommitError, CommitPipeline, Committer, PendingCommit, Proposal, ProposedEvent,
+};
 use crate::records::key_text;
 use crate::secrets::keyring::Keyring;
 use crate::world_view::PublishedWorld;
@@ -92,6 +94,7 @@ impl CommitContext {
             let revision = world.revision(namespace, &key);
             (key, revision)
         });
+        let events = ProposedEvent::all(world, namespace, events, &writes);
         Proposal {
             namespace: namespace.clone(),
             seen: seen.collect(),

@@ -28,7 +28,7 @@ use super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE};
 use super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::audit::AuditEntry;
-use crate::v1::event::Event;
+use crate::v1::event::{Event, EventChain};
 use crate::v1::node::Reason;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
@@ -96,6 +96,15 @@ impl Client {
         let filter = filter.map_or(String::new(), |text| format!("&filter={}", paths::encode(text)));
         let path = format!("{path}?limit={limit}&wait={}ms{after}{filter}", wait.as_millis());
         self.get(&path, wait + BEYOND_WAIT).await
+    }
+
+    /// Reads an event with those that led to it and those that it led to.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn event_chain(&self, namespace: &str, number: u64) -> Result<EventChain, CallError> {
+        let path = fill(paths::EVENT_CHAIN, &[namespace, &number.to_string()]);
+        self.get(&path, DEFAULT_DEADLINE).await
     }
 
     /// Reads the entries of the answering server's audit log after `after`, oldest first, waiting up to `wait` for the first; without

@@ -60,6 +60,8 @@ pub static EVENTS: FieldTable = FieldTable {
         FieldSpec::recorded("before", FieldType::Text, "value before").at("/before"),
         FieldSpec::recorded("after", FieldType::Text, "value after").at("/after"),
         FieldSpec::recorded("cause", FieldType::Text, "why it happened").at("/cause"),
+        FieldSpec::recorded("caused_by", FieldType::Number, "number of the event that led to it")
+            .at("/caused_by"),
         FieldSpec::changing("age", FieldType::Duration, "time since it happened").at("/time_ms"),
     ],
     slim: &["seq", "kind", "subject", "cause"],

@@ -37,6 +37,9 @@ pub struct CloudEvent {
     pub namespace: String,
     /// Number of the event in its namespace, with as many digits as to be in order as a text.
     pub sequence: String,
+    /// Identifier of the event that led to it, as in the extension for correlation; absent if none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causationid: Option<String>,
     /// The event, as the API answers it.
     pub data: Event,
 }
@@ -55,6 +58,7 @@ impl CloudEvent {
             datacontenttype: "application/json".to_owned(),
             namespace: namespace.to_owned(),
             sequence: format!("{:020}", event.seq),
+            causationid: event.caused_by.map(|cause| format!("{namespace}-{cause}")),
             data: event,
         }
     }

@@ -1,5 +1,6 @@
 //! Clusters: requests, answers and stored records.
 
+pub mod discovery;
 pub mod stored;
 pub mod stored_view;
 pub mod view;
@@ -14,7 +15,8 @@ use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, is_zero, read, read_some, reason};
+use self::discovery::{DiscoverySpec, DiscoveryStatus};
+use crate::shape::{ShapeError, is_zero, read, read_some, reason, some_object};
 use crate::word::words;
 
 words! {
@@ -48,6 +50,9 @@ pub struct ClusterSpec {
     #[schema(example = "role=db")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Where the members are listed outside; those of the list that the filter matches are members. Its default is `all` then.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub discovery: Option<DiscoverySpec>,
     /// Number of leaders, 0 to 64. Default 1.
     #[schema(example = 1)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +89,8 @@ pub struct ClusterSpec {
 pub struct DesiredCluster {
     /// Which nodes are its members.
     pub filter: Selector,
+    /// Where they are listed.
+    pub discovery: Option<bellwether_core::records::discovery::Discovery>,
     /// Number of leaders.
     pub leaders: u32,
     /// In which order members become leaders.
@@ -109,6 +116,9 @@ pub struct Cluster {
     pub revision: u64,
     /// Which nodes are its members.
     pub filter: String,
+    /// Where the members are listed outside, and what the list said; absent if the filter alone says who they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<DiscoveryStatus>,
     /// Number of leaders that it is to have.
     pub leaders: u32,
     /// Field by which members are preferred as leaders; absent for a random choice.
@@ -171,7 +181,7 @@ pub struct LeaderRole {
 pub struct ClusterMember {
     /// Name of the node.
     pub node: String,
-    /// `leader`, `worker` or `manager`.
+    /// `leader`, `worker`, `manager`, or `unknown` for one that is listed and no node.
     pub role: String,
     /// Slot of a leader, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,8 +203,12 @@ impl ClusterSpec {
     /// [`ShapeError`] naming the field.
     pub fn desired(&self, name: &str) -> Result<DesiredCluster, ShapeError> {
         let profile: ProfileName = read("profile", self.profile.as_deref().unwrap_or(name))?;
-        let by_profile = || format!("profile = {profile}");
-        let filter = self.filter.clone().unwrap_or_else(by_profile);
+        let discovery = self.discovery.as_ref().map(DiscoverySpec::desired).transpose()?;
+        let all = match &discovery {
+            Some(_) => "all".to_owned(),
+            None => format!("profile = {profile}"),
+        };
+        let filter = self.filter.clone().unwrap_or(all);
         let filter = Selector::parse(&filter).map_err(|error| ShapeError::misread("filter", &error))?;
         let leaders = self.leaders.unwrap_or(core::LEADERS);
         if leaders > core::MAX_LEADERS {
@@ -217,6 +231,7 @@ impl ClusterSpec {
         let workflow = read_some("manager_workflow", self.manager_workflow.as_deref())?;
         Ok(DesiredCluster {
             filter,
+            discovery,
             leaders,
             prefer,
             grace,
@@ -243,6 +258,7 @@ impl Cluster {
             name: from.name.to_string(),
             revision: from.revision.get(),
             filter: from.filter.to_string(),
+            discovery: from.discovery.as_ref().map(|discovery| DiscoveryStatus::of(discovery, None, 0)),
             leaders: from.leaders,
             prefer: from.prefer.as_ref().map(ToString::to_string),
             replace_after_ms: from.grace.as_millis(),
@@ -268,6 +284,7 @@ impl Cluster {
     pub fn spec(&self) -> ClusterSpec {
         ClusterSpec {
             filter: Some(self.filter.clone()),
+            discovery: self.discovery.as_ref().map(DiscoveryStatus::spec),
             leaders: Some(self.leaders),
             prefer: self.prefer.clone(),
             replace_after: Some(Span::from_millis(self.replace_after_ms).to_string()),

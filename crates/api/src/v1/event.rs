@@ -28,6 +28,21 @@ pub struct Event {
     pub after: Option<String>,
     /// Cause of the change, one line.
     pub cause: String,
+    /// Number of the event that led to it; absent if none did, or none that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caused_by: Option<u64>,
+}
+
+/// An event with those that led to it and those that it led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EventChain {
+    /// The events in order: from the first that led to it, over the event itself, to what it led to. Those that the caller may not read
+    /// are left out.
+    pub items: Vec<Event>,
+    /// Number of the last event that was read to find what it led to.
+    pub read_to: u64,
+    /// Whether all events up to the newest were read.
+    pub complete: bool,
 }
 
 impl From<&core::Event> for Event {
@@ -41,6 +56,7 @@ impl From<&core::Event> for Event {
             before: from.before.clone(),
             after: from.after.clone(),
             cause: from.cause.clone(),
+            caused_by: from.caused_by.map(Sequence::get),
         }
     }
 }
@@ -57,6 +73,7 @@ impl TryFrom<Event> for core::Event {
             before: from.before,
             after: from.after,
             cause: from.cause,
+            caused_by: from.caused_by.map(Sequence::new),
         })
     }
 }

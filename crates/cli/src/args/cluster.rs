@@ -49,13 +49,21 @@ pub(crate) enum ClusterVerb {
         #[arg(short = 'w', long)]
         watch: bool,
     },
-    /// List the members of a cluster, and its manager, with their roles
+    /// List the members of a cluster, and its manager, with their roles; or accept that members are gone
     Members {
         #[command(flatten)]
         of: OwnCluster,
-        /// Role of the members to list: leader, worker or manager
-        #[arg(long, value_name = "ROLE", value_parser = ["leader", "worker", "manager"])]
+        /// Role of the members to list: leader, worker, manager, or unknown for those that are listed and no nodes
+        #[arg(long, value_name = "ROLE", value_parser = ["leader", "worker", "manager", "unknown"])]
         role: Option<String>,
+        /// Acceptance that members are gone: those that the list does not have any more leave
+        #[arg(long, conflicts_with = "role")]
+        accept: bool,
+        /// Reason for --accept, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "accept")]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// Run a workflow on the cluster's manager [default: the manager's own workflow]
     Run {
@@ -130,6 +138,18 @@ pub(crate) struct ClusterFlags {
     /// Filter of the members over names, labels, facts, params and profiles, like role=db [default: the nodes that read the profile]
     #[arg(short = 'l', long)]
     pub(crate) filter: Option<String>,
+    /// URL of a list of the members in the JSON of Prometheus' HTTP service discovery: those that the filter matches are members
+    #[arg(long, value_name = "URL", conflicts_with_all = ["discover_file", "no_discovery"])]
+    pub(crate) discover_url: Option<String>,
+    /// Path of such a list below the directory that the configuration of the server names
+    #[arg(long, value_name = "PATH", conflicts_with = "no_discovery")]
+    pub(crate) discover_file: Option<String>,
+    /// Interval between two reads of the list, 1s to 24h [default: 60s]
+    #[arg(long, value_name = "TIME", conflicts_with = "no_discovery")]
+    pub(crate) discover_every: Option<Span>,
+    /// No list of members: the filter alone says who they are
+    #[arg(long)]
+    pub(crate) no_discovery: bool,
     /// Number of leaders, 0 to 64 [default: 1]
     #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
     pub(crate) leaders: Option<u32>,

@@ -15,6 +15,14 @@ pub(crate) struct Events {
     /// Show the events of the last so long, like 10m or 2h
     #[arg(long, value_name = "TIME", conflicts_with = "after")]
     pub(crate) since: Option<Span>,
+    /// Number of an event: show what led to it, and what it led to, as a tree
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = number::whole::<u64>,
+        conflicts_with_all = ["watch", "after", "since", "limit", "filter", "about"]
+    )]
+    pub(crate) chain: Option<u64>,
     /// Most events to print, 1 to 1000: the newest ones; 50 if absent, 1000 with --since
     #[arg(long, value_parser = number::between(1_u32, 1_000), value_name = "N")]
     pub(crate) limit: Option<u32>,

@@ -1,5 +1,6 @@
 //! `cluster`.
 
+mod discovery;
 mod stores;
 
 use std::time::Duration;
@@ -65,7 +66,10 @@ pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
             context.show.data(&cluster, || vec![cluster.name.clone()], |_| text())?;
         }
         ClusterVerb::View { of, watch } => return stores::run(context, &of.name, watch).await,
-        ClusterVerb::Members { of, role } => {
+        ClusterVerb::Members { of, accept: true, reason, consent, .. } => {
+            return discovery::accept(context, &of.name, reason, consent).await;
+        }
+        ClusterVerb::Members { of, role, .. } => {
             let page = client.cluster_members(namespace, &of.name, role.as_deref()).await?;
             let names = || page.items.iter().map(|member| member.node.clone()).collect();
             context.show.data(&page.items, names, |_| members(&page.items))?;
@@ -162,10 +166,12 @@ async fn wait(
 
 /// What a cluster is to be, with what the flags change of it.
 fn changed(before: ClusterSpec, flags: ClusterFlags) -> ClusterSpec {
-    let ClusterFlags { filter, leaders, prefer, replace_after, manager_workflow, mode, reason } = flags;
+    let (discovery, default_filter) = discovery::changed(&before, &flags);
+    let ClusterFlags { filter, leaders, prefer, replace_after, manager_workflow, mode, reason, .. } = flags;
     let not_empty = |text: &String| !text.is_empty();
     ClusterSpec {
-        filter: filter.or(before.filter),
+        filter: filter.or(default_filter),
+        discovery,
         leaders: leaders.or(before.leaders),
         prefer: prefer.or(before.prefer).filter(not_empty),
         replace_after: replace_after.map(|span| span.to_string()).or(before.replace_after),
@@ -190,7 +196,7 @@ fn report(context: &Context, cluster: &Cluster, what: &str) -> Result<(), Failur
             "{members_of_others} more match its filter and are members of older clusters: bellwether why cluster/{name}"
         ));
     }
-    if *members == 0 {
+    if *members == 0 && cluster.discovery.is_none() {
         context.show.note(&format!("no node matches its filter {}", cluster.filter));
     }
     context.show.data(cluster, || vec![name.clone()], |_| String::new())
@@ -233,7 +239,7 @@ pub(super) fn sheet(cluster: &Cluster) -> String {
     [
         format!("name              {}", cluster.name),
         format!("filter            {}", cluster.filter),
-        format!("members           {}", cluster.members),
+        format!("members           {}{}", cluster.members, discovery::lines(cluster)),
         format!("profile           {}", cluster.profile),
         format!("leaders           {} (wanted: {wanted})", leaders(cluster)),
         format!("prefer            {}", cluster.prefer.as_deref().unwrap_or("random")),

@@ -14,6 +14,7 @@ use bellwether_api::v1::access::NewJoinToken;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
+use bellwether_server::discovery::settings::DiscoverySettings;
 use bellwether_server::run::{Server, init};
 use bellwether_server::sinks::addresses::AddressRules;
 use bellwether_server::sinks::settings::SinkSettings;
@@ -78,6 +79,7 @@ async fn live(args: &Dev, dir: &Path) -> CommandResult {
     config.data_dir = dir.join("server");
     config.plain_listen = Some(args.plain);
     config.sinks = sinks_of(dir)?;
+    config.discovery = DiscoverySettings::beside(&config.sinks, Some(dir.join("discovery")));
     if !config.data_dir.join("pki/ca.pem").exists() {
         init(&config).await?;
     }

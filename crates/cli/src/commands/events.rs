@@ -1,5 +1,8 @@
 //! `events`: events in order, and new ones as they happen.
 
+mod chain;
+mod print;
+
 use std::time::Duration;
 
 use bellwether_api::client::{Client, ListOptions};
@@ -7,13 +10,9 @@ use bellwether_api::v1::event::Event;
 use bellwether_api::v1::page::Page;
 
 use super::subject::{KINDS, is_about};
-use crate::args::{Events, Output};
+use crate::args::Events;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::data::readable;
-use crate::show::event::line;
-use crate::show::time::{clock, date};
-use crate::show::{try_print, try_print_data};
 
 /// Most events that one request returns.
 const MOST: u32 = 1_000;
@@ -28,6 +27,9 @@ const WAIT: Duration = Duration::from_secs(30);
 const MOST_READ: u64 = 20_000;
 
 pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
+    if let Some(number) = args.chain {
+        return chain::run(context, number).await;
+    }
     let filter = args.filter.as_deref();
     let pointing = |error| Failure::pointing(error, filter);
     let options = ListOptions { filter: args.filter.clone(), ..ListOptions::default() };
@@ -191,27 +193,6 @@ async fn nothing_about(context: &Context, about: &str) -> Result<(), Failure> {
 
 fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failure> {
     let about = |event: &&Event| args.about.as_ref().is_none_or(|about| is_about(&event.subject, about));
-    for event in events.iter().filter(about) {
-        let text = match context.show.output {
-            Output::Json => readable(event)
-                .and_then(|value| serde_json::to_string(&value))
-                .map_err(|error| error.to_string()),
-            Output::Yaml => readable(event).map_err(|error| error.to_string()).and_then(|value| {
-                let text = serde_norway::to_string(&value).map_err(|error| error.to_string())?;
-                Ok(format!("---\n{text}"))
-            }),
-            Output::Name => {
-                try_print(&event.seq.to_string())?;
-                continue;
-            }
-            Output::Table | Output::Wide => {
-                let is_wide = context.show.output == Output::Wide;
-                let time = if is_wide { date(event.time_ms) } else { clock(event.time_ms) };
-                try_print(&line(event, context.show.paint, &time))?;
-                continue;
-            }
-        };
-        try_print_data(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?)?;
-    }
-    Ok(())
+    let events: Vec<Event> = events.iter().filter(about).cloned().collect();
+    print::each(context, &events)
 }

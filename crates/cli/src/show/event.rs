@@ -7,6 +7,16 @@ use super::visible;
 
 /// An event: its number, time, kind and subject, what changed, why and by whom.
 pub(crate) fn line(event: &Event, paint: Paint, time: &str) -> String {
+    branch(event, paint, time, 0)
+}
+
+/// The same as a part of a tree, at this depth.
+pub(crate) fn branch(event: &Event, paint: Paint, time: &str, depth: usize) -> String {
+    let indent = match depth {
+        0 => String::new(),
+        depth => format!("{}└ ", "  ".repeat(depth - 1)),
+    };
+    let kind = format!("{indent}{}", event.kind);
     let change = match (&event.before, &event.after) {
         (Some(before), Some(after)) => format!("{before} → {after}: "),
         (None, Some(after)) => format!("{after}: "),
@@ -25,7 +35,7 @@ pub(crate) fn line(event: &Event, paint: Paint, time: &str) -> String {
         "{} {} {} {} {change}{} {}",
         paint.text(Tone::Dim, &format!("{:>6}", event.seq)),
         paint.text(Tone::Dim, time),
-        paint.text(tone, &format!("{:<22}", event.kind)),
+        paint.text(tone, &format!("{kind:<22}")),
         format_args!("{:<22}", visible::line(&event.subject)),
         visible::line(&event.cause),
         paint.text(Tone::Dim, &visible::line(&format!("({})", event.actor))),

@@ -176,13 +176,17 @@ async fn output_is_data_where_data_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_say_what_why_and_what_to_try() {
     let place = one_node().await;
-    let cases: [(&[&str], i32, &str); 20] = [
+    let cases: [(&[&str], i32, &str); 24] = [
         (&["workflow", "run", "w", "-l", "role="], 64, "--filter: "),
         (&["job", "list", "--sort", "colour"], 64, "--sort: "),
         (&["node", "list", "--limit", "0"], 64, "--limit: "),
         (&["entity", "set", "web", "--selector", "all", "--batch", "lots"], 64, "--batch: "),
         (&["run", "list", "--node", "a b"], 64, "not a valid node name"),
         (&["pause", "on", "p", "-l", "role="], 64, "--selector: "),
+        (&["cluster", "members", "ghost", "--accept", "--yes"], 1, "cannot find cluster ghost"),
+        (&["cluster", "set", "a", "--discover-url", "http://a", "--no-discovery"], 64, "cannot be used with"),
+        (&["events", "--chain", "99999"], 1, "cannot find event 99999"),
+        (&["events", "--chain", "1", "-w"], 64, "cannot be used with"),
         (&["events", "--about", "entity/ghost"], 1, "cannot find entity ghost"),
         (&["events", "--since", "1h", "--after", "3"], 64, "cannot be used with"),
         (&["events", "--about", "planet/ghost"], 64, "planet is not a kind of object"),

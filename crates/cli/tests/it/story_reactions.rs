@@ -54,12 +54,39 @@ async fn without_a_primary_a_replica_is_promoted_by_a_run_and_each_step_is_told_
         at("cluster.primary_changed"),
     ];
     assert!(order.is_sorted(), "{order:?}");
+    chain_is_told(&place, since).await;
     let reaction = place.client().reaction("default", "promote").await.unwrap();
     assert_eq!((reaction.firings.len(), reaction.firings[0].result), (1, FiringResult::Started));
     assert_eq!(reaction.firings[0].subject, "cluster/shop/db");
     assert_eq!(runs(&place, "promote").await, 1);
     let shown = done(&place, &["reaction", "list"]);
     assert!(shown.contains("started run promote-"), "{shown}");
+}
+
+/// From any event of the chain the others are found: what is down led to the condition, that to the reaction, that to the run.
+async fn chain_is_told(place: &Setup, since: u64) {
+    let done = async || {
+        let events = place.client().events("default", Some(since), 1_000, std::time::Duration::ZERO).await;
+        events.unwrap().items.iter().find(|event| event.kind == "target.succeeded").map(|event| event.seq)
+    };
+    wait_for("the run", async || done().await.is_some()).await;
+    let number = done().await.unwrap().to_string();
+    let shown = done_lines(place, &["events", "--chain", &number]);
+    let kinds: Vec<&str> =
+        shown.iter().filter_map(|line| line.split_whitespace().find(|word| word.contains('.'))).collect();
+    let chain = [
+        "store.down",
+        "cluster.condition_raised",
+        "reaction.fired",
+        "run.started",
+        "rollout.started",
+        "target.succeeded",
+    ];
+    assert_eq!(kinds.get(..6), Some(&chain[..]), "{shown:?}");
+}
+
+fn done_lines(place: &Setup, args: &[&str]) -> Vec<String> {
+    done(place, args).lines().map(str::to_owned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

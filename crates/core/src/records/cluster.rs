@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 
 use crate::records::annotation::Annotation;
+use crate::records::discovery::Discovery;
 use crate::words::counter::{ClusterNumber, ClusterRevision, FenceNumber};
 use crate::words::label::Labels;
 use crate::words::name::{ClusterName, NodeName, ProfileName, WorkflowName};
@@ -63,8 +64,10 @@ pub struct Cluster {
     pub number: ClusterNumber,
     /// Number of the last change, from 1.
     pub revision: ClusterRevision,
-    /// Which nodes are its members.
+    /// Which nodes are its members; if they are listed outside, which of those that are listed.
     pub filter: Selector,
+    /// Where its members are listed; `None` if the filter alone says who they are.
+    pub discovery: Option<Discovery>,
     /// Number of leaders, 0 to [`MAX_LEADERS`].
     pub leaders: u32,
     /// In which order members become leaders; `None` for a random choice.

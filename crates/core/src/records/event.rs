@@ -25,6 +25,15 @@ pub struct EventDraft {
     pub cause: String,
 }
 
+/// Which event led to one that is about to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CausedBy {
+    /// The one of this number.
+    Event(Sequence),
+    /// An earlier one of the same transaction, by its position there, from 0.
+    Earlier(usize),
+}
+
 /// An event with its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -44,4 +53,6 @@ pub struct Event {
     pub after: Option<String>,
     /// As in [`EventDraft::cause`].
     pub cause: String,
+    /// Number of the event that led to it; `None` if none did, or none that was among the newest.
+    pub caused_by: Option<Sequence>,
 }

@@ -6,6 +6,7 @@ use alloc::string::String;
 use super::cluster::{Cluster, ClusterRoles};
 use super::cluster_view::ClusterView;
 use super::definition::{Definition, DefinitionId};
+use super::discovery::ClusterDiscovery;
 use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, ExternalTarget};
@@ -95,6 +96,8 @@ pub enum Key {
     ClusterRoles(ClusterName),
     /// The view of a cluster's data stores, by the cluster's name.
     ClusterView(ClusterName),
+    /// What the list of a cluster's members said, by the cluster's name.
+    ClusterDiscovery(ClusterName),
     /// A saved filter, by name.
     Filter(FilterName),
     /// A freeze, by name.
@@ -218,6 +221,8 @@ pub enum Record {
     ClusterRoles(ClusterRoles),
     /// The view of a cluster's data stores.
     ClusterView(ClusterView),
+    /// What the list of a cluster's members said.
+    ClusterDiscovery(ClusterDiscovery),
     /// A saved filter.
     Filter(SavedFilter),
     /// A freeze.
@@ -283,6 +288,7 @@ impl Record {
             Self::Cluster(cluster) => Key::Cluster(cluster.name.clone()),
             Self::ClusterRoles(roles) => Key::ClusterRoles(roles.cluster.clone()),
             Self::ClusterView(view) => Key::ClusterView(view.cluster.clone()),
+            Self::ClusterDiscovery(known) => Key::ClusterDiscovery(known.cluster.clone()),
             Self::Filter(filter) => Key::Filter(filter.name.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Definition(definition) => Key::Definition(definition.id.clone()),

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use super::clusters::ClusterIndex;
 use super::condition_index::ConditionIndex;
+use super::event_index::EventIndex;
 use super::runs::RunIndex;
 use super::schedules::ScheduleIndex;
 use super::tally::NodeTally;
@@ -17,6 +18,7 @@ use crate::records::annotation::Annotation;
 use crate::records::cluster::{Cluster, ClusterRoles};
 use crate::records::cluster_view::ClusterView;
 use crate::records::definition::{Definition, DefinitionId};
+use crate::records::discovery::ClusterDiscovery;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
@@ -121,6 +123,8 @@ pub struct Fleet {
     pub cluster_roles: Map<ClusterName, Versioned<ClusterRoles>>,
     /// Views of the clusters' data stores, by cluster.
     pub cluster_views: Map<ClusterName, Versioned<ClusterView>>,
+    /// What the lists of members of clusters said last.
+    pub cluster_discoveries: Map<ClusterName, Versioned<ClusterDiscovery>>,
     /// Counts the changes of what reactions are decided on, since the namespace was loaded.
     pub reaction_changes: u64,
     /// Index of the conditions that are true.
@@ -175,6 +179,8 @@ pub struct Fleet {
     pub profile_revisions: Map<(ProfileName, ProfileRevisionNumber), Versioned<ProfileRevision>>,
     /// The newest events, at most [`EVENTS_IN_MEMORY`].
     pub events: Map<Sequence, Arc<Event>>,
+    /// The newest of them by what they are about.
+    pub event_index: EventIndex,
     /// Number of the oldest stored event; zero before the first.
     pub oldest_event: Sequence,
     /// By entity: its board, folded for the rollout decider.

@@ -55,6 +55,7 @@ impl Fleet {
             Record::Cluster(cluster) => self.put_cluster(cluster, revision),
             Record::ClusterRoles(roles) => self.put_cluster_roles(roles, revision),
             Record::ClusterView(view) => self.put_cluster_view(view, revision),
+            Record::ClusterDiscovery(known) => self.put_cluster_discovery(known, revision),
             Record::Freeze(freeze) => {
                 self.freezes_changed = revision;
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
@@ -116,6 +117,7 @@ impl Fleet {
             Key::Cluster(name) => self.delete_cluster(name, revision),
             Key::ClusterRoles(name) => self.delete_cluster_roles(name),
             Key::ClusterView(name) => self.delete_cluster_view(name),
+            Key::ClusterDiscovery(name) => self.delete_cluster_discovery(name, revision),
             Key::Freeze(name) => {
                 self.freezes_changed = revision;
                 self.freezes.remove_mut(name);

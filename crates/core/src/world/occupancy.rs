@@ -132,6 +132,7 @@ impl Fleet {
         let facts = self.facts.keys().cloned().map(Key::Facts);
         let probes = self.probes.keys().cloned().map(Key::Probes);
         let roles = self.cluster_roles.keys().cloned().map(Key::ClusterRoles);
+        let discoveries = self.cluster_discoveries.keys().cloned().map(Key::ClusterDiscovery);
         let runs = self.runs.keys().cloned().map(Key::Run);
         let jobs = self.jobs.keys().cloned().map(|(run, node)| Key::Jobs(run, node));
         let lists = self.task_lists.keys().cloned().map(|(run, node)| Key::TaskList(run, node));
@@ -153,6 +154,7 @@ impl Fleet {
             .chain(probes)
             .chain(runs)
             .chain(roles)
+            .chain(discoveries)
             .chain(jobs)
             .chain(lists)
             .chain(sink_states)
@@ -192,6 +194,7 @@ mod tests {
                 before: None,
                 after: None,
                 cause: "".into(),
+                caused_by: None,
             };
             world.put(&namespace, Record::Event(event), Revision::new(1 + number));
         }

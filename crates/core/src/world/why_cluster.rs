@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 
 use super::fleet::Fleet;
 use crate::records::cluster::{Cluster, RoleHolder};
+use crate::records::discovery::{ClusterDiscovery, Discovery};
 use crate::records::node::PresenceState;
 use crate::words::name::NodeName;
 use crate::words::plural::plural;
+use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 
 /// Most nodes that one line names.
@@ -29,12 +31,17 @@ impl Fleet {
     pub fn why_cluster(&self, cluster: &Cluster, now: Timestamp) -> WhyCluster {
         let name = &cluster.name;
         let members = self.membership.size(name);
-        let mut lines = Vec::from([match members {
-            0 => format!("no node is a member: none matches its filter {}", cluster.filter),
-            count => format!("{} by its filter {}", plural(count, "member"), cluster.filter),
-        }]);
+        let (mut lines, mut is_waiting) = match (&cluster.discovery, members) {
+            (Some(discovery), _) => self.why_listed(cluster, discovery, now),
+            (None, 0) => (
+                Vec::from([format!("no node is a member: none matches its filter {}", cluster.filter)]),
+                false,
+            ),
+            (None, count) => {
+                (Vec::from([format!("{} by its filter {}", plural(count, "member"), cluster.filter)]), false)
+            }
+        };
         let roles = self.roles_of(name);
-        let mut is_waiting = false;
         for slot in 0..cluster.leaders {
             let slot_name = if cluster.leaders > 1 { format!("slot {slot}: ") } else { String::new() };
             let holder = roles.and_then(|roles| roles.leaders.get(&slot));
@@ -58,6 +65,43 @@ impl Fleet {
             );
         }
         WhyCluster { is_waiting, lines }
+    }
+
+    /// Members that are listed outside, and whether that waits for something.
+    fn why_listed(&self, cluster: &Cluster, discovery: &Discovery, now: Timestamp) -> (Vec<String>, bool) {
+        let (name, source) = (&cluster.name, &discovery.source);
+        let members = plural(self.membership.size(name), "member");
+        let mut by = format!("{members} by the list {source}, read every {}", discovery.interval);
+        if cluster.filter != Selector::all() {
+            by.push_str(&format!(", and its filter {}", cluster.filter));
+        }
+        let Some(known) = self.cluster_discoveries.get(name).map(|kept| &*kept.value) else {
+            return (Vec::from([by, "the list was not read yet".into()]), true);
+        };
+        let mut lines = Vec::from([by]);
+        if let Some(failure) = &known.failure {
+            let since = now.since(failure.since).brief();
+            let kept = if known.members.is_empty() { "" } else { "; the last one is kept" };
+            lines.push(format!("the list cannot be read for {since}{kept}: {}", failure.reason));
+        }
+        if let Some(held) = &known.held {
+            let (count, since) = (plural(held.hosts.len(), "member"), now.since(held.since).brief());
+            lines.push(format!(
+                "{count} missing from the list for {since}, more than half: they stay until somebody accepts it by cluster members {name} --accept: {}",
+                some_of(held.hosts.iter().map(String::as_str))
+            ));
+        }
+        let unknown: Vec<&str> = self.unknown_members(known).collect();
+        if !unknown.is_empty() {
+            lines.push(format!("listed, and no nodes: {}", some_of(unknown.into_iter())));
+        }
+        (lines, known.failure.is_some() || known.held.is_some())
+    }
+
+    /// Listed members that are no nodes, by the host of their targets.
+    pub fn unknown_members<'a>(&'a self, known: &'a ClusterDiscovery) -> impl Iterator<Item = &'a str> {
+        let hosts = known.members.keys().map(String::as_str);
+        hosts.filter(|host| NodeName::parse(host).map_or(true, |name| self.active_node(&name).is_none()))
     }
 
     fn why_leader(&self, cluster: &Cluster, holder: &RoleHolder, now: Timestamp) -> (String, bool) {
@@ -139,4 +183,15 @@ impl Fleet {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("matched, and members of older clusters: {}{more}", named.join(", "))
     }
+}
+
+/// The first names, and how many more there are.
+fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = names.get(..NAMED.min(names.len())).unwrap_or_default();
+    format!("{}{more}", named.join(", "))
 }

@@ -27,6 +27,12 @@ pub(crate) async fn apply(
             let at = |error: ShapeError| error.within(&format!("sink {}", sink.name));
             app.sinks.permit(&sink.name, &sink.spec().desired().map_err(at)?.target)?;
         }
+        if let Document::Cluster(cluster) = document {
+            let at = |error: ShapeError| error.within(&format!("cluster {}", cluster.name));
+            if let Some(discovery) = &cluster.discovery {
+                app.discovery.permit(&cluster.name, &discovery.desired().map_err(at)?.source)?;
+            }
+        }
         if let Document::Entity(entity) = document {
             let at = |error: ShapeError| error.within(&format!("entity {}", entity.name));
             app.hooks.knows_tokens(&entity.policy).map_err(at)?;

@@ -6,6 +6,7 @@ use axum::extract::State;
 use bellwether_api::list::tables::{CLUSTER_MEMBERS, CLUSTERS};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::cluster::discovery::AcceptMembers;
 use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::cluster::work::NewClusterRun;
 use bellwether_api::v1::cluster::{Cluster, ClusterSpec};
@@ -16,7 +17,9 @@ use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::{ClusterName, Namespace};
 
 use super::auth::Authenticated;
-use super::input::{AtRevision, JsonAnswer, JsonBody, NamedCluster, NamespacePath, QueryParams};
+use super::input::{
+    AtRevision, JsonAnswer, JsonBody, NamedCluster, NamespacePath, OptionalBody, QueryParams,
+};
 use super::list::node::NodeRow;
 use super::list::{ListAnswer, ListQuery};
 use super::problem::{Failure, SetResponse};
@@ -60,6 +63,18 @@ pub(crate) async fn members(
     list.answer_json((&CLUSTER_MEMBERS, app.clock.now()), members.into_iter(), world.revision)
 }
 
+/// Accepts that members of a cluster are gone which its list does not have any more.
+pub(crate) async fn accept_members(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedCluster(name)): (NamespacePath, NamedCluster),
+    OptionalBody(request): OptionalBody<AcceptMembers>,
+) -> Result<JsonAnswer<Cluster>, Failure> {
+    let actor = caller.actor();
+    let scope = scope(&namespace, &name, &actor, None);
+    Ok(JsonAnswer(ops::accept_members::accept(&app.records.transactor, scope, &request).await?))
+}
+
 /// The data stores of those members of a cluster that the caller may read.
 pub(crate) async fn view(
     State(app): State<AppState>,
@@ -85,6 +100,9 @@ pub(crate) async fn put(
     // A new cluster creates its profile, or makes one live, and has its members read it.
     let profile = spec.profile.as_deref().unwrap_or(name.as_str());
     caller.require(Right::update(ObjectKind::Profile), Some(profile), Some(&namespace))?;
+    if let Some(discovery) = &spec.discovery {
+        app.discovery.permit(name.as_str(), &discovery.desired()?.source)?;
+    }
     let actor = caller.actor();
     let scope = scope(&namespace, &name, &actor, only_at);
     let (value, is_new) = ops::cluster::set(&app.records.transactor, scope, &spec).await?;

@@ -235,7 +235,7 @@ async fn wait_for_more(app: &AppState, namespace: &Namespace, after: Sequence, w
 }
 
 /// Events after a sequence number.
-async fn read(
+pub(super) async fn read(
     app: &AppState,
     namespace: &Namespace,
     after: Sequence,

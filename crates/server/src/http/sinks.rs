@@ -128,6 +128,7 @@ pub(crate) async fn test(
         before: None,
         after: None,
         cause: "a test of the sink".to_owned(),
+        caused_by: None,
     };
     let mut number = [0_u8; 8];
     getrandom::fill(&mut number)

@@ -18,6 +18,7 @@ use super::admission::Admission;
 use crate::audit::AuditLog;
 use crate::config::etcd::Etcd;
 use crate::decider_failures::DeciderFailures;
+use crate::discovery::settings::DiscoverySettings;
 use crate::freshness::Freshness;
 use crate::hooks::settings::HookSettings;
 use crate::installation::Installation;
@@ -58,6 +59,8 @@ pub struct AppContext {
     pub providers: Providers,
     /// Settings of sinks.
     pub sinks: Arc<SinkSettings>,
+    /// Settings of the discovery of members.
+    pub discovery: Arc<DiscoverySettings>,
     /// Settings of hooks.
     pub hooks: Arc<HookSettings>,
     /// Cancelled when the server stops: blocking requests return at once.

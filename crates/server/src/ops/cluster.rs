@@ -1,6 +1,7 @@
 //! Clusters: creating, changing and deleting them, with the live profile that their members share; and showing them.
 
 use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::cluster::discovery::DiscoveryStatus;
 use bellwether_api::v1::cluster::{Cluster as Shape, ClusterMember, ClusterSpec, DesiredCluster};
 use bellwether_api::v1::node::PresenceState as PresenceWord;
 use bellwether_core::records::annotation::Annotation;
@@ -76,6 +77,9 @@ pub async fn set(
             if before.is_none() {
                 changeset.writes.push(Write::put(Record::Node(manager(fleet, &cluster, now)?)));
             }
+            if cluster.discovery.is_none() {
+                changeset.writes.extend(forget_list(fleet, name));
+            }
             changeset.writes.push(Write::put(Record::Cluster(cluster.clone())));
             Ok((Some(changeset), (after(world, (namespace, fleet), &cluster), before.is_none())))
         })
@@ -112,6 +116,7 @@ pub async fn delete(transactor: &Transactor, scope: ClusterScope<'_>) -> Result<
             let mut writes = vec![Write::delete(Key::Cluster(name.clone()))];
             writes.extend(runs);
             writes.extend(forget_manager(fleet, &before.manager));
+            writes.extend(forget_list(fleet, name));
             Ok((Some(Changeset { writes, events: vec![deleted] }.into()), false))
         })
         .await?
@@ -130,14 +135,30 @@ pub fn get(fleet: &Fleet, name: &ClusterName) -> Option<Shape> {
     fleet.clusters.get(name).map(|kept| view(fleet, &kept.value))
 }
 
-/// The members of a cluster, by name, and its manager.
+/// The members of a cluster, by name, its manager, and those that are listed and no nodes.
 #[must_use]
 pub fn members(fleet: &Fleet, name: &ClusterName) -> Vec<ClusterMember> {
     let manager = fleet.clusters.get(name).map(|kept| &kept.value.manager);
     let all = fleet.membership.members(name).chain(manager);
     let mut members: Vec<ClusterMember> = all.map(|node| member(fleet, name, node)).collect();
+    members.extend(unknown(fleet, name));
     members.sort_by(|one, other| one.node.cmp(&other.node));
     members
+}
+
+/// Members that are listed and no nodes.
+fn unknown(fleet: &Fleet, cluster: &ClusterName) -> Vec<ClusterMember> {
+    let known = fleet.cluster_discoveries.get(cluster).map(|kept| &*kept.value);
+    let hosts = known.into_iter().flat_map(|known| fleet.unknown_members(known));
+    let unknown = hosts.map(|host| ClusterMember {
+        node: host.to_owned(),
+        role: "unknown".to_owned(),
+        slot: None,
+        fence: None,
+        host: None,
+        presence: PresenceWord::from(PresenceState::Never).as_str().to_owned(),
+    });
+    unknown.collect()
 }
 
 fn member(fleet: &Fleet, cluster: &ClusterName, node: &NodeName) -> ClusterMember {
@@ -161,7 +182,10 @@ fn member(fleet: &Fleet, cluster: &ClusterName, node: &NodeName) -> ClusterMembe
 
 fn view(fleet: &Fleet, cluster: &Cluster) -> Shape {
     let sizes = (fleet.membership.size(&cluster.name), fleet.membership.claimed(&cluster.name).count());
-    Shape::of(cluster, fleet.roles_of(&cluster.name), sizes)
+    let known = fleet.cluster_discoveries.get(&cluster.name).map(|kept| &*kept.value);
+    let unknown = known.map_or(0, |known| fleet.unknown_members(known).count());
+    let discovery = cluster.discovery.as_ref().map(|of| DiscoveryStatus::of(of, known, unknown));
+    Shape { discovery, ..Shape::of(cluster, fleet.roles_of(&cluster.name), sizes) }
 }
 
 /// A cluster as it is once it is written: its members are those that match it then.
@@ -173,7 +197,10 @@ fn after(world: &World, (namespace, fleet): (&Namespace, &Fleet), cluster: &Clus
 }
 
 fn describe(cluster: &Cluster) -> String {
-    let Cluster { filter, leaders, prefer, grace, profile, workflow, mode, .. } = cluster;
+    let Cluster { filter, leaders, prefer, grace, profile, workflow, mode, discovery, .. } = cluster;
+    let discovery = discovery.as_ref();
+    let discovery =
+        discovery.map(|of| format!(", list {} every {}", of.source, of.interval)).unwrap_or_default();
     let mode = match mode {
         ClusterMode::Active => String::new(),
         ClusterMode::Observe | ClusterMode::Disabled => format!(", mode {}", mode.as_str()),
@@ -181,7 +208,7 @@ fn describe(cluster: &Cluster) -> String {
     let prefer = prefer.as_ref().map(|order| format!(", prefer {order}")).unwrap_or_default();
     let workflow = workflow.as_ref().map(|workflow| format!(", workflow {workflow}")).unwrap_or_default();
     format!(
-        "filter {filter}, leaders {leaders}{prefer}, replace after {grace}, profile {profile}{workflow}{mode}"
+        "filter {filter}{discovery}, leaders {leaders}{prefer}, replace after {grace}, profile {profile}{workflow}{mode}"
     )
 }
 
@@ -200,6 +227,7 @@ fn fresh(
         number: last.unwrap_or(ClusterNumber::ZERO).next(),
         revision: ClusterRevision::ZERO,
         filter: desired.filter.clone(),
+        discovery: desired.discovery.clone(),
         leaders: desired.leaders,
         prefer: desired.prefer.clone(),
         grace: desired.grace,
@@ -252,6 +280,11 @@ fn forget_runs(fleet: &Fleet, cluster: &Cluster) -> Result<Vec<Write>, OpError> 
     Ok(writes)
 }
 
+/// What is stored of the list of a cluster's members, which has none any more.
+fn forget_list(fleet: &Fleet, name: &ClusterName) -> Option<Write> {
+    fleet.cluster_discoveries.get(name).map(|_| Write::delete(Key::ClusterDiscovery(name.clone())))
+}
+
 /// What is stored of the manager of a cluster that is deleted.
 fn forget_manager(fleet: &Fleet, manager: &NodeName) -> Vec<Write> {
     let name = || manager.clone();
@@ -282,6 +315,7 @@ fn changed(before: &Cluster, desired: &DesiredCluster) -> Result<Cluster, OpErro
     }
     Ok(Cluster {
         filter: desired.filter.clone(),
+        discovery: desired.discovery.clone(),
         leaders: desired.leaders,
         prefer: desired.prefer.clone(),
         grace: desired.grace,

@@ -14,7 +14,7 @@ use bellwether_store::Store;
 use tokio::sync::{mpsc, oneshot};
 
 use proposal::Reply;
-pub use proposal::{CommitError, CommitPipeline, Fence, Proposal};
+pub use proposal::{CommitError, CommitPipeline, Fence, Proposal, ProposedEvent};
 use task::CommitWriter;
 
 /// Capacity of each queue of proposals; when it is full, callers wait.

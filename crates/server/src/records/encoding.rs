@@ -3,6 +3,7 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::annotation::Annotation;
+use bellwether_api::v1::cluster::discovery::StoredClusterDiscovery;
 use bellwether_api::v1::cluster::stored::{StoredCluster, StoredClusterRoles};
 use bellwether_api::v1::cluster::stored_view::StoredClusterView;
 use bellwether_api::v1::hook_answers::HookAnswers;
@@ -76,6 +77,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Cluster(cluster) => put(schema, StoredCluster::from(cluster)),
         Record::ClusterRoles(roles) => put(schema, StoredClusterRoles::from(roles)),
         Record::ClusterView(view) => put(schema, StoredClusterView::from(view)),
+        Record::ClusterDiscovery(known) => put(schema, StoredClusterDiscovery::from(known)),
         Record::Schedule(schedule) => put(schema, v1::schedule::Schedule::from(schedule)),
         Record::Reaction(reaction) => put(schema, v1::reaction::Reaction::from(reaction)),
         Record::Sink(sink) => put(schema, v1::sink::Sink::from(sink)),
@@ -162,6 +164,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Cluster(_) => Record::Cluster(get::<StoredCluster>(schema, bytes)?.try_into()?),
         Key::ClusterRoles(_) => Record::ClusterRoles(get::<StoredClusterRoles>(schema, bytes)?.try_into()?),
         Key::ClusterView(_) => Record::ClusterView(get::<StoredClusterView>(schema, bytes)?.try_into()?),
+        Key::ClusterDiscovery(_) => {
+            Record::ClusterDiscovery(get::<StoredClusterDiscovery>(schema, bytes)?.try_into()?)
+        }
         Key::Schedule(_) => Record::Schedule(get::<v1::schedule::Schedule>(schema, bytes)?.try_into()?),
         Key::Reaction(_) => Record::Reaction(get::<v1::reaction::Reaction>(schema, bytes)?.try_into()?),
         Key::Sink(_) => Record::Sink(get::<v1::sink::Sink>(schema, bytes)?.try_into()?),
@@ -240,6 +245,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Cluster(_) => "cluster.v1",
         Key::ClusterRoles(_) => "cluster-roles.v1",
         Key::ClusterView(_) => "cluster-view.v1",
+        Key::ClusterDiscovery(_) => "cluster-discovery.v1",
         Key::Schedule(_) => "schedule.v1",
         Key::Reaction(_) => "reaction.v1",
         Key::Sink(_) => "sink.v1",

@@ -5,6 +5,8 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::config::Config;
+use crate::discovery::MemberDiscovery;
+use crate::discovery::context::DiscoveryContext;
 use crate::hooks::HookCaller;
 use crate::http::AppState;
 use crate::presences::Presences;
@@ -15,7 +17,7 @@ use crate::secrets::reencrypt::Reencryption;
 use crate::sinks::SinkSender;
 use crate::sinks::context::SinkContext;
 
-/// Starts the tasks of the leader: presences, the reconcile loop, hooks, schedules, reactions, sinks, secrets.
+/// Starts the tasks of the leader: presences, the reconcile loop, hooks, schedules, reactions, sinks, lists of members, secrets.
 pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watch>, tasks: &Tasks) {
     let presences = Presences {
         transactor: app.records.transactor.clone(),
@@ -68,9 +70,20 @@ pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watc
     };
     let sinks = SinkSender { context, relist: app.records.relist.clone(), tasks: tasks.clone() };
     tasks.spawn("sinks", sinks.run(tasks.token()));
+    let discovery = discovery(app, tasks);
+    tasks.spawn("discoveries", discovery.run(tasks.token()));
     let secrets = Reencryption {
         transactor: app.records.transactor.clone(),
         leadership: app.cluster.leadership.clone(),
     };
     tasks.spawn("secrets", secrets.run(tasks.token()));
+}
+
+fn discovery(app: &AppState, tasks: &Tasks) -> MemberDiscovery {
+    let context = DiscoveryContext {
+        transactor: app.records.transactor.clone(),
+        leadership: app.cluster.leadership.clone(),
+        settings: app.discovery.clone(),
+    };
+    MemberDiscovery { context, relist: app.records.relist.clone(), tasks: tasks.clone() }
 }

@@ -122,14 +122,14 @@ fn inner(address: IpAddr) -> IpAddr {
 
 /// Resolves names to addresses that may be called.
 #[derive(Debug, Clone)]
-pub(super) struct CheckedResolver {
-    pub(super) rules: Arc<AddressRules>,
+pub(crate) struct CheckedResolver {
+    pub(crate) rules: Arc<AddressRules>,
 }
 
 /// That every address of a name is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct AddressRefused(String);
+pub(crate) struct AddressRefused(String);
 
 impl Service<Name> for CheckedResolver {
     type Response = std::vec::IntoIter<SocketAddr>;

@@ -143,6 +143,7 @@ mod tests {
             before: None,
             after: None,
             cause: "x".repeat(200),
+            caused_by: None,
         };
         CloudEvent::of("i", "default", event)
     }

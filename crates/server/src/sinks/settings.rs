@@ -54,6 +54,6 @@ pub(super) const NO_DIRECTORY: &str =
     "the configuration of this server names no directory for files of sinks";
 
 /// The address in a URL that has no name.
-pub(super) fn literal_address(uri: &http::Uri) -> Option<std::net::IpAddr> {
+pub(crate) fn literal_address(uri: &http::Uri) -> Option<std::net::IpAddr> {
     uri.host()?.trim_matches(['[', ']']).parse().ok()
 }

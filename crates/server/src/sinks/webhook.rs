@@ -1,10 +1,8 @@
 //! One request to a webhook: signed, bounded, without following redirects, and to no address that the rules refuse. What it answers is one
 //! line of text and what that says about the event.
 
-use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bellwether_api::v1::cloud_event::{CLOUD_EVENT, CloudEvent};
 use bellwether_core::decide::sinks::{FailedAttempt, FailureKind};
@@ -14,14 +12,12 @@ use bellwether_core::words::zone::http_date;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error as CallError};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::client::legacy::Error as CallError;
 
-use super::addresses::{AddressRefused, AddressRules, CheckedResolver};
+use super::addresses::AddressRules;
 use super::settings::literal_address;
 use super::signature::{SigningKey, signature};
+use crate::outside_call::{HttpClient, USER_AGENT, client, refused_address};
 use crate::tls_client::{self, innermost, place};
 
 /// Largest answer that is read, in bytes: its first line is shown, and the connection is used again once all of it was read.
@@ -29,14 +25,6 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// Most characters of an answer's first line that are shown.
 const MAX_LINE: usize = 120;
-
-/// How long a connection is kept for the next event.
-const IDLE: Duration = Duration::from_secs(30);
-
-/// Who calls.
-const USER_AGENT: &str = concat!("bellwether/", env!("CARGO_PKG_VERSION"));
-
-type HttpClient = Client<HttpsConnector<HttpConnector<CheckedResolver>>, Full<Bytes>>;
 
 /// Calls a webhook. It keeps a connection between calls.
 #[derive(Debug)]
@@ -98,17 +86,6 @@ impl WebhookCaller {
     }
 }
 
-fn client(tls: rustls::ClientConfig, rules: &Arc<AddressRules>) -> HttpClient {
-    let mut tcp = HttpConnector::new_with_resolver(CheckedResolver { rules: Arc::clone(rules) });
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let connector =
-        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-    let mut client = Client::builder(TokioExecutor::new());
-    client.pool_max_idle_per_host(1).pool_idle_timeout(IDLE);
-    client.build(connector.wrap_connector(tcp))
-}
-
 fn request(
     webhook: &Webhook,
     uri: &Uri,
@@ -143,21 +120,6 @@ fn unreachable_receiver(uri: &Uri, error: &CallError) -> FailedAttempt {
         false => format!("no answer: {}", innermost(error)),
     };
     failed(FailureKind::Unavailable, reason)
-}
-
-fn refused_address(error: &CallError) -> Option<String> {
-    let mut last: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(cause) = last {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if let Some(refused) = inner.and_then(|inner| inner.downcast_ref::<AddressRefused>()) {
-            return Some(refused.to_string());
-        }
-        if let Some(refused) = cause.downcast_ref::<AddressRefused>() {
-            return Some(refused.to_string());
-        }
-        last = cause.source();
-    }
-    None
 }
 
 /// What an answer says.

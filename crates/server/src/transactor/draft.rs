@@ -152,6 +152,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
     let _was_there = match key {
         AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
         AnyKey::Namespaced(Key::Cluster(name)) => fleet.clusters.remove_mut(name),
+        AnyKey::Namespaced(Key::ClusterDiscovery(name)) => fleet.cluster_discoveries.remove_mut(name),
         AnyKey::Namespaced(Key::Schedule(name)) => fleet.schedules.remove_mut(name),
         AnyKey::Namespaced(Key::Reaction(name)) => fleet.reactions.remove_mut(name),
         AnyKey::Namespaced(Key::Sink(name)) => fleet.sinks.remove_mut(name),

@@ -17,7 +17,7 @@ use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::draft::Draft;
-use crate::records::commit::{CommitError, Proposal};
+use crate::records::commit::{CommitError, Proposal, ProposedEvent};
 use crate::records::encoding;
 
 /// Number of slots. Records that share one by chance wait for each other too.
@@ -193,13 +193,14 @@ impl Round {
         let never = |write: &Write, at: Revision| matches!(write, Write::Delete(_)) && at == Revision::ZERO;
         let load = self.load();
         let seen = guards.into_iter().filter(|key| !load.written.contains(key));
+        let writes: Vec<_> = writes.filter(|(write, at)| !never(write, *at)).collect();
         Proposal {
             namespace: self.namespace.clone(),
             actor: by.clone(),
             term: None,
             seen: seen.map(|key| (key.clone(), revision(&key))).collect(),
-            writes: writes.filter(|(write, at)| !never(write, *at)).collect(),
-            events: load.events.clone(),
+            events: ProposedEvent::all(self.base(), &self.namespace, load.events.clone(), &writes),
+            writes,
             line: None,
         }
     }

@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
+use bellwether_api::problem::Code;
+use bellwether_api::v1::event::Event;
+use bellwether_api::v1::run::NewRun;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::harness::{Installation, SOON};
+use crate::harness::{Installation, SOON, problem};
+use crate::hooked::eventually;
+use crate::rights::with;
+use crate::schedules::workflow;
 
 /// Opens the stream on the plain listener and reads the ids of the next `count` messages.
 async fn stream(installation: &Installation, resume: &str, count: usize) -> Vec<u64> {
@@ -91,4 +97,37 @@ async fn a_filtered_stream_sends_what_matches_and_the_number_up_to_which_it_was_
         all.last().unwrap().seq.to_string(),
         "the reader knows how far it was read"
     );
+}
+
+#[tokio::test]
+async fn the_chain_of_an_event_goes_from_a_call_over_the_run_to_its_rollout_for_those_who_may_read_it() {
+    let installation = Installation::lenient().await;
+    installation.node("web-1").await;
+    let admin = installation.admin();
+    workflow(&admin).await;
+    let new = NewRun { workflow: "backup".to_owned(), on: "all".to_owned(), ..NewRun::default() };
+    let run = admin.start_run("default", &new).await.unwrap().name;
+    let rollout = eventually("the rollout of the run", async || {
+        let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+        let is = |event: &Event| event.kind == "rollout.started" && event.subject.contains(&run);
+        events.into_iter().find(is)
+    })
+    .await;
+    let chain = admin.event_chain("default", rollout.seq).await.unwrap();
+    let kinds: Vec<&str> = chain.items.iter().map(|event| event.kind.as_str()).collect();
+    assert!(kinds.starts_with(&["run.started", "rollout.started"]), "{kinds:?}");
+    assert!(chain.complete && chain.read_to >= rollout.seq);
+    let started = chain.items.first().unwrap();
+    assert_eq!((started.caused_by, rollout.caused_by), (None, Some(started.seq)), "a call is a root");
+    assert_eq!(started.actor, "admin");
+    let forward = admin.event_chain("default", started.seq).await.unwrap();
+    assert_eq!(forward.items, admin.event_chain("default", rollout.seq).await.unwrap().items);
+
+    for missing in [0, rollout.seq + 1_000_000, u64::MAX] {
+        let (code, said) = problem(admin.event_chain("default", missing).await);
+        assert_eq!((code, said), (Code::NotFound, format!("cannot find event {missing}")));
+    }
+    let nodes_only = with(&installation, "nodes-only", &["get node in default"]).await;
+    let (code, _) = problem(nodes_only.event_chain("default", rollout.seq).await);
+    assert_eq!(code, Code::NotFound, "what may not be read is not there");
 }

@@ -17,6 +17,7 @@ mod clusters;
 mod consistency;
 mod contract;
 mod decommissions;
+mod discovery;
 mod durable;
 mod events;
 mod external;

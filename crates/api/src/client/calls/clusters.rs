@@ -8,6 +8,7 @@ use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use super::super::list_options::ListOptions;
 use crate::paths::{self, encode, fill};
+use crate::v1::cluster::discovery::AcceptMembers;
 use crate::v1::cluster::view::ClusterView;
 use crate::v1::cluster::work::{ClusterWait, NewClusterRun};
 use crate::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
@@ -65,6 +66,20 @@ impl Client {
         spec: &ClusterSpec,
     ) -> Result<Cluster, CallError> {
         self.send(Method::PUT, &fill(paths::CLUSTER, &[namespace, name]), spec, DEFAULT_DEADLINE).await
+    }
+
+    /// Has the members leave that the list of a cluster does not have any more.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn accept_members(
+        &self,
+        namespace: &str,
+        name: &str,
+        accept: &AcceptMembers,
+    ) -> Result<Cluster, CallError> {
+        let path = fill(paths::CLUSTER_MEMBERS_ACCEPTED, &[namespace, name]);
+        self.send(Method::POST, &path, accept, DEFAULT_DEADLINE).await
     }
 
     /// Runs a workflow on members of a cluster, or on its manager.

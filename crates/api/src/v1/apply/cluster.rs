@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored::Ignored;
 use super::schema;
+use crate::shape::some_object;
+use crate::v1::cluster::discovery::{DiscoverySpec, DiscoveryStatus};
 use crate::v1::cluster::{ClusterMode, ClusterSpec};
 use crate::v1::labels::labels_out;
 
@@ -34,6 +36,9 @@ pub struct ClusterDocument {
     #[schema(example = "role=db")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Where the members are listed outside; those of the list that the filter matches are members. Its default is `all` then.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub discovery: Option<DiscoverySpec>,
     /// Number of leaders, 0 to 64. Default 1.
     #[schema(example = 1)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,6 +83,7 @@ impl ClusterDocument {
             name: cluster.name.to_string(),
             labels: labels_out(&cluster.labels),
             filter: Some(cluster.filter.to_string()),
+            discovery: cluster.discovery.as_ref().map(|of| DiscoveryStatus::of(of, None, 0).spec()),
             leaders: Some(cluster.leaders),
             prefer: cluster.prefer.as_ref().map(ToString::to_string),
             replace_after: Some(cluster.grace.to_string()),
@@ -93,6 +99,7 @@ impl ClusterDocument {
     pub fn spec(&self) -> ClusterSpec {
         ClusterSpec {
             filter: self.filter.clone(),
+            discovery: self.discovery.clone(),
             leaders: self.leaders,
             prefer: self.prefer.clone(),
             replace_after: self.replace_after.clone(),

@@ -10,6 +10,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::ClusterMode;
+use super::discovery::StoredDiscovery;
 use crate::shape::{ShapeError, read, read_some};
 use crate::v1::labels::{labels_in, labels_out};
 
@@ -26,6 +27,9 @@ pub struct StoredCluster {
     pub revision: u64,
     /// Which nodes are its members.
     pub filter: String,
+    /// Where they are listed; absent if the filter alone says who they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<StoredDiscovery>,
     /// Number of leaders.
     pub leaders: u32,
     /// Field by which members are preferred as leaders.
@@ -115,6 +119,7 @@ impl From<&core::Cluster> for StoredCluster {
             number: from.number.get(),
             revision: from.revision.get(),
             filter: from.filter.to_string(),
+            discovery: from.discovery.as_ref().map(Into::into),
             leaders: from.leaders,
             prefer: from.prefer.as_ref().map(ToString::to_string),
             replace_after_ms: from.grace.as_millis(),
@@ -139,6 +144,7 @@ impl TryFrom<StoredCluster> for core::Cluster {
             number: ClusterNumber::new(from.number),
             revision: ClusterRevision::new(from.revision),
             filter: read("filter", &from.filter)?,
+            discovery: from.discovery.map(TryInto::try_into).transpose()?,
             leaders: from.leaders,
             prefer: prefer.map_err(|error| ShapeError::misread("prefer", &error))?,
             grace: Span::from_millis(from.replace_after_ms),

@@ -9,6 +9,7 @@ use bellwether_core::words::time::Span;
 use super::{DesiredSink, SinkFileSpec, SinkSpec, WebhookSpec};
 use crate::list::tables::EVENTS;
 use crate::shape::{ShapeError, one_line, read, read_some, reason};
+use crate::web_address::{path_below, web_url};
 
 /// Names of headers that a sink sends itself, or that belong to the connection.
 const RESERVED_HEADERS: [&str; 12] = [
@@ -77,7 +78,7 @@ impl WebhookSpec {
         let (timeouts, ages) =
             ((core::MIN_TIMEOUT, core::MAX_TIMEOUT), (core::SHORTEST_MAX_AGE, core::LONGEST_MAX_AGE));
         Ok(core::Webhook {
-            url: url(&self.url)?,
+            url: web_url("webhook.url", &self.url)?,
             secrets,
             headers: headers(&self.headers)?,
             timeout: span("webhook.timeout", &self.timeout, core::DEFAULT_TIMEOUT, timeouts)?,
@@ -98,31 +99,8 @@ impl SinkFileSpec {
         if keep > core::MAX_KEEP {
             return Err(ShapeError::at("file.keep", format!("{keep}; at most {}", core::MAX_KEEP)));
         }
-        Ok(core::SinkFile { path: path(&self.path)?, max_bytes, keep })
+        Ok(core::SinkFile { path: path_below("file.path", &self.path)?, max_bytes, keep })
     }
-}
-
-/// A URL of a webhook.
-fn url(text: &str) -> Result<String, ShapeError> {
-    let refuse = |reason: String| Err(ShapeError::at("webhook.url", reason));
-    if text.len() > core::MAX_URL_BYTES {
-        return refuse(format!("{} bytes; at most {}", text.len(), core::MAX_URL_BYTES));
-    }
-    let uri: http::Uri = match text.parse() {
-        Ok(uri) => uri,
-        Err(error) => return refuse(format!("{text:?} is not a URL: {error}")),
-    };
-    let known = matches!(uri.scheme_str(), Some("http" | "https"));
-    let (true, Some(authority)) = (known, uri.authority()) else {
-        return refuse(format!("{text:?} is not http://… or https://…"));
-    };
-    if authority.as_str().contains('@') {
-        return refuse("it has a user in it, which everybody could read who may get the sink".to_owned());
-    }
-    if text.contains('#') {
-        return refuse("it has a fragment, which is never sent".to_owned());
-    }
-    Ok(text.to_owned())
 }
 
 /// The headers of a webhook, by their names in lower case.
@@ -148,24 +126,6 @@ fn headers(from: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, 
         }
     }
     Ok(headers)
-}
-
-/// A path below a directory that leads nowhere else.
-fn path(text: &str) -> Result<String, ShapeError> {
-    let refuse = |reason: &str| Err(ShapeError::at("file.path", format!("{text:?}: {reason}")));
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if text.is_empty() || text.len() > core::MAX_PATH_BYTES {
-        return refuse("write 1 to 255 characters");
-    }
-    if text.starts_with('/') {
-        return refuse("write a path below the directory of the namespace, without a leading /");
-    }
-    for part in text.split('/') {
-        if part.is_empty() || part.starts_with('.') || !part.bytes().all(is_plain) {
-            return refuse("each part has letters, digits and _ - . and begins with no dot");
-        }
-    }
-    Ok(text.to_owned())
 }
 
 #[cfg(test)]

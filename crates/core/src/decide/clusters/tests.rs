@@ -96,6 +96,7 @@ impl Setup {
             number: ClusterNumber::new(number),
             revision: ClusterRevision::new(1),
             filter: Selector::parse(filter).unwrap(),
+            discovery: None,
             leaders,
             prefer: None,
             grace: Span::from_secs(60),

@@ -21,6 +21,7 @@ fn event(number: u64) -> Record {
         before: None,
         after: None,
         cause: "".into(),
+        caused_by: None,
     })
 }
 

@@ -60,6 +60,7 @@ impl Bench {
                 before: draft.before,
                 after: draft.after,
                 cause: draft.cause,
+                caused_by: None,
             };
             self.world.put(&namespace(), Record::Event(event), revision);
         }

@@ -44,6 +44,7 @@ fn event(number: u64, subject: &str) -> Event {
         before: None,
         after: None,
         cause: String::new(),
+        caused_by: None,
     }
 }
 

@@ -60,6 +60,7 @@ impl Play {
             number: ClusterNumber::new(1),
             revision: ClusterRevision::new(1),
             filter: filter.parse().unwrap(),
+            discovery: None,
             leaders: 0,
             prefer: None,
             grace: Span::from_secs(60),

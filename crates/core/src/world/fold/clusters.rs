@@ -6,14 +6,19 @@ use alloc::vec::Vec;
 use super::kept;
 use crate::records::cluster::{Cluster, ClusterRoles};
 use crate::records::cluster_view::ClusterView;
+use crate::records::discovery::ClusterDiscovery;
 use crate::words::counter::{ClusterNumber, Revision};
 use crate::words::name::{ClusterName, NodeName};
+use crate::words::selector::Recorded;
 use crate::world::fleet::Fleet;
 
 impl Fleet {
     pub(super) fn put_cluster(&mut self, cluster: Cluster, revision: Revision) {
         let name = cluster.name.clone();
-        let is_same = self.clusters.get(&name).is_some_and(|before| before.value.filter == cluster.filter);
+        let is_same = self.clusters.get(&name).is_some_and(|before| {
+            let is_listed = before.value.discovery.is_some();
+            before.value.filter == cluster.filter && is_listed == cluster.discovery.is_some()
+        });
         self.clusters.insert_mut(name.clone(), kept(cluster, revision));
         self.touched_views.touch(&name, revision);
         self.reactions_may_change();
@@ -66,6 +71,22 @@ impl Fleet {
         self.cluster_views.remove_mut(name);
         if !self.clusters.contains_key(name) {
             self.touched_views.forget(name);
+        }
+    }
+
+    pub(super) fn put_cluster_discovery(&mut self, known: ClusterDiscovery, revision: Revision) {
+        let name = known.cluster.clone();
+        let before = self.cluster_discoveries.get(&name).map(|kept| kept.value.clone());
+        let is_same = before.is_some_and(|before| before.members.keys().eq(known.members.keys()));
+        self.cluster_discoveries.insert_mut(name.clone(), kept(known, revision));
+        if !is_same {
+            self.cluster_changed(&name, revision);
+        }
+    }
+
+    pub(super) fn delete_cluster_discovery(&mut self, name: &ClusterName, revision: Revision) {
+        if self.cluster_discoveries.remove_mut(name) {
+            self.cluster_changed(name, revision);
         }
     }
 
@@ -155,10 +176,7 @@ impl Fleet {
         }
         let mut nodes = self.membership.matched(name);
         if let Some(cluster) = self.clusters.get(name).map(|kept| kept.value.clone()) {
-            let picks = |node: &&NodeName| {
-                self.recorded(node)
-                    .is_some_and(|node| cluster.filter.picks(node.name, node.labels, node.data))
-            };
+            let picks = |node: &&NodeName| self.recorded(node).is_some_and(|node| self.picks(&cluster, node));
             nodes.extend(self.nodes.keys().filter(picks).cloned());
         }
         for node in &nodes {
@@ -187,10 +205,20 @@ impl Fleet {
     fn matching_clusters(&self, node: &NodeName) -> Vec<(ClusterNumber, ClusterName)> {
         let Some(node) = self.recorded(node) else { return Vec::new() };
         let clusters = self.clusters.values().map(|kept| &kept.value);
-        let matching = clusters.filter(|cluster| cluster.filter.picks(node.name, node.labels, node.data));
+        let matching = clusters.filter(|cluster| self.picks(cluster, node));
         let mut matching: Vec<_> = matching.map(|cluster| (cluster.number, cluster.name.clone())).collect();
         matching.sort_unstable();
         matching
+    }
+
+    /// Whether a node is for a cluster: the filter matches it, and the list has it if there is one.
+    fn picks(&self, cluster: &Cluster, node: Recorded<'_>) -> bool {
+        let is_listed = || {
+            let known = self.cluster_discoveries.get(&cluster.name);
+            known.is_some_and(|known| known.value.members.contains_key(node.name))
+        };
+        (cluster.discovery.is_none() || is_listed())
+            && cluster.filter.picks(node.name, node.labels, node.data)
     }
 
     fn refresh_roles(&mut self, cluster: &ClusterName) {

@@ -104,18 +104,26 @@ impl Fleet {
         if self.oldest_event.get() == 0 {
             self.oldest_event = event.sequence;
         }
+        self.event_index.insert(&event);
         self.events.insert_mut(event.sequence, Arc::new(event));
         if self.events.size() <= EVENTS_IN_MEMORY {
             return;
         }
         if let Some(first) = self.events.first().map(|(sequence, _)| *sequence) {
-            self.events.remove_mut(&first);
+            self.forget_event(first);
         }
     }
 
     pub(super) fn delete_event(&mut self, sequence: Sequence) {
-        self.events.remove_mut(&sequence);
+        self.forget_event(sequence);
         self.oldest_event = self.oldest_event.max(sequence.next());
+    }
+
+    fn forget_event(&mut self, sequence: Sequence) {
+        if let Some(event) = self.events.get(&sequence) {
+            self.event_index.remove(event);
+            self.events.remove_mut(&sequence);
+        }
     }
 
     pub(super) fn put_schedule(&mut self, schedule: Schedule, revision: Revision) {

@@ -1,6 +1,7 @@
 //! Routes of clusters.
 
 use bellwether_api::paths;
+use bellwether_api::v1::cluster::discovery::AcceptMembers;
 use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::cluster::work::{ClusterWait, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
@@ -54,6 +55,16 @@ pub(super) fn members(routes: Routes) -> Routes {
         .add::<Empty, Page<ClusterMember>, _, _>(
             route(Get, paths::CLUSTER_MEMBERS, get, "List the members of a cluster with their roles").list(),
             clusters::members,
+        )
+        .add::<AcceptMembers, Cluster, _, _>(
+            route(
+                Post,
+                paths::CLUSTER_MEMBERS_ACCEPTED,
+                RequiredAccess::update_field(ObjectKind::Cluster, "/members"),
+                "Have the members leave that the list of a cluster does not have any more",
+            )
+            .optional_body(),
+            clusters::accept_members,
         )
         .add::<Empty, ClusterView, _, _>(
             route(

@@ -1,7 +1,7 @@
 //! Routes of rollouts, events and explanations.
 
 use bellwether_api::paths;
-use bellwether_api::v1::event::Event;
+use bellwether_api::v1::event::{Event, EventChain};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
@@ -10,7 +10,7 @@ use bellwether_core::access::{ObjectKind, RequiredAccess, Right};
 use utoipa::openapi::path::HttpMethod::{Get, Post};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{events, plan, rollouts, why};
+use super::super::{event_chain, events, plan, rollouts, why};
 
 /// Rollouts.
 pub(super) fn rollouts(routes: Routes) -> Routes {
@@ -70,6 +70,15 @@ pub(super) fn events(routes: Routes) -> Routes {
                 .query(&["after", "filter"])
                 .media(&["text/event-stream"]),
             events::stream,
+        )
+        .add::<Empty, EventChain, _, _>(
+            route(
+                Get,
+                paths::EVENT_CHAIN,
+                RequiredAccess::Token,
+                "Get an event with those that led to it and those that it led to",
+            ),
+            event_chain::get,
         )
         .add::<Empty, Why, _, _>(
             route(Get, paths::WHY, RequiredAccess::Token, "Explain what an object waits for"),

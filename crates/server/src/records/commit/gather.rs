@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::shape::ShapeError;
-use bellwether_core::records::event::Event;
+use bellwether_core::records::event::{CausedBy, Event};
 use bellwether_core::records::key::{AnyKey, AnyRecord, Key, Record};
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Sequence, Term};
@@ -12,7 +12,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 use bytes::Bytes;
 
-use super::proposal::{CommitError, CommitPipeline, Fence, Proposal};
+use super::proposal::{CommitError, CommitPipeline, Fence, Proposal, ProposedEvent};
 use crate::records::{encoding, key_text};
 
 /// Bytes of a transaction reserved for the overhead of the store. Sequence keys and compares are counted exactly.
@@ -220,8 +220,12 @@ impl ProposalPart {
         now: Timestamp,
     ) -> Result<Sequence, CommitError> {
         let mut sequence = last;
-        for (actor, draft) in &proposal.events {
+        for ProposedEvent { actor, draft, caused_by } in &proposal.events {
             sequence = sequence.next();
+            let caused_by = caused_by.map(|by| match by {
+                CausedBy::Event(number) => number,
+                CausedBy::Earlier(position) => Sequence::new(last.next().get() + position as u64),
+            });
             let event = Event {
                 sequence,
                 time: now,
@@ -231,6 +235,7 @@ impl ProposalPart {
                 before: draft.before.clone(),
                 after: draft.after.clone(),
                 cause: draft.cause.clone(),
+                caused_by,
             };
             let key = key_text::of(&proposal.namespace, &Key::Event(sequence));
             self.bytes += key.len();

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_api::shape::ShapeError;
-use bellwether_core::records::event::EventDraft;
+use bellwether_core::decide::causes::causes;
+use bellwether_core::records::event::{CausedBy, EventDraft};
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
 use bellwether_store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,10 +28,38 @@ pub struct Proposal {
     pub seen: Vec<(AnyKey, Revision)>,
     /// Writes, each with the revision of the record that was read; zero if it must be absent.
     pub writes: Vec<(Write, Revision)>,
-    /// The events of the change, each with its actor.
-    pub events: Vec<(Actor, EventDraft)>,
+    /// The events of the change.
+    pub events: Vec<ProposedEvent>,
     /// The pipeline that it is part of.
     pub line: Option<CommitPipeline>,
+}
+
+/// An event that is written with a proposal.
+#[derive(Debug, Clone)]
+pub struct ProposedEvent {
+    /// Who caused it.
+    pub actor: Actor,
+    /// The event without its number.
+    pub draft: EventDraft,
+    /// Which event led to it, as far as that is known.
+    pub caused_by: Option<CausedBy>,
+}
+
+impl ProposedEvent {
+    /// Events that are written with these writes, decided on `world`.
+    #[must_use]
+    pub fn all(
+        world: &World,
+        namespace: &Namespace,
+        events: Vec<(Actor, EventDraft)>,
+        writes: &[(Write, Revision)],
+    ) -> Vec<Self> {
+        let none = Fleet::default();
+        let fleet = world.fleets.get(namespace).unwrap_or(&none);
+        let causes = causes(fleet, &events, writes.iter().map(|(write, _)| write));
+        let all = events.into_iter().zip(causes);
+        all.map(|((actor, draft), caused_by)| Self { actor, draft, caused_by }).collect()
+    }
 }
 
 /// Proposals that are committed in order, and none after the first that fails.

@@ -32,7 +32,10 @@ fn presence(name: &str, based_on: Revision, events: usize) -> Proposal {
         term: None,
         seen: vec![],
         writes: vec![(Write::put(record), based_on)],
-        events: vec![(Actor::parse("test").unwrap(), event); events],
+        events: vec![
+            ProposedEvent { actor: Actor::parse("test").unwrap(), draft: event, caused_by: None };
+            events
+        ],
         line: None,
     }
 }
