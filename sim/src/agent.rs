@@ -21,10 +21,10 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::clocks::SuspendedHost;
 use crate::executions::Executions;
 use crate::network::Network;
 use crate::rules::DisabledRule;
+use crate::suspended::SuspendedHost;
 use crate::trace::Trace;
 use link::{AgentConnection, report, sync};
 pub use node::bearer;

@@ -101,28 +101,7 @@ pub fn next(
             let blow = if of < 10 { Disruption::Alone(host) } else { Disruption::StandAgent(host) };
             return (5_000 + chance.below(20_000), blow, 40_000 + chance.below(80_000));
         }
-        (FaultMix::Clocks, of) => {
-            let blow = match of {
-                0..=6 => Disruption::ClockStep(server, clock_step(chance)),
-                7..=12 => Disruption::Kill(server),
-                13..=14 => Disruption::Cut(server),
-                15..=16 => {
-                    return (
-                        9_000 + chance.below(9_000),
-                        Disruption::SuspendAgent(agent),
-                        2_000 + chance.below(90_000),
-                    );
-                }
-                _ => {
-                    return (
-                        9_000 + chance.below(9_000),
-                        Disruption::Suspend(server),
-                        200 + chance.below(8_000),
-                    );
-                }
-            };
-            return (9_000 + chance.below(9_000), blow, 200 + chance.below(3_000));
-        }
+        (FaultMix::Clocks, of) => return clocks(chance, server, agent, of),
         (FaultMix::Deletes, of) => {
             let blow = match of {
                 0..=7 => Disruption::DeleteLeader,
@@ -190,6 +169,19 @@ fn any(chance: &mut RandomStream, mix: FaultMix, server: usize, agent: usize, of
         18 => Disruption::KillAll,
         _ => Disruption::Compact,
     }
+}
+
+/// A clock that is set or stands still, or a fault beside it; the next one begins when it is over.
+fn clocks(chance: &mut RandomStream, server: usize, agent: usize, of: u64) -> (u64, Disruption, u64) {
+    let pause = 9_000 + chance.below(9_000);
+    let (blow, longest) = match of {
+        0..=6 => (Disruption::ClockStep(server, clock_step(chance)), 3_000),
+        7..=12 => (Disruption::Kill(server), 3_000),
+        13..=14 => (Disruption::Cut(server), 3_000),
+        15..=16 => (Disruption::SuspendAgent(agent), 90_000),
+        _ => (Disruption::Suspend(server), 8_000),
+    };
+    (pause, blow, 200 + chance.below(longest))
 }
 
 /// By how much a system clock is set: minutes or hours, ahead or behind.

@@ -1,9 +1,8 @@
 //! The clocks of simulated machines: right, or as different as the mix of faults says.
 
 use bellwether_core::words::random::RandomStream;
-use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::HostClock;
-use tokio::time::Instant;
 
 use crate::chaos::FaultMix;
 use crate::site::BEGIN;
@@ -13,35 +12,6 @@ const APART_MS: u64 = 200;
 
 /// Most by which the clock of a machine goes faster or slower, in parts in a million.
 const DRIFT_PPM: u64 = 200;
-
-/// The clocks of a machine, and since when it is suspended.
-#[derive(Debug)]
-pub struct SuspendedHost {
-    clock: HostClock,
-    since: Option<Instant>,
-}
-
-impl SuspendedHost {
-    pub(crate) const fn new(clock: HostClock) -> Self {
-        Self { clock, since: None }
-    }
-
-    pub(crate) const fn clock(&self) -> &HostClock {
-        &self.clock
-    }
-
-    pub(crate) fn suspend(&mut self) {
-        self.since.get_or_insert_with(Instant::now);
-    }
-
-    /// Its clocks go on where they stood.
-    pub(crate) fn resume(&mut self) {
-        if let Some(since) = self.since.take() {
-            let stood = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            self.clock.stood_still(Span::from_millis(stood));
-        }
-    }
-}
 
 /// The clocks of the machine of a server or, by its name, of an agent.
 pub(crate) fn host_clock(seed: u64, mix: FaultMix, (kind, number): (&str, usize)) -> HostClock {

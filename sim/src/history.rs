@@ -88,14 +88,6 @@ pub struct Outcome {
     pub lines: Vec<String>,
 }
 
-/// Creates the certificate authority in `dir` that all histories share.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn authority(dir: &Path) -> anyhow::Result<()> {
-    Pki::open(dir, &[], BEGIN).context("make an authority").map(drop)
-}
-
 /// Plays the history of a seed with the authority in `dir`.
 ///
 /// # Errors

@@ -23,5 +23,6 @@ mod requests;
 pub mod rules;
 pub mod run_law;
 pub mod site;
+pub mod suspended;
 pub mod trace;
 mod works;

@@ -16,9 +16,9 @@ use bellwether_server::secrets::keyring::Keyring;
 use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultyStore;
 
-use crate::clocks::SuspendedHost;
 use crate::network::Network;
 use crate::peers::SimulatedPeers;
+use crate::suspended::SuspendedHost;
 use crate::trace::Trace;
 
 /// A machine with a server on it.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bellwether_sim::chaos::FaultMix;
-use bellwether_sim::history::{Options, Outcome, authority, play};
+use bellwether_sim::history::{Options, Outcome, play};
 use bellwether_sim::rules::DisabledRule;
+use bellwether_sim::site::authority;
 use clap::Parser;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;

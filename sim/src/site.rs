@@ -1,5 +1,8 @@
 //! The start of a history: the store, its first records, and the machines.
 
+use std::path::Path;
+
+use anyhow::Context;
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::key::{AnyRecord, GlobalRecord, Record};
 use bellwether_core::records::node::Node;
@@ -8,6 +11,7 @@ use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::{Actor, Namespace, RoleName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_server::installation::Installation;
+use bellwether_server::pki::Pki;
 use bellwether_server::records::{encoding, key_text};
 use bellwether_server::secret;
 use bellwether_store::{Op, Store, Txn};
@@ -17,6 +21,14 @@ use crate::people::TOKEN;
 
 /// The simulated time at which every history starts, some time in 2027.
 pub const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+/// Creates the certificate authority in `dir` that all histories share.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn authority(dir: &Path) -> anyhow::Result<()> {
+    Pki::open(dir, &[], BEGIN).context("make an authority").map(drop)
+}
 
 /// Writes what `init` and joining would: the installation, the users' token and the nodes.
 ///

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use bellwether_sim::chaos::FaultMix;
-use bellwether_sim::history::{Options, Outcome, authority, play};
+use bellwether_sim::history::{Options, Outcome, play};
 use bellwether_sim::rules::DisabledRule;
+use bellwether_sim::site::authority;
 
 fn with_authority<T>(work: impl FnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();

@@ -14,11 +14,13 @@ pub(super) async fn connect(address: &str) -> Result<TcpStream, ProbeError> {
 /// What an error of a connection says.
 pub(super) fn broken(address: &str, error: &std::io::Error) -> ProbeError {
     let reason = format!("{address}: {error}");
-    match error.kind() {
-        ErrorKind::ConnectionRefused => ProbeError::Down(reason),
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
-            ProbeError::Broken(reason)
-        }
-        _ => ProbeError::Unknown(reason),
+    let kind = error.kind();
+    let breaks_off = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe, ErrorKind::UnexpectedEof];
+    if kind == ErrorKind::ConnectionRefused {
+        ProbeError::Down(reason)
+    } else if breaks_off.contains(&kind) {
+        ProbeError::Broken(reason)
+    } else {
+        ProbeError::Unknown(reason)
     }
 }

@@ -62,6 +62,7 @@ impl Bench {
             },
             hooks: bellwether_server::hooks::settings::HookSettings::default(),
             sinks: bellwether_server::sinks::settings::SinkSettings::default(),
+            discovery: bellwether_server::discovery::settings::DiscoverySettings::default(),
             dns: None,
             name: "server".parse().unwrap(),
             address: None,

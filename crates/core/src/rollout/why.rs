@@ -67,7 +67,7 @@ fn why_member(board: &Board, member: &BoardMember, time: WhyTime) -> String {
         TargetPhase::Returning => why_waiting(board, "in contact again, waiting for room in the batch"),
         TargetPhase::Arrived => why_waiting(board, &format!("joined on {}", rolling(board))),
         TargetPhase::Passing if board.frame().is_left => {
-            "the rollout ended before it began: taken back".into()
+            "the rollout ended before it began: withdrawn".into()
         }
         TargetPhase::Passing => why_waiting(board, "waiting for the newer version"),
         TargetPhase::Newcomer => {

@@ -92,9 +92,9 @@ fn check_any(before: &World, after: &World) {
         let runs = after.observations.get(*name).and_then(|observation| observation.running.as_ref());
         let adopted = !state.is_in_flight() && runs == version;
         // Of a rollout that was ended, it had not begun what it was assigned.
-        let taken_back = *activity == RolloutActivity::Abandoned && runs == version;
+        let withdrawn = *activity == RolloutActivity::Abandoned && runs == version;
         assert!(
-            adopted || taken_back || slots.contains(&version),
+            adopted || withdrawn || slots.contains(&version),
             "{name} was assigned {version:?}, neither rolling nor good: {slots:?}"
         );
     }

@@ -105,8 +105,8 @@ plays! {
     abort_then_the_same_version_again
     abort_when_all_targets_were_assigned
     an_abort_ends_a_pause_too
-    an_abort_takes_back_from_a_target_that_ran_nothing
-    an_abort_takes_back_what_was_not_begun
+    an_abort_withdraws_from_a_target_that_ran_nothing
+    an_abort_withdraws_what_was_not_begun
     an_agent_that_keeps_starting_condemns_nothing
     an_agent_that_keeps_starting_while_it_applies_condemns_nothing
     an_approval_is_for_one_rollout

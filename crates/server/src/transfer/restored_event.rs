@@ -33,6 +33,7 @@ pub(super) async fn write(
         before: None,
         after: None,
         cause,
+        caused_by: None,
     };
     let key = key_text::of(&home, &Key::Event(event.sequence));
     let number = event.sequence.to_string().into();

@@ -103,19 +103,20 @@ async fn a_port_that_nobody_listens_on_is_down() {
 
 #[tokio::test]
 async fn what_accepts_and_breaks_off_is_unknown_since_it_may_be_something_before_the_store() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let closes = tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            // Closed with unread bytes it is a reset, without an end of the stream.
-            drop(stream);
-        }
-    });
+    let address = closing().await;
     for kind in every_kind(&address) {
         let store = probe(kind.clone(), LONG).ask().await;
         assert_eq!(store.state, StoreState::Unknown, "{kind:?}: {}", store.reason);
     }
-    closes.abort();
+}
+
+/// A server that accepts every connection and closes it: a reset where bytes are unread, else an end.
+#[expect(clippy::disallowed_methods, reason = "a test's own server, which ends with its runtime")]
+async fn closing() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    address
 }
 
 async fn told(script: &str, timeout: Span) -> DataStore {

@@ -1,5 +1,5 @@
 //! Withdraws what a rollout that was ended before its end has assigned. The nodes of a run end the jobs that run, and begin no other;
-//! targets of a rollout of versions go on with what they have begun, and what they have not is taken back.
+//! targets of a rollout of versions go on with what they have begun, and what they have not is withdrawn.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -17,11 +17,11 @@ const AT_ONCE: u64 = 1_024;
 
 /// Withdraws what was assigned; returns whether there was any.
 pub(super) fn withdraw(pass: &mut Pass<'_>) -> bool {
-    withdraw_run(pass) || take_back(pass)
+    withdraw_run(pass) || withdraw_unbegun(pass)
 }
 
 /// Assigns what it runs to every target that has not begun what it was assigned; one that runs nothing is assigned nothing.
-fn take_back(pass: &mut Pass<'_>) -> bool {
+fn withdraw_unbegun(pass: &mut Pass<'_>) -> bool {
     if !pass.board.frame().is_left || pass.board.entity().hold.is_some() {
         return false;
     }

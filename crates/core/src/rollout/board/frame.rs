@@ -31,7 +31,7 @@ pub(crate) struct BoardFrame {
     pub(crate) monitored: bool,
     /// Whether it is a run that a person aborted, or that is rolled back: what its nodes have not ended is withdrawn.
     pub(crate) withdraws: bool,
-    /// Whether a rollout of versions was ended before its end: what a target has not begun is taken back.
+    /// Whether a rollout of versions was ended before its end: what a target has not begun is withdrawn.
     pub(crate) is_left: bool,
     /// Order in which targets are updated.
     pub(crate) line: TargetOrdering,
