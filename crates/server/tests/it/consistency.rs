@@ -8,7 +8,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::audit::AuditLog;
 use bellwether_server::config::Config;
-use bellwether_server::http::{router, to_peer};
+use bellwether_server::http::router;
 use bellwether_server::pki::Pki;
 use bellwether_server::run::{BuildContext, build, init};
 use bellwether_server::secrets::keyring::Keyring;
@@ -57,7 +57,7 @@ impl Seen {
         };
         let app = build(context).await.unwrap();
         let token = made.token.expose().to_owned();
-        Self { _dir: dir, router: to_peer(router(&app), None), _tasks: tasks, token, store, line }
+        Self { _dir: dir, router: router(&app), _tasks: tasks, token, store, line }
     }
 
     /// The body of a successful response, or the error.
