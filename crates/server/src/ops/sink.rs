@@ -13,7 +13,7 @@ use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::{Sequence, SinkRevision};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, SinkName};
-use bellwether_core::words::plural::plural;
+use bellwether_core::words::plural::{Plural, plural};
 use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
@@ -330,8 +330,10 @@ fn describe(sink: &Sink) -> String {
             let headers =
                 if headers.is_empty() { String::new() } else { format!(", headers {}", headers.join(", ")) };
             format!(
-                "{signed}{headers}, timeout {}, at most {} attempts and {}",
-                webhook.timeout, webhook.attempts, webhook.max_age
+                "{signed}{headers}, timeout {}, at most {} and {}",
+                webhook.timeout,
+                Plural(u64::from(webhook.attempts), "attempt"),
+                webhook.max_age
             )
         }
         SinkTarget::File(file) => format!("at most {} bytes, {} older files", file.max_bytes, file.keep),
