@@ -13,8 +13,6 @@ pub enum Disruption {
     Kill(usize),
     /// A server is paused.
     Stand(usize),
-    /// The machine of a server is suspended, with its clocks.
-    Suspend(usize),
     /// A server cannot reach the store, while agents can reach it.
     Cut(usize),
     /// A server's connection to the store misbehaves.
@@ -178,8 +176,7 @@ fn clocks(chance: &mut RandomStream, server: usize, agent: usize, of: u64) -> (u
         0..=6 => (Disruption::ClockStep(server, clock_step(chance)), 3_000),
         7..=12 => (Disruption::Kill(server), 3_000),
         13..=14 => (Disruption::Cut(server), 3_000),
-        15..=16 => (Disruption::SuspendAgent(agent), 90_000),
-        _ => (Disruption::Suspend(server), 8_000),
+        _ => (Disruption::SuspendAgent(agent), 90_000),
     };
     (pause, blow, 200 + chance.below(longest))
 }

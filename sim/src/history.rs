@@ -282,9 +282,6 @@ impl History {
             Disruption::Stand(server) => {
                 machines.get_mut(*server).into_iter().for_each(|machine| machine.stand(trace));
             }
-            Disruption::Suspend(server) => {
-                machines.get_mut(*server).into_iter().for_each(|machine| machine.suspend(trace));
-            }
             Disruption::Cut(server) => {
                 machines.get(*server).into_iter().for_each(|machine| machine.line.cut())
             }
@@ -304,7 +301,7 @@ impl History {
             Disruption::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
             Disruption::SuspendAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::suspend),
             Disruption::ClockStep(server, by_ms) => {
-                machines.get(*server).into_iter().for_each(|machine| machine.host.clock().step_wall(*by_ms));
+                machines.get(*server).into_iter().for_each(|machine| machine.host.step_wall(*by_ms));
             }
             Disruption::DeleteLeader => site::delete(store, key_text::LEADER).await,
             Disruption::DeleteMembership(server) => {
@@ -342,7 +339,7 @@ impl History {
         match blow {
             Disruption::Kill(server) => self.start(stage, *server),
             Disruption::KillAll => (0..SERVERS).for_each(|server| self.start(stage, server)),
-            Disruption::Stand(server) | Disruption::Suspend(server) => {
+            Disruption::Stand(server) => {
                 let trace = stage.trace.clone();
                 stage.machines.get_mut(*server).into_iter().for_each(|machine| machine.go_on(&trace));
             }

@@ -18,7 +18,6 @@ use bellwether_store::testing::faulty::FaultyStore;
 
 use crate::network::Network;
 use crate::peers::SimulatedPeers;
-use crate::suspended::SuspendedHost;
 use crate::trace::Trace;
 
 /// A machine with a server on it.
@@ -29,7 +28,7 @@ pub struct Machine {
     /// Its connection to the store.
     pub line: FaultyStore,
     /// Its clocks.
-    pub host: SuspendedHost,
+    pub host: HostClock,
     gate: Option<TestGate>,
     still: bool,
 }
@@ -53,13 +52,7 @@ impl Machine {
     /// A machine whose server is not running.
     #[must_use]
     pub fn new(number: usize, seed: u64, host: HostClock) -> Self {
-        Self {
-            number,
-            line: FaultyStore::new(seed),
-            host: SuspendedHost::new(host),
-            gate: None,
-            still: false,
-        }
+        Self { number, line: FaultyStore::new(seed), host, gate: None, still: false }
     }
 
     /// The name of its server.
@@ -92,7 +85,7 @@ impl Machine {
         let (dir, network) = (context.dir.to_owned(), context.network.clone());
         let mut config = context.config.clone();
         config.name = self.name().parse().expect("the names of machines are labels");
-        let host = self.host.clock().clone();
+        let host = self.host.clone();
         let (level, gate_of_it) = (tasks.clone(), gate.clone());
         tasks.spawn("server", async move {
             loop {
@@ -136,7 +129,6 @@ impl Machine {
             network.left(self.number);
             gate.broken();
             self.still = false;
-            self.host.resume();
         }
     }
 
@@ -149,17 +141,8 @@ impl Machine {
         }
     }
 
-    /// Suspends the machine: its clocks stand still as well.
-    pub fn suspend(&mut self, trace: &Trace) {
-        if self.moves() {
-            self.stand(trace);
-            self.host.suspend();
-        }
-    }
-
     /// Resumes the server.
     pub fn go_on(&mut self, trace: &Trace) {
-        self.host.resume();
         if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
             trace.say(&format!("{} goes on", self.name()));
             gate.open();

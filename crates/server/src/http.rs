@@ -60,6 +60,8 @@ mod sync;
 mod table;
 mod why;
 mod why_reaction;
+mod why_sink;
+mod why_store;
 
 use std::time::Duration;
 

@@ -61,6 +61,9 @@ pub struct Overview {
     /// Reactions that start nothing now since they fired as often as they may within an hour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limited_reactions: Vec<String>,
+    /// Sinks that stopped, or that have failed with the same event for a minute at least; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stuck_sinks: Vec<StuckSink>,
     /// The freezes and stops in force, those of all namespaces too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freezes: Vec<super::freeze::FreezeView>,
@@ -87,6 +90,17 @@ pub struct ConditionOverview {
     pub subject: String,
     /// Since when, in milliseconds since the Unix epoch, by the server's clock.
     pub since_ms: u64,
+}
+
+/// A sink that does not send, in the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StuckSink {
+    /// Name of the sink.
+    pub sink: String,
+    /// Since when, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
+    /// Why, in one line.
+    pub reason: String,
 }
 
 /// An entity in the summary.

@@ -16,6 +16,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::conditions::{self, TrueCondition};
 use serde::{Deserialize, Serialize};
 
+use super::cluster::ClusterMode;
 use super::labels::{labels_in, labels_out};
 use super::policy::Policy;
 use crate::shape::{ShapeError, object, read, read_some, reason};
@@ -127,6 +128,9 @@ pub struct Reaction {
     /// The conditions that are true now and that it is about; only in the answer to `get`, and never stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<ReactionMatch>,
+    /// What to know of a reaction that is valid and may not be meant; only in the answer to a change, and never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Name of the token that changed it last.
     pub by: String,
     /// Time of that, in milliseconds since the Unix epoch, by the server's clock.
@@ -167,6 +171,12 @@ pub struct ReactionMatch {
     /// When that ends by itself, in milliseconds since the Unix epoch; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+    /// The cluster whose mode starts nothing; absent in other states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_cluster: Option<String>,
+    /// The mode of that cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ClusterMode>,
 }
 
 /// What a reaction is to be, all but its policy.
@@ -255,7 +265,11 @@ impl ReactionMatch {
     #[must_use]
     pub fn of(condition: &TrueCondition<'_>, standing: &Standing) -> Self {
         let (state, until_ms) = ReactionState::of(standing);
+        let mode = standing.mode().map(ClusterMode::from);
+        let cluster = condition.cluster.filter(|_| mode.is_some());
         Self {
+            observed_cluster: cluster.map(ToString::to_string),
+            mode,
             condition: condition.name.to_owned(),
             subject: condition.subject.to_string(),
             since_ms: condition.since.as_millis(),
@@ -308,6 +322,7 @@ impl From<&core::Reaction> for Reaction {
             firings: from.firings.iter().map(firing).collect(),
             limited_since_ms: from.limited_since.map(Timestamp::as_millis),
             matches: Vec::new(),
+            warning: None,
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),

@@ -2,7 +2,7 @@
 
 use bellwether_api::v1::freeze::{FreezeKind, FreezeView};
 use bellwether_api::v1::node::PresenceState;
-use bellwether_api::v1::overview::{ConditionOverview, Overview};
+use bellwether_api::v1::overview::{ConditionOverview, Overview, StuckSink};
 use bellwether_api::v1::server::StoreStatus;
 use bellwether_core::words::plural::Plural;
 
@@ -113,7 +113,7 @@ fn halted_line(overview: &Overview) -> Option<String> {
     (overview.not_runnable > 0).then(|| format!("halted     no run begins on {nodes}{first}"))
 }
 
-/// The conditions that are true, and the reactions that start nothing for them any more.
+/// The conditions that are true, the reactions that start nothing for them any more, and the sinks that do not send.
 fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = String> {
     let condition = move |of: &ConditionOverview| {
         let text = format!("{} of {} since {}", of.condition, of.subject, date(of.since_ms));
@@ -125,7 +125,14 @@ fn condition_lines(overview: &Overview, paint: Paint) -> impl Iterator<Item = St
     let limited = overview.limited_reactions.iter().map(|name| {
         format!("limited    reaction {name} fired as often as it may within an hour: bellwether why reaction/{name}")
     });
-    overview.first_conditions.iter().map(condition).chain(more).chain(limited)
+    let stuck = overview.stuck_sinks.iter().map(move |stuck| stuck_line(stuck, paint));
+    overview.first_conditions.iter().map(condition).chain(more).chain(limited).chain(stuck)
+}
+
+/// A sink that does not send.
+fn stuck_line(StuckSink { sink, since_ms, reason }: &StuckSink, paint: Paint) -> String {
+    let text = format!("sink {sink} does not send since {}: {reason}", date(*since_ms));
+    format!("stuck      {}; bellwether why sink/{sink}", paint.text(Tone::Bad, &text))
 }
 
 /// The connection state of a node, for people: whether it is up now is not known from an answer that may be out of

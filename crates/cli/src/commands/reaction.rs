@@ -76,7 +76,17 @@ fn would_do(name: &str, asked: &TestReaction, test: &ReactionTest) -> String {
     let of = format!("{} of {}", asked.condition, asked.subject);
     let Some(state) = test.state else { return format!("reaction {name} is not about {of}") };
     let fires = (state == ReactionState::Due).then(|| "it would fire".to_owned());
-    let would = fires.unwrap_or_else(|| standing_text(state, test.until_ms));
+    let would = fires.unwrap_or_else(|| {
+        standing_text(&ReactionMatch {
+            condition: asked.condition.clone(),
+            subject: asked.subject.clone(),
+            since_ms: 0,
+            state,
+            until_ms: test.until_ms,
+            observed_cluster: test.observed_cluster.clone(),
+            mode: test.mode,
+        })
+    });
     let nodes = match &test.refused {
         Some(refused) => format!("no run could be started: {refused}"),
         None if test.nodes.is_empty() => format!("the run is on {}", Plural(test.node_count, "node")),
@@ -134,6 +144,9 @@ async fn report(context: &Context, reaction: &Reaction, what: &str) -> Result<()
     context
         .show
         .changed(&format!("reaction {}: {what}, revision {}{suspended}", reaction.name, reaction.revision));
+    if let Some(warning) = &reaction.warning {
+        context.show.note(warning);
+    }
     let workflow = context.client.workflow(&context.namespace, &reaction.workflow).await;
     if matches!(&workflow, Err(CallError::Problem(problem)) if problem.code == Code::NotFound) {
         context.show.note(&format!("no run starts until there is workflow {}", reaction.workflow));
@@ -199,24 +212,32 @@ pub(super) fn sheet(reaction: &Reaction) -> String {
 
 /// A condition that is true, and what the reaction does about it.
 fn standing(of: &ReactionMatch) -> String {
-    let state = standing_text(of.state, of.until_ms);
+    let state = standing_text(of);
     format!("true  {} of {} since {}: {state}", of.condition, of.subject, date(of.since_ms))
 }
 
 /// How a reaction stands to a condition.
-fn standing_text(state: ReactionState, until_ms: Option<u64>) -> String {
-    let until = until_ms.map_or_else(String::new, date);
-    match state {
+fn standing_text(of: &ReactionMatch) -> String {
+    let until = of.until_ms.map_or_else(String::new, date);
+    match of.state {
         ReactionState::Due => "it fires now".to_owned(),
         ReactionState::Fired => "it has fired for it".to_owned(),
         ReactionState::Pending => format!("it fires at {until} if that is still so"),
         ReactionState::CoolingDown => {
-            format!("it fired for this subject not long ago, and may again from {until}")
+            format!(
+                "it fired for this subject not long ago, or could start nothing, and may again from {until}"
+            )
         }
         ReactionState::Limited => {
             format!("it fired as often as it may within an hour, and may again from {until}")
         }
-        ReactionState::Observed => "the mode of the cluster starts nothing".to_owned(),
+        ReactionState::Observed => match (&of.observed_cluster, of.mode) {
+            (Some(cluster), Some(mode)) => format!(
+                "the mode of cluster {cluster} is {}, which starts nothing; bellwether cluster set {cluster} --mode active",
+                mode.as_str()
+            ),
+            (_, _) => "the mode of the cluster starts nothing".to_owned(),
+        },
         ReactionState::Suspended => "it is suspended".to_owned(),
         ReactionState::Unsettled => {
             format!("the servers listen to the nodes until {until} before it may fire")

@@ -8,6 +8,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::sink::state::{SinkState, SinkStatus};
 use bellwether_api::v1::sink::{EnableSink, ReplayEvents, Sink, SinkFileSpec, SinkSpec, WebhookSpec};
+use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
 use super::{documents, lists};
@@ -111,21 +112,59 @@ fn report(context: &Context, sink: &Sink, what: &str) -> Result<(), Failure> {
 /// What a sink is to be after a change. A webhook becomes a file, or the other way, with the defaults of that.
 fn changed(spec: SinkSpec, change: SinkFlags) -> Result<SinkSpec, Failure> {
     let SinkSpec { filter, webhook, file, disabled, .. } = spec;
-    let to_webhook = change.webhook.is_some()
-        || change.unsigned
-        || !(change.secret.is_empty() && change.header.is_empty())
-        || change.timeout.is_some()
-        || change.attempts.is_some()
-        || change.max_age.is_some();
-    let to_file = change.file.is_some() || change.max_bytes.is_some() || change.keep.is_some();
-    let (webhook, file) = match (to_webhook, to_file) {
-        (true, true) => return Err(Failure::usage("set a sink: it has a webhook or a file, not both")),
-        (true, false) => (Some(changed_webhook(webhook.unwrap_or_default(), &change)?), None),
-        (false, true) => (None, Some(changed_file(file.unwrap_or_default(), &change))),
-        (false, false) => (webhook, file),
+    let (of_webhooks, of_files) = (flags_of_webhooks(&change), flags_of_files(&change));
+    let (webhook, file) = match (of_webhooks, of_files) {
+        (Some(one), Some(other)) => {
+            let reason =
+                format!("it has a webhook or a file, not both: {one} is of webhooks, {other} of files");
+            return Err(Failure::usage(format!("set a sink: {reason}")));
+        }
+        (Some(flag), None) if webhook.is_none() && change.webhook.is_none() => {
+            return Err(of_another_kind(flag, ("webhooks", "--webhook URL"), file.is_some()));
+        }
+        (None, Some(flag)) if file.is_none() && change.file.is_none() => {
+            return Err(of_another_kind(flag, ("files", "--to-file PATH"), webhook.is_some()));
+        }
+        (Some(_), None) => (Some(changed_webhook(webhook.unwrap_or_default(), &change)?), None),
+        (None, Some(_)) => (None, Some(changed_file(file.unwrap_or_default(), &change))),
+        (None, None) => (webhook, file),
     };
     let filter = change.filter.or(filter);
     Ok(SinkSpec { filter, webhook, file, disabled, reason: change.reason })
+}
+
+/// The first flag that is one of webhooks.
+fn flags_of_webhooks(change: &SinkFlags) -> Option<&'static str> {
+    let flags = [
+        (change.webhook.is_some(), "--webhook"),
+        (change.unsigned, "--unsigned"),
+        (!change.secret.is_empty(), "--secret"),
+        (!change.header.is_empty(), "--header"),
+        (change.timeout.is_some(), "--timeout"),
+        (change.attempts.is_some(), "--attempts"),
+        (change.max_age.is_some(), "--max-age"),
+    ];
+    flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+}
+
+/// The first flag that is one of files.
+fn flags_of_files(change: &SinkFlags) -> Option<&'static str> {
+    let flags = [
+        (change.file.is_some(), "--to-file"),
+        (change.max_bytes.is_some(), "--max-bytes"),
+        (change.keep.is_some(), "--keep"),
+    ];
+    flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+}
+
+/// That a flag is of sinks of another kind than this one, or that a new one needs its receiver.
+fn of_another_kind(flag: &str, (kind, receiver): (&str, &str), has_other: bool) -> Failure {
+    let (reason, next) = match (has_other, kind) {
+        (true, "webhooks") => ("it writes a file", "have it call a webhook instead"),
+        (true, _) => ("it calls a webhook", "have it write a file instead"),
+        (false, _) => ("it has no receiver yet", "name one"),
+    };
+    Failure::usage(format!("set a sink: {flag} is a flag of {kind}, and {reason}; {next}: {receiver}"))
 }
 
 fn changed_webhook(webhook: WebhookSpec, change: &SinkFlags) -> Result<WebhookSpec, Failure> {
@@ -240,7 +279,7 @@ fn progress(status: &SinkStatus) -> Vec<String> {
     let oldest = oldest_undelivered_ms.map_or_else(String::new, |at| format!(", the oldest of {}", date(at)));
     let mut lines = vec![
         format!("delivered to   event {delivered_to}"),
-        format!("delivered      {delivered} times{last}"),
+        format!("delivered      {}{last}", Plural(*delivered, "time")),
         format!("undelivered    {undelivered}{oldest}"),
         format!("waits for      {}", waits_for.as_deref().unwrap_or("-")),
     ];
@@ -251,12 +290,59 @@ fn progress(status: &SinkStatus) -> Vec<String> {
     lines.push(format!("dead letters   {dead_lettered} since it was created"));
     lines.extend(dead_letters.iter().map(|letter| {
         format!(
-            "  event {}, {}, {} attempts: {}",
+            "  event {}, {}, {}: {}",
             letter.event,
             date(letter.at_ms),
-            letter.attempts,
+            Plural(u64::from(letter.attempts), "attempt"),
             letter.reason
         )
     }));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags() -> SinkFlags {
+        SinkFlags {
+            webhook: None,
+            secret: Vec::new(),
+            unsigned: false,
+            header: Vec::new(),
+            timeout: None,
+            attempts: None,
+            max_age: None,
+            file: None,
+            max_bytes: None,
+            keep: None,
+            filter: None,
+            reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_flag_of_another_kind_of_sink_is_refused_with_its_kind() {
+        let file = SinkFileSpec { path: "a".to_owned(), ..SinkFileSpec::default() };
+        let file = SinkSpec { file: Some(file), ..SinkSpec::default() };
+        let webhook = WebhookSpec { url: "http://a".to_owned(), ..WebhookSpec::default() };
+        let webhook = SinkSpec { webhook: Some(webhook), ..SinkSpec::default() };
+        let attempts = SinkFlags { attempts: Some(3), ..flags() };
+        let secret = SinkFlags { secret: vec!["key".to_owned()], ..flags() };
+        let bytes = SinkFlags { max_bytes: Some(1 << 20), ..flags() };
+        let both = SinkFlags { keep: Some(1), ..attempts.clone() };
+        for (before, change, said) in [
+            (&file, &attempts, "--attempts is a flag of webhooks, and it writes a file"),
+            (&file, &secret, "--secret is a flag of webhooks, and it writes a file"),
+            (&webhook, &bytes, "--max-bytes is a flag of files, and it calls a webhook"),
+            (&SinkSpec::default(), &attempts, "it has no receiver yet; name one: --webhook URL"),
+            (&webhook, &both, "--attempts is of webhooks, --keep of files"),
+        ] {
+            let refused = changed(before.clone(), change.clone()).unwrap_err().message;
+            assert!(refused.contains(said), "{refused}");
+        }
+        let url = SinkFlags { webhook: Some("http://b".to_owned()), ..attempts };
+        assert!(changed(file, url).unwrap().file.is_none(), "a receiver of another kind replaces it");
+        assert_eq!(changed(webhook, flags()).unwrap().webhook.unwrap().url, "http://a");
+    }
 }

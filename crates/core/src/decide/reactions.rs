@@ -12,6 +12,7 @@ use crate::records::cluster::ClusterMode;
 use crate::records::reaction::{
     ConditionSubject, FiringResult, RATE_WINDOW, RETRY_FAILED, Reaction, ReactionFiring,
 };
+use crate::words::name::WorkflowName;
 use crate::words::time::{Span, Timestamp};
 use crate::world::conditions::TrueCondition;
 use crate::world::fleet::Fleet;
@@ -54,6 +55,23 @@ pub enum Standing {
         /// When it will have.
         until: Timestamp,
     },
+}
+
+impl Standing {
+    /// The mode of the cluster that starts nothing, if that is what it waits for.
+    #[must_use]
+    pub const fn mode(&self) -> Option<ClusterMode> {
+        match self {
+            Self::Mode(mode) => Some(*mode),
+            Self::Due
+            | Self::Fired
+            | Self::Holds { .. }
+            | Self::CoolsDown { .. }
+            | Self::Limited { .. }
+            | Self::Suspended
+            | Self::Unsettled { .. } => None,
+        }
+    }
 }
 
 /// What is to happen with a reaction.
@@ -228,6 +246,23 @@ pub fn fired(reaction: &Reaction, fleet: &Fleet, firing: ReactionFiring) -> Reac
     let old: Vec<ReactionFiring> = reaction.firings.iter().filter(is_kept).cloned().collect();
     let firings = old.into_iter().chain([firing]).collect();
     Reaction { firings, limited_since: None, ..reaction.clone() }
+}
+
+/// The reactions with a workflow that could start nothing for something, as they are once it changed: they try at once.
+pub fn that_try_again<'a>(
+    fleet: &'a Fleet,
+    workflow: &'a WorkflowName,
+) -> impl Iterator<Item = Reaction> + 'a {
+    let all = fleet.reactions.values().map(|kept| &*kept.value);
+    let own = all.filter(move |reaction| reaction.workflow == *workflow);
+    let failed = own.filter(|reaction| reaction.firings.iter().any(|of| of.result == FiringResult::Failed));
+    failed.map(|reaction| Reaction { firings: started(&reaction.firings), ..reaction.clone() })
+}
+
+/// The firings that started a run.
+#[must_use]
+pub fn started(firings: &[ReactionFiring]) -> Vec<ReactionFiring> {
+    firings.iter().filter(|firing| firing.result == FiringResult::Started).cloned().collect()
 }
 
 /// The most frequent subject of a reaction within the last hour, in one line for people: what it does may be what it reacts to.

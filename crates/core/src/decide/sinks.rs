@@ -28,6 +28,9 @@ pub const MAX_RETRY_AFTER: Span = Span::from_secs(3_600);
 /// Most events that are passed over before that is recorded: a new leader reads them again.
 pub const MAX_UNRECORDED: u64 = 500;
 
+/// For how long an event has failed before its sink counts as stuck: a receiver that is restarted is back before.
+pub const STUCK_AFTER: Span = Span::from_secs(60);
+
 /// What a failure says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
@@ -220,6 +223,17 @@ pub fn waits_for(sink: &Sink, state: &SinkState, now: Timestamp) -> Option<Strin
     };
     let times = if *attempts == 1 { "once".to_string() } else { format!("{attempts} times") };
     Some(format!("event {event} failed {times} within {}, {next}: {reason}", now.since(*since).brief()))
+}
+
+/// Since when a sink that nobody disabled has stopped, or fails with the same event for at least [`STUCK_AFTER`]; `None` while it sends.
+#[must_use]
+pub fn stuck_since(sink: &Sink, state: &SinkState, now: Timestamp) -> Option<Timestamp> {
+    if sink.disabled {
+        return None;
+    }
+    let stopped = state.stop_at(sink.revision).map(|stopped| stopped.at);
+    let failing = state.retry.as_ref().map(|retry| retry.since);
+    stopped.or(failing.filter(|since| now.since(*since) >= STUCK_AFTER))
 }
 
 /// The delay after so many failures of an event: doubled each time up to a limit, and a random part of up to a quarter, so that sinks

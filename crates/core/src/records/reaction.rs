@@ -178,6 +178,18 @@ impl ConditionSubject {
     }
 }
 
+impl ConditionSubject {
+    /// How subjects of its kind are written.
+    #[must_use]
+    pub const fn form(&self) -> &'static str {
+        match self {
+            Self::Node(_) => "node/NODE",
+            Self::Store(..) => "store/NODE/PROBE",
+            Self::Cluster(..) => "cluster/CLUSTER/PROBE",
+        }
+    }
+}
+
 impl fmt::Display for ConditionSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

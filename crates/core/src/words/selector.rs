@@ -86,12 +86,7 @@ impl Selector {
     where
         I: Iterator<Item = (&'a Labels, &'a NodeData)>,
     {
-        nodes().next()?;
-        let is_unknown = |field: &Field| {
-            let mut all = nodes().map(|(labels, data)| Recorded { name: "", labels, data });
-            matches!(field.name(), "label" | "fact") && all.all(|node| node.value(field).is_none())
-        };
-        self.0.field(&is_unknown)
+        unknown_field(&self.0, nodes)
     }
 
     /// The names of which a node must have one to match; `None` if nodes of other names may match.
@@ -99,6 +94,20 @@ impl Selector {
     pub fn names(&self) -> Option<Vec<&str>> {
         self.0.required_values("name", "")
     }
+}
+
+/// The first label or fact that a filter of nodes tests and none of these nodes has; `None` without nodes.
+#[must_use]
+pub fn unknown_field<'f, 'a, I>(filter: &'f Filter, nodes: impl Fn() -> I) -> Option<&'f Field>
+where
+    I: Iterator<Item = (&'a Labels, &'a NodeData)>,
+{
+    nodes().next()?;
+    let is_unknown = |field: &Field| {
+        let mut all = nodes().map(|(labels, data)| Recorded { name: "", labels, data });
+        matches!(field.name(), "label" | "fact") && all.all(|node| node.value(field).is_none())
+    };
+    filter.field(&is_unknown)
 }
 
 impl core::str::FromStr for Selector {

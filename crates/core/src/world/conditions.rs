@@ -26,6 +26,21 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ConditionKind::ALL.into_iter().map(ConditionKind::as_str).chain([NODE_UNREACHABLE])
 }
 
+/// How the subject of a condition of this name is written; `None` if no condition has this name.
+#[must_use]
+pub fn subject_form(name: &str) -> Option<&'static str> {
+    if name == NODE_UNREACHABLE {
+        return Some("node/NODE");
+    }
+    let kind = ConditionKind::ALL.into_iter().find(|kind| kind.as_str() == name)?;
+    Some(if is_of_each(kind) { "store/NODE/PROBE" } else { "cluster/CLUSTER/PROBE" })
+}
+
+/// Whether a condition is one of each data store, not of all of a cluster together.
+const fn is_of_each(kind: ConditionKind) -> bool {
+    matches!(kind, ConditionKind::StoreDown | ConditionKind::StoreUnknown)
+}
+
 /// A condition that is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrueCondition<'a> {
@@ -114,10 +129,7 @@ impl Fleet {
         let Some(cluster) = now.or(before).map(|view| view.cluster.clone()) else { return };
         for probe in probes {
             let conditions = now.into_iter().flat_map(|view| &view.conditions);
-            let own = conditions.filter(|(id, _)| {
-                let of_each = matches!(id.kind, ConditionKind::StoreDown | ConditionKind::StoreUnknown);
-                id.probe == probe && !of_each
-            });
+            let own = conditions.filter(|(id, _)| id.probe == probe && !is_of_each(id.kind));
             let now: Vec<_> = own.map(|(id, of)| (id.kind.as_str(), of.since)).collect();
             self.note_conditions(&ConditionSubject::Cluster(cluster.clone(), probe), &now);
         }

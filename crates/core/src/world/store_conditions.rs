@@ -1,6 +1,6 @@
 //! What is true of the data stores of a cluster and should not be. Owns the texts about it.
 
-use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::store_view::{Agreement, NAMED, ShardSummary, StoreSummary};
 use crate::records::cluster_view::ConditionKind;
 use crate::words::name::NodeName;
-use crate::words::plural::plural;
+use crate::words::plural::{Plural, plural};
 
 impl StoreSummary {
     /// The conditions that are true, each with what is seen in one line for people. Absence of an answer is no evidence: a shard of
@@ -19,17 +19,14 @@ impl StoreSummary {
         let of = |count: u64, named: &[NodeName], what: &str| {
             (count > 0).then(|| format!("{what} on {}", named_of(named.iter().map(NodeName::as_str), count)))
         };
-        let counted = |each: &alloc::collections::BTreeMap<String, u64>| {
-            let texts: Vec<String> = each.iter().map(|(value, count)| format!("{value} ({count})")).collect();
-            named_of(texts.iter().map(String::as_str), texts.len() as u64)
-        };
-        let mixed =
-            (self.versions.len() > 1).then(|| format!("versions are mixed: {}", counted(&self.versions)));
+        let mixed = (self.versions.len() > 1)
+            .then(|| format!("versions are mixed: {}", counted(&self.versions, &self.some_of_versions)));
         let ids = (self.cluster_ids.len() > 1).then(|| {
-            format!("stores belong to {} clusters: {}", self.cluster_ids.len(), counted(&self.cluster_ids))
+            let counted = counted(&self.cluster_ids, &self.some_of_ids);
+            format!("stores belong to {} clusters: {counted}", self.cluster_ids.len())
         });
-        let differ =
-            (self.agreement == Agreement::Differs).then(|| "stores differ on who is a member".to_owned());
+        let differ = (self.agreement == Agreement::Differs)
+            .then(|| format!("stores differ on who is a member: {}", views(&self.views)));
         let missing = (self.missing > 0).then(|| format!("{} without this probe", members(self.missing)));
         let [none, unknown, several] = self.shards_without_one();
         let all = [
@@ -87,6 +84,54 @@ fn unknown_primary(name: &str, shard: &ShardSummary) -> String {
         0 => format!("no primary of shard {name} is known"),
         count => format!("no primary of shard {name} is known; it was last {}", named_of(last, count as u64)),
     }
+}
+
+/// Values with the number of stores that have each, and the members of those that are not the most frequent one.
+fn counted(each: &BTreeMap<String, u64>, some: &BTreeMap<String, Vec<NodeName>>) -> String {
+    let most = most_frequent(each.values().copied());
+    let mut left = NAMED;
+    let texts: Vec<String> = each
+        .iter()
+        .map(|(value, count)| {
+            let nodes = some.get(value).filter(|_| Some(*count) != most);
+            match nodes.and_then(|nodes| named_within(nodes, *count, &mut left)) {
+                Some(named) => format!("{value} ({count}: {named})"),
+                None => format!("{value} ({count})"),
+            }
+        })
+        .collect();
+    named_of(texts.iter().map(String::as_str), texts.len() as u64)
+}
+
+/// Views that differ, by the members that have them; of the most frequent one their number is enough.
+fn views(views: &[(u64, Vec<NodeName>)]) -> String {
+    let most = most_frequent(views.iter().map(|(count, _)| *count));
+    let mut left = NAMED;
+    let texts: Vec<String> = views
+        .iter()
+        .take(NAMED)
+        .map(|(count, nodes)| {
+            let named = (Some(*count) != most).then(|| named_within(nodes, *count, &mut left)).flatten();
+            named.unwrap_or_else(|| Plural(*count, "store").to_string())
+        })
+        .collect();
+    let more = views.len().saturating_sub(texts.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    texts.join(" unlike ") + &more
+}
+
+/// The largest number, if there is only one such.
+fn most_frequent(counts: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    let most = counts.clone().max()?;
+    (counts.filter(|count| *count == most).count() == 1).then_some(most)
+}
+
+/// The first of the members, of which so many are `left` to be named, and how many more there are.
+fn named_within(nodes: &[NodeName], count: u64, left: &mut usize) -> Option<String> {
+    let named = nodes.len().min(*left);
+    *left -= named;
+    let nodes = nodes.iter().take(named).map(NodeName::as_str);
+    (named > 0).then(|| named_of(nodes, count))
 }
 
 /// The first of `count` names, and how many more there are.

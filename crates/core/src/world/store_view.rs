@@ -30,12 +30,18 @@ pub struct StoreSummary {
     pub missing: u64,
     /// By software and version: the stores that have it, as they said last.
     pub versions: BTreeMap<String, u64>,
+    /// The first of the members of each of them.
+    pub some_of_versions: BTreeMap<String, Vec<NodeName>>,
     /// By id of the cluster that they say they belong to: the stores that do.
     pub cluster_ids: BTreeMap<String, u64>,
+    /// The first of the members of each of them.
+    pub some_of_ids: BTreeMap<String, Vec<NodeName>>,
     /// By shard: who has which part in it.
     pub shards: BTreeMap<String, ShardSummary>,
     /// Whether the stores that are up agree on who is a member.
     pub agreement: Agreement,
+    /// Of each view of who is a member: the number of stores that have it, and the first of their members; the most frequent view first.
+    pub views: Vec<(u64, Vec<NodeName>)>,
 }
 
 /// A shard of a cluster.
@@ -130,12 +136,19 @@ fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore
         }
         summary.add_facts(node, store);
     }
-    let views: BTreeSet<Vec<_>> = up.iter().filter_map(|(_, store)| opinion(store)).collect();
+    let mut views: BTreeMap<Vec<_>, (u64, Vec<NodeName>)> = BTreeMap::new();
+    for (node, view) in up.iter().filter_map(|(node, store)| Some((*node, opinion(store)?))) {
+        let (count, some) = views.entry(view).or_default();
+        *count += 1;
+        note(some, node);
+    }
     summary.agreement = match views.len() {
         0 => Agreement::None,
         1 => Agreement::Agreed,
         _ => Agreement::Differs,
     };
+    summary.views = views.into_values().collect();
+    summary.views.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     summary.add_lags(&up);
     summary
 }
@@ -152,9 +165,12 @@ impl StoreSummary {
         // A store that never answered has no version that could differ.
         if !facts.software.is_empty() && (facts.version.is_some() || store.state == StoreState::Up) {
             let version = facts.version.as_deref().unwrap_or("unknown");
-            *self.versions.entry(format!("{} {version}", facts.software)).or_default() += 1;
+            let version = format!("{} {version}", facts.software);
+            note(self.some_of_versions.entry(version.clone()).or_default(), node);
+            *self.versions.entry(version).or_default() += 1;
         }
         if let Some(id) = &facts.cluster_id {
+            note(self.some_of_ids.entry(id.clone()).or_default(), node);
             *self.cluster_ids.entry(id.clone()).or_default() += 1;
         }
         for (name, part) in &facts.shards {

@@ -5,10 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::fleet::Fleet;
-use crate::records::cluster::{Cluster, RoleHolder};
+use crate::records::cluster::{Cluster, ClusterMode, RoleHolder};
+use crate::records::cluster_view::ConditionId;
 use crate::records::discovery::{ClusterDiscovery, Discovery};
 use crate::records::node::PresenceState;
-use crate::words::name::NodeName;
+use crate::words::name::{ClusterName, NodeName};
 use crate::words::plural::plural;
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -41,6 +42,7 @@ impl Fleet {
                 (Vec::from([format!("{} by its filter {}", plural(count, "member"), cluster.filter)]), false)
             }
         };
+        lines.extend(mode(cluster));
         let roles = self.roles_of(name);
         for slot in 0..cluster.leaders {
             let slot_name = if cluster.leaders > 1 { format!("slot {slot}: ") } else { String::new() };
@@ -59,11 +61,7 @@ impl Fleet {
         if !claimed.is_empty() {
             lines.push(self.why_claimed(&claimed));
         }
-        for (probe, stores) in self.store_view(name, |_| true) {
-            lines.extend(
-                stores.problems().into_iter().map(|problem| format!("data stores {probe}: {problem}")),
-            );
-        }
+        lines.extend(self.why_stores(name, now));
         WhyCluster { is_waiting, lines }
     }
 
@@ -102,6 +100,22 @@ impl Fleet {
     pub fn unknown_members<'a>(&'a self, known: &'a ClusterDiscovery) -> impl Iterator<Item = &'a str> {
         let hosts = known.members.keys().map(String::as_str);
         hosts.filter(|host| NodeName::parse(host).map_or(true, |name| self.active_node(&name).is_none()))
+    }
+
+    /// The conditions of the data stores, those of single stores too, with since when they are recorded.
+    fn why_stores(&self, cluster: &ClusterName, now: Timestamp) -> Vec<String> {
+        let decided = self.cluster_views.get(cluster).map(|kept| &*kept.value);
+        let mut lines = Vec::new();
+        for (probe, stores) in self.store_view(cluster, |_| true) {
+            for (kind, reason) in stores.conditions() {
+                let id = ConditionId { probe: probe.clone(), kind };
+                let since = decided.and_then(|view| view.conditions.get(&id)).map(|known| known.since);
+                let since =
+                    since.map_or_else(String::new, |since| format!(", for {}", now.since(since).brief()));
+                lines.push(format!("data stores {probe}: {reason} ({}{since})", kind.as_str()));
+            }
+        }
+        lines
     }
 
     fn why_leader(&self, cluster: &Cluster, holder: &RoleHolder, now: Timestamp) -> (String, bool) {
@@ -194,4 +208,17 @@ fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     };
     let named = names.get(..NAMED.min(names.len())).unwrap_or_default();
     format!("{}{more}", named.join(", "))
+}
+
+/// What the mode of a cluster keeps it from.
+fn mode(cluster: &Cluster) -> Option<String> {
+    let kept_from = match cluster.mode {
+        ClusterMode::Active => return None,
+        ClusterMode::Observe => "conditions of its data stores are told, and no reaction starts anything",
+        ClusterMode::Disabled => {
+            "its data stores have no new conditions and no events, and no reaction starts anything"
+        }
+    };
+    let (name, mode) = (&cluster.name, cluster.mode.as_str());
+    Some(format!("its mode is {mode}: {kept_from}; bellwether cluster set {name} --mode active"))
 }

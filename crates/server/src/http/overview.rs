@@ -1,10 +1,11 @@
 //! The summary of a namespace over HTTP.
 
 use axum::extract::State;
-use bellwether_api::v1::overview::{ConditionOverview, EntityOverview, Overview};
+use bellwether_api::v1::overview::{ConditionOverview, EntityOverview, Overview, StuckSink};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::reactions::is_limited;
+use bellwether_core::decide::sinks::{stuck_since, waits_for};
 use bellwether_core::records::reaction::ConditionSubject;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::words::name::EntityName;
@@ -61,6 +62,7 @@ pub(crate) async fn get(
         conditions: conditions(fleet, &readable).count() as u64,
         first_conditions: conditions(fleet, &readable).take(CONDITIONS_SHOWN).map(shown).collect(),
         limited_reactions: limited(fleet, &readable, app.clock.now()),
+        stuck_sinks: stuck(fleet, &readable, app.clock.now()),
         freezes: freezes::of_namespace(&world, &namespace, app.clock.now())
             .into_iter()
             .filter(|view| !view.expired)
@@ -127,6 +129,19 @@ fn limited(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<String> {
     let seen = all.filter(|reaction| readable.has_object(ObjectKind::Reaction, reaction.name.as_str()));
     let limited = seen.filter(|reaction| is_limited(reaction, now));
     limited.map(|reaction| reaction.name.to_string()).collect()
+}
+
+/// The sinks that stopped, or that have failed with the same event for some time.
+fn stuck(fleet: &Fleet, readable: &Readable, now: Timestamp) -> Vec<StuckSink> {
+    let all = fleet.sinks.values().map(|kept| &*kept.value);
+    let seen = all.filter(|sink| readable.has_object(ObjectKind::Sink, sink.name.as_str()));
+    let stuck = seen.filter_map(|sink| {
+        let state = &*fleet.sink_states.get(&sink.name)?.value;
+        let since_ms = stuck_since(sink, state, now)?.as_millis();
+        let reason = waits_for(sink, state, now).unwrap_or_default();
+        Some(StuckSink { sink: sink.name.to_string(), since_ms, reason })
+    });
+    stuck.collect()
 }
 
 /// Whether it is a run of a workflow that has ended: `run list` has those.

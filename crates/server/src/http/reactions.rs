@@ -4,6 +4,7 @@ use axum::extract::State;
 use bellwether_api::list::tables::REACTIONS;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1::cluster::ClusterMode;
 use bellwether_api::v1::reaction::test::{ReactionTest, TestReaction};
 use bellwether_api::v1::reaction::{Reaction, ReactionMatch, ReactionSpec, ReactionState};
 use bellwether_core::access::ObjectKind;
@@ -86,7 +87,9 @@ pub(crate) async fn put(
     ops::schedule::grantable(caller.rights()?, &namespace, &spec.workflow, "write a reaction")?;
     let scope = ReactionScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
     let (reaction, is_new) = ops::reaction::set(&app.records.transactor, scope, &spec).await?;
-    Ok(SetResponse { is_new, value: Reaction::from(&reaction) })
+    let world = app.world();
+    let warning = world.fleets.get(&namespace).and_then(|fleet| ops::reaction::warning(fleet, &reaction));
+    Ok(SetResponse { is_new, value: Reaction { warning, ..Reaction::from(&reaction) } })
 }
 
 pub(crate) async fn delete(
@@ -118,6 +121,17 @@ fn is_there(fleet: &Fleet, readable: &Readable, subject: &ConditionSubject) -> R
     Err(Failure::new(Code::NotFound, detail).hint(format!("list them: bellwether {kind} list")))
 }
 
+/// Refuses a subject of which the condition can never be true.
+fn has_form(condition: &str, subject: &ConditionSubject) -> Result<(), Failure> {
+    match conditions::subject_form(condition).filter(|form| *form != subject.form()) {
+        None => Ok(()),
+        Some(form) => {
+            let reason = format!("{subject} cannot be the subject of {condition}, which is true of {form}");
+            Err(ShapeError::at("subject", reason).into())
+        }
+    }
+}
+
 pub(crate) async fn test(
     State(app): State<AppState>,
     readable: Readable,
@@ -131,6 +145,7 @@ pub(crate) async fn test(
             ShapeError::at("condition", format!("there is none of this name; there are {all}")).into()
         );
     }
+    has_form(&asked.condition, &subject)?;
     let world = app.world();
     let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
     let reaction = fleet.reactions.get(&name).ok_or_else(|| missing(&name))?;
@@ -142,7 +157,17 @@ pub(crate) async fn test(
     };
     let (state, until_ms) = ReactionState::of(&standing);
     let tried = ops::reaction::rehearse(fleet, now, (&reaction.value, of), matching_names);
-    let answer = ReactionTest { matches: true, state: Some(state), until_ms, ..ReactionTest::default() };
+    let mode = standing.mode().map(ClusterMode::from);
+    let observed_cluster =
+        fleet.cluster_of_subject(&subject).filter(|_| mode.is_some()).map(ToString::to_string);
+    let answer = ReactionTest {
+        matches: true,
+        state: Some(state),
+        until_ms,
+        observed_cluster,
+        mode,
+        ..ReactionTest::default()
+    };
     Ok(JsonAnswer(match tried {
         Err(error) => ReactionTest { refused: Some(error.to_string()), ..answer },
         Ok((nodes, run)) => {

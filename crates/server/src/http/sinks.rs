@@ -26,7 +26,7 @@ use crate::ops::sink::SinkScope;
 use crate::sinks::receiver::{Receiver, SendingContext, is_for};
 
 /// Most events that are counted as still to be sent.
-const MAX_COUNTED: usize = 1_000;
+pub(super) const MAX_COUNTED: usize = 1_000;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -152,7 +152,11 @@ pub(crate) async fn test(
 }
 
 /// A sink with how far it is; `None` if there is none of this name.
-async fn shown(app: &AppState, world: &World, (namespace, name): (&Namespace, &SinkName)) -> Option<Sink> {
+pub(super) async fn shown(
+    app: &AppState,
+    world: &World,
+    (namespace, name): (&Namespace, &SinkName),
+) -> Option<Sink> {
     let fleet = world.fleets.get(namespace)?;
     let sink = &*fleet.sinks.get(name)?.value;
     let state = &*fleet.sink_states.get(name)?.value;
@@ -183,6 +187,6 @@ async fn status(
     }
 }
 
-fn missing(name: &SinkName) -> Failure {
+pub(super) fn missing(name: &SinkName) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find sink {name}")).hint("list them: bellwether sink list")
 }

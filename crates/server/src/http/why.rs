@@ -32,7 +32,7 @@ use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::services::unknown_service;
 use super::state::AppState;
-use super::why_reaction;
+use super::{why_reaction, why_sink, why_store};
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -58,6 +58,11 @@ pub(crate) async fn get(
         Some(("cluster", name)) => cluster(fleet, &read("cluster", name)?, time.now)?,
         Some(("reaction", name)) => {
             why_reaction::reaction(&app, (&world, fleet), &readable, &read("reaction", name)?)?
+        }
+        Some(("sink", name)) => why_sink::sink(&app, &world, (&namespace, &read("sink", name)?)).await?,
+        Some(("store", rest)) if rest.contains('/') => {
+            let (node, probe) = rest.split_once('/').unwrap_or((rest, ""));
+            why_store::store(fleet, &readable, (&read("node", node)?, &read("probe", probe)?), time.now)?
         }
         Some(("slot", name)) => slot(fleet, &read("slot", name)?, time.now),
         Some(("target", rest)) if rest.contains('/') => {
@@ -101,7 +106,7 @@ fn whole(fleet: &Fleet, subject: String, readable: &Readable) -> String {
 }
 
 fn unknown(subject: &str) -> Failure {
-    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME, reaction/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
+    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME, store/NODE/PROBE, reaction/NAME, sink/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
     Failure::new(Code::NotFound, format!("cannot find {subject:?}")).hint(hint)
 }
 

@@ -40,7 +40,8 @@ pub(super) fn reaction(
     let none = || format!("no condition that it is about is true: {}", shape.on);
     let quiet = matches.is_empty().then(none);
     let firings = shape.firings.iter().rev().take(FIRINGS).map(|firing| fired(firing, now));
-    let lines = suspended.into_iter().chain(quiet).chain(matches.iter().map(|of| standing(of, now)));
+    let lines =
+        suspended.into_iter().chain(quiet).chain(matches.iter().map(|of| standing(of, &shape.firings, now)));
     Ok((matches.iter().any(waits), lines.chain(firings).collect()))
 }
 
@@ -50,19 +51,24 @@ fn ago(at_ms: u64, now: Timestamp) -> Span {
 }
 
 /// A condition that is true, and what the reaction does about it.
-fn standing(of: &ReactionMatch, now: Timestamp) -> String {
+fn standing(of: &ReactionMatch, firings: &[ReactionFiring], now: Timestamp) -> String {
     let left = of.until_ms.map_or(Span::ZERO, |until| Timestamp::from_millis(until).since(now)).brief();
     let state = match of.state {
         ReactionState::Due => "it fires now".to_owned(),
         ReactionState::Fired => "it has fired for it".to_owned(),
         ReactionState::Pending => format!("it fires in {left} if that is still so"),
+        ReactionState::CoolingDown if could_start_nothing(firings, &of.subject) => {
+            format!(
+                "nothing was started; it tries again in {left}, and at once when the reaction or its workflow is changed"
+            )
+        }
         ReactionState::CoolingDown => {
             format!("it fired for this subject not long ago, and may again in {left}")
         }
         ReactionState::Limited => {
             format!("it fired as often as it may within an hour, and may again in {left}")
         }
-        ReactionState::Observed => "the mode of the cluster starts nothing".to_owned(),
+        ReactionState::Observed => observed(of),
         ReactionState::Suspended => "the reaction is suspended".to_owned(),
         ReactionState::Unsettled => {
             format!("the servers listen to the nodes for {left} more before it may fire")
@@ -71,12 +77,29 @@ fn standing(of: &ReactionMatch, now: Timestamp) -> String {
     format!("{} of {} for {}: {state}", of.condition, of.subject, ago(of.since_ms, now).brief())
 }
 
+/// Whether the last firing for a subject failed.
+fn could_start_nothing(firings: &[ReactionFiring], subject: &str) -> bool {
+    let last = firings.iter().rev().find(|firing| firing.subject == subject);
+    last.is_some_and(|firing| firing.result == FiringResult::Failed)
+}
+
+/// That the mode of the cluster starts nothing, and how to change that.
+fn observed(of: &ReactionMatch) -> String {
+    match (&of.observed_cluster, of.mode) {
+        (Some(cluster), Some(mode)) => format!(
+            "the mode of cluster {cluster} is {}, which starts nothing; bellwether cluster set {cluster} --mode active",
+            mode.as_str()
+        ),
+        (_, _) => "the mode of the cluster starts nothing".to_owned(),
+    }
+}
+
 /// What it did.
 fn fired(firing: &ReactionFiring, now: Timestamp) -> String {
     let ReactionFiring { condition, subject, at_ms, result, text, .. } = firing;
     let what = match result {
         FiringResult::Started => format!("it started run {text}; see: bellwether why run/{text}"),
-        FiringResult::Failed => format!("no run could be started: {text}"),
+        FiringResult::Failed => format!("nothing was started: {text}"),
     };
     format!("{} ago, for {condition} of {subject}, {what}", ago(*at_ms, now).brief())
 }

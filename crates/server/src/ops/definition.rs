@@ -4,6 +4,7 @@ mod content;
 mod view;
 
 use bellwether_api::shape::{ShapeError, reason};
+use bellwether_core::decide::reactions::that_try_again;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::definition::{Definition, DefinitionId, MAX_CONTENT_BYTES};
 use bellwether_core::records::key::{Key, Record};
@@ -73,7 +74,11 @@ pub async fn set(
             let mut event = event(changed(id), subject(id), cause(&why));
             event.before = before.map(|before| short(&before.digest));
             event.after = Some(short(&digest));
-            let writes = vec![Write::put(Record::Definition(after))];
+            let mut writes = vec![Write::put(Record::Definition(after))];
+            if let DefinitionId::Workflow(workflow) = id {
+                let reactions = that_try_again(fleet, workflow);
+                writes.extend(reactions.map(|reaction| Write::put(Record::Reaction(reaction))));
+            }
             Ok((Some(Changeset { writes, events: vec![event] }), before.is_none()))
         })
         .await

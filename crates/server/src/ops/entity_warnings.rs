@@ -1,6 +1,8 @@
 //! Warnings about an entity that is valid and may not be meant: secrets that machines choose themselves, labels that no node has.
 
 use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
+use bellwether_core::words::label::Labels;
+use bellwether_core::words::node_data::NodeData;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
@@ -33,10 +35,12 @@ fn fact_secrets(fleet: &Fleet, entity: &Entity, selector: &Selector) -> Option<S
 
 /// A label or fact in a selector that no node has: it may be mistyped, or come with nodes that join later.
 fn unknown_field(fleet: &Fleet, selector: &Selector) -> Option<String> {
-    let active = || {
-        let nodes = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
-        nodes.map(|node| (&node.value.labels, fleet.data_of(&node.value.name)))
-    };
-    let field = selector.unknown_field(active)?;
+    let field = selector.unknown_field(|| active(fleet))?;
     Some(format!("the selector tests {field}, which no node has; see: bellwether node list -o wide"))
+}
+
+/// The labels and facts of the nodes that are not decommissioned.
+pub(super) fn active(fleet: &Fleet) -> impl Iterator<Item = (&Labels, &NodeData)> {
+    let nodes = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
+    nodes.map(|node| (&node.value.labels, fleet.data_of(&node.value.name)))
 }

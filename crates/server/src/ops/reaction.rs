@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::reaction::{DesiredReaction, ReactionSpec};
 use bellwether_api::v1::run::{BusyNodes, NewRun, Run as RunShape};
-use bellwether_core::decide::reactions::{DueCondition, Turn, explain_limit, fired, turn};
+use bellwether_core::decide::reactions::{DueCondition, Turn, explain_limit, fired, started, turn};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::{EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
@@ -16,13 +16,16 @@ use bellwether_core::records::reaction::{
 };
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::ReactionRevision;
+use bellwether_core::words::filter::Filter;
+use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, NodeName, ReactionName};
+use bellwether_core::words::selector::unknown_field;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
-use super::{OpError, cause, entity, event, run};
+use super::{OpError, cause, entity, entity_warnings, event, run};
 use crate::transactor::Transactor;
 
 /// A reaction, for a change.
@@ -285,8 +288,15 @@ fn written(
     }
 }
 
-fn started(firings: &[ReactionFiring]) -> Vec<ReactionFiring> {
-    firings.iter().filter(|firing| firing.result == FiringResult::Started).cloned().collect()
+/// What to know of a reaction that is valid and may not be meant; `None` if there is nothing.
+pub(crate) fn warning(fleet: &Fleet, reaction: &Reaction) -> Option<String> {
+    let ReactionNodes::Filter(text) = &reaction.nodes else { return None };
+    let filter = Filter::parse(text, &NODES).ok()?;
+    let field = unknown_field(&filter, || entity_warnings::active(fleet))?;
+    Some(format!(
+        "warning: nodes is the filter {text}, which tests {field}, and no node has it; see: bellwether node list -o wide; \
+         words that are no filter are subject, manager and members"
+    ))
 }
 
 fn is_same(before: &Reaction, after: &Reaction) -> bool {

@@ -9,22 +9,27 @@ use bellwether_core::access::NamePattern;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::secret::{Secret, SecretSource, SecretValue, SecretValues};
-use bellwether_core::records::sink::SinkTarget;
+use bellwether_core::records::sink::{Sink, SinkTarget};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::SecretRevision;
-use bellwether_core::words::name::{Actor, Namespace, ProviderName, SecretName};
+use bellwether_core::words::name::{Actor, Namespace, ProviderName, SecretName, SinkName};
 use bellwether_core::words::plural::plural;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
+use serde_json::Value;
 
 use super::at_revision::at_revision;
 use super::params::secrets::{ParamsOwner, secret_place, within_limit};
 use super::{OpError, cause, event};
 use crate::secrets::provider::Providers;
+use crate::sinks::signature::{is_reader, key_defect};
 use crate::transactor::Transactor;
 
 /// Longest description or reference, in bytes.
 const MAX_TEXT_BYTES: usize = 1_024;
+
+/// Most sinks that an error names.
+const NAMED: usize = 8;
 
 /// A secret, for a change.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +91,10 @@ pub async fn set(
             if before == Some(&after) {
                 return Ok((None, (after, false)));
             }
+            keeps_sinks(fleet, before, &after)?;
+            if let Some(value) = &spec.value {
+                is_key_of_sinks(fleet, name, value)?;
+            }
             let annotation = Annotation { by: actor.clone(), reason: why.clone(), at: now };
             let after = Secret { revision: revision.next_in(fleet.epoch), annotation, ..after };
             let mut event = event("secret.changed", format!("secret/{name}"), cause(&why));
@@ -112,9 +121,9 @@ pub async fn delete(
             let before = fleet.secrets.get(name).map(|kept| &*kept.value);
             let before = before.ok_or_else(|| OpError::NotFound(format!("secret {name}")))?;
             let uses = uses(fleet, name);
-            let sinks = uses.keys().filter(|used| used.starts_with("sink/")).count();
-            if sinks > 0 {
-                let reason = format!("delete secret {name}: {} sign with it", plural(sinks, "sink"));
+            let sinks: Vec<&SinkName> = signing(fleet, name).collect();
+            if !sinks.is_empty() {
+                let reason = format!("delete secret {name}: {} with it", sign(&sinks));
                 let hint = Some(format!("bellwether secret get {name} lists what names it"));
                 return Err(OpError::Refused { reason, hint });
             }
@@ -156,14 +165,57 @@ pub fn uses(fleet: &Fleet, name: &SecretName) -> BTreeMap<String, u64> {
             add(ParamsOwner::Profile(profile), &newest.value.secrets);
         }
     }
-    for (sink, kept) in fleet.sinks.iter() {
-        let signs =
-            matches!(&kept.value.target, SinkTarget::Webhook(webhook) if webhook.secrets.contains(name));
-        if let (true, Some(secret)) = (signs, fleet.secrets.get(name)) {
+    for sink in signing(fleet, name) {
+        if let Some(secret) = fleet.secrets.get(name) {
             uses.insert(format!("sink/{sink}"), secret.value.revision.get());
         }
     }
     uses
+}
+
+/// The sinks that sign with a secret.
+fn signing<'a>(fleet: &'a Fleet, name: &'a SecretName) -> impl Iterator<Item = &'a SinkName> {
+    let signs =
+        |sink: &Sink| matches!(&sink.target, SinkTarget::Webhook(webhook) if webhook.secrets.contains(name));
+    fleet.sinks.iter().filter(move |(_, kept)| signs(&kept.value)).map(|(sink, _)| sink)
+}
+
+/// That these sinks sign, with the first of their names.
+fn sign(sinks: &[&SinkName]) -> String {
+    let named: Vec<String> = sinks.iter().take(NAMED).map(|sink| format!("sink/{sink}")).collect();
+    let more = sinks.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let verb = if sinks.len() == 1 { "signs" } else { "sign" };
+    format!("{}{more} {verb}", named.join(", "))
+}
+
+/// Refuses to take a secret from sinks that sign with it: they could not send any more.
+fn keeps_sinks(fleet: &Fleet, before: Option<&Secret>, after: &Secret) -> Result<(), OpError> {
+    let Some(before) = before else { return Ok(()) };
+    let name = &after.name;
+    let is_lost = |sink: &&SinkName| is_reader(before, sink.as_str()) && !is_reader(after, sink.as_str());
+    let lost: Vec<&SinkName> = signing(fleet, name).filter(is_lost).collect();
+    let Some(first) = lost.first() else { return Ok(()) };
+    let reason = format!("set the readers of secret {name}: {} with it, and could not any more", sign(&lost));
+    let readers = after.readers.iter().map(ToString::to_string);
+    let kept = readers.chain(lost.iter().map(|sink| format!("sink/{sink}")));
+    let kept: Vec<String> = kept.map(|reader| format!("--reader '{reader}'")).collect();
+    let hint = format!(
+        "bellwether secret set {name} {}, or have them sign with another one first: bellwether sink set {first} --secret SECRET",
+        kept.join(" ")
+    );
+    Err(OpError::Refused { reason, hint: Some(hint) })
+}
+
+/// Refuses a value with which the sinks that sign with the secret could not sign.
+fn is_key_of_sinks(fleet: &Fleet, name: &SecretName, value: &Value) -> Result<(), OpError> {
+    let sinks: Vec<&SinkName> = signing(fleet, name).collect();
+    match key_defect(value).filter(|_| !sinks.is_empty()) {
+        None => Ok(()),
+        Some(defect) => {
+            Err(ShapeError::at("value", format!("{} with it, and {defect}", sign(&sinks))).into())
+        }
+    }
 }
 
 /// Where the value is after a change: the same record if that says the same.

@@ -6,18 +6,20 @@ use bellwether_core::access::{Claim, ObjectKind, Rights};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::secret::Secret;
 use bellwether_core::records::sink::{MAX_SINKS, Sink, SinkFile, SinkTarget};
 use bellwether_core::records::sink_state::SinkState;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::{Sequence, SinkRevision};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, SinkName};
-use bellwether_core::words::plural::plural;
+use bellwether_core::words::plural::{Plural, plural};
 use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
+use super::params::secrets::{OpenedValue, open};
 use super::{OpError, cause, event, grant};
-use crate::sinks::signature::is_reader;
+use crate::sinks::signature::{is_reader, key_defect};
 use crate::transactor::Transactor;
 
 /// A sink, for a change.
@@ -79,7 +81,7 @@ pub async fn set(
                 let reason = format!("create sink {name}: the namespace has {MAX_SINKS}, which is the most");
                 return Err(refused(reason, "delete those that nobody needs: bellwether sink list"));
             }
-            is_possible(fleet, name, &desired.target)?;
+            is_possible(transactor, fleet, scope, &desired.target)?;
             let annotation = Annotation { by: actor.clone(), reason: desired.reason.clone(), at: now };
             let after = written(name, before, &desired, annotation);
             if let Some(before) = before.filter(|before| is_same(before, &after)) {
@@ -212,7 +214,12 @@ fn refused(reason: String, hint: &str) -> OpError {
 }
 
 /// Refuses secrets that it may not use, and a file that another sink writes.
-fn is_possible(fleet: &Fleet, name: &SinkName, target: &SinkTarget) -> Result<(), OpError> {
+fn is_possible(
+    transactor: &Transactor,
+    fleet: &Fleet,
+    SinkScope { namespace, name, .. }: SinkScope<'_>,
+    target: &SinkTarget,
+) -> Result<(), OpError> {
     match target {
         SinkTarget::Webhook(webhook) => {
             for secret in &webhook.secrets {
@@ -228,6 +235,7 @@ fn is_possible(fleet: &Fleet, name: &SinkName, target: &SinkTarget) -> Result<()
                         format!("bellwether secret set {secret} {} --reader sink/{name}", known.join(" "));
                     return Err(refused(reason, &hint));
                 }
+                is_key(transactor, namespace, &kept.value)?;
             }
             Ok(())
         }
@@ -248,6 +256,16 @@ fn is_possible(fleet: &Fleet, name: &SinkName, target: &SinkTarget) -> Result<()
             }
         }
     }
+}
+
+/// Refuses a secret whose value is stored here and is not a valid key. That of a provider is read when an event is sent.
+fn is_key(transactor: &Transactor, namespace: &Namespace, secret: &Secret) -> Result<(), OpError> {
+    // What cannot be decrypted now is told of the sink once it is to send.
+    let Ok(OpenedValue::Here(value)) = open(transactor.keyring(), namespace, secret) else { return Ok(()) };
+    let Some(defect) = key_defect(&value) else { return Ok(()) };
+    let name = &secret.name;
+    let reason = format!("sign with secret {name}: {defect}");
+    Err(refused(reason, &format!("write another value: bellwether secret set {name}")))
 }
 
 /// Refuses events that are not kept any more, and those that it did not come to.
@@ -316,8 +334,10 @@ fn describe(sink: &Sink) -> String {
             let headers =
                 if headers.is_empty() { String::new() } else { format!(", headers {}", headers.join(", ")) };
             format!(
-                "{signed}{headers}, timeout {}, at most {} attempts and {}",
-                webhook.timeout, webhook.attempts, webhook.max_age
+                "{signed}{headers}, timeout {}, at most {} and {}",
+                webhook.timeout,
+                Plural(u64::from(webhook.attempts), "attempt"),
+                webhook.max_age
             )
         }
         SinkTarget::File(file) => format!("at most {} bytes, {} older files", file.max_bytes, file.keep),

@@ -36,6 +36,11 @@ impl SigningKey {
     }
 }
 
+/// Why a value is not a valid key; `None` if it is one.
+pub(crate) fn key_defect(value: &Value) -> Option<String> {
+    SigningKey::of(value).err()
+}
+
 /// Whether a secret may be used by a sink.
 pub(crate) fn is_reader(secret: &Secret, sink: &str) -> bool {
     let reader = format!("sink/{sink}");

@@ -1,11 +1,15 @@
 //! Reactions over the API: what they would do, and what they are refused.
 
+use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::apply::ApplyRequest;
 use bellwether_api::v1::cluster::{ClusterMode, ClusterSpec};
 use bellwether_api::v1::reaction::test::TestReaction;
 use bellwether_api::v1::reaction::{ReactionSpec, ReactionState};
 
-use crate::harness::{Installation, problem};
+use serde_json::json;
+
+use crate::harness::{Installation, Node, problem};
 use crate::hooked::eventually;
 use crate::schedules::workflow;
 
@@ -53,6 +57,130 @@ async fn a_test_says_what_a_reaction_would_do_and_starts_nothing() {
     let test = admin.test_reaction("default", "promote", &whole).await.unwrap();
     assert_eq!(test.state, Some(ReactionState::Observed));
     assert!(test.refused.is_some_and(|refused| refused.contains("no node, but a whole cluster")));
+    assert_eq!((test.observed_cluster.as_deref(), test.mode), (Some("db"), Some(ClusterMode::Observe)));
+}
+
+/// Has a node report one data store, `db`, in this state.
+async fn reports(node: &Node, sequence: u64, state: &str) {
+    let probes = json!({"node": node.name, "sequence": sequence, "stores": {
+        "db": {"state": state, "since_ms": 1, "reason": "connection refused"}
+    }});
+    node.client.probes("default", &serde_json::from_value(probes).unwrap()).await.unwrap();
+}
+
+async fn why(admin: &Client, subject: &str) -> String {
+    admin.why("default", subject).await.unwrap().lines.join("\n")
+}
+
+#[tokio::test]
+async fn what_could_not_be_started_is_tried_at_once_when_there_is_a_workflow() {
+    let installation = Installation::lenient().await;
+    let node = installation.node("db-1").await;
+    let admin = installation.admin();
+    let spec = ReactionSpec { cooldown: Some("24h".to_owned()), ..on("condition = store_down", "backup") };
+    admin.set_reaction("default", "restart", &spec).await.unwrap();
+    reports(&node, 1, "down").await;
+    eventually("it failed", async || {
+        let reaction = admin.reaction("default", "restart").await.unwrap();
+        (reaction.firings.len() == 1).then_some(())
+    })
+    .await;
+    let said = why(&admin, "reaction/restart").await;
+    for part in
+        ["nothing was started; it tries again in", "at once when the reaction or its workflow is changed"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(said.contains("nothing was started: cannot find workflow backup"), "{said}");
+    let said = why(&admin, "store/db-1/db").await;
+    assert!(said.starts_with("down for ") && said.contains(": connection refused"), "{said}");
+    assert!(said.contains("store_down of store/db-1/db is true for"), "{said}");
+    workflow(&admin).await;
+    eventually("the run", async || {
+        let runs = admin.runs("default").await.unwrap().items;
+        (runs.len() == 1).then_some(())
+    })
+    .await;
+
+    // The same when the workflow and the reaction are changed in one call.
+    admin
+        .set_reaction("default", "again", &ReactionSpec { workflow: "later".to_owned(), ..spec })
+        .await
+        .unwrap();
+    eventually("it failed, too", async || {
+        let reaction = admin.reaction("default", "again").await.unwrap();
+        (reaction.firings.len() == 1).then_some(())
+    })
+    .await;
+    let documents = json!([
+        {"kind": "workflow", "name": "later", "stages": ["save"]},
+        {"kind": "reaction", "name": "again", "on": "condition = store_down", "workflow": "later", "for": "1ms"},
+    ]);
+    let documents = serde_json::from_value(documents).unwrap();
+    admin.apply("default", &ApplyRequest { documents, ..ApplyRequest::default() }).await.unwrap();
+    eventually("its run", async || {
+        let runs = admin.runs("default").await.unwrap().items;
+        (runs.len() == 2).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_mode_of_a_cluster_that_starts_nothing_is_named_with_what_changes_it() {
+    let installation = Installation::lenient().await;
+    let node = installation.node("db-1").await;
+    let admin = installation.admin();
+    let spec = ClusterSpec {
+        filter: Some("all".to_owned()),
+        mode: Some(ClusterMode::Observe),
+        ..ClusterSpec::default()
+    };
+    admin.set_cluster("default", "db", &spec).await.unwrap();
+    admin.set_reaction("default", "restart", &on("condition = store_down", "backup")).await.unwrap();
+    reports(&node, 1, "down").await;
+    let mode =
+        "the mode of cluster db is observe, which starts nothing; bellwether cluster set db --mode active";
+    eventually("why", async || why(&admin, "reaction/restart").await.contains(mode).then_some(())).await;
+    eventually("the cluster has the condition", async || {
+        let said = why(&admin, "cluster/db").await;
+        (said.contains("data stores db: down on db-1 (store_down, for ")
+            && said.contains("its mode is observe: ")
+            && said.contains("bellwether cluster set db --mode active"))
+        .then_some(())
+    })
+    .await;
+    reports(&node, 2, "unknown").await;
+    eventually("nobody knows", async || {
+        why(&admin, "cluster/db").await.contains("unknown on db-1 (store_unknown").then_some(())
+    })
+    .await;
+    let (code, said) = problem(admin.why("default", "store/db-1/other").await);
+    assert!(code == Code::NotFound && said.contains("cannot find data store other of node db-1"), "{said}");
+}
+
+#[tokio::test]
+async fn a_subject_of_the_wrong_kind_is_refused_and_nodes_that_are_no_word_are_warned_of() {
+    let installation = Installation::new().await;
+    installation.node("db-1").await;
+    let admin = installation.admin();
+    let spec = ClusterSpec { filter: Some("all".to_owned()), ..ClusterSpec::default() };
+    admin.set_cluster("default", "db", &spec).await.unwrap();
+    let spec = ReactionSpec { nodes: Some("mangaer".to_owned()), ..on("all", "backup") };
+    let made = admin.set_reaction("default", "restart", &spec).await.unwrap();
+    let warning = made.warning.unwrap();
+    assert!(warning.contains("mangaer") && warning.contains("subject, manager and members"), "{warning}");
+    assert_eq!(admin.reaction("default", "restart").await.unwrap().warning, None);
+    for (condition, subject, form) in [
+        ("store_down", "cluster/db/kv", "store/NODE/PROBE"),
+        ("no_primary", "store/db-1/kv", "cluster/CLUSTER/PROBE"),
+        ("node_unreachable", "store/db-1/kv", "node/NODE"),
+    ] {
+        let (code, said) =
+            problem(admin.test_reaction("default", "restart", &asked(condition, subject)).await);
+        assert!(code == Code::Invalid && said.contains(form), "{said}");
+    }
+    let spec = ReactionSpec { nodes: Some("manager".to_owned()), ..spec };
+    assert_eq!(admin.set_reaction("default", "restart", &spec).await.unwrap().warning, None);
 }
 
 #[tokio::test]

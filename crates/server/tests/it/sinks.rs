@@ -161,7 +161,7 @@ async fn events_arrive_signed_as_cloud_events_in_order_and_a_restart_goes_on_whe
     let used = admin.secret("default", "audit/key").await.unwrap().uses;
     assert_eq!(used.keys().collect::<Vec<_>>(), ["sink/audit"]);
     let kept = admin.delete_secret("default", "audit/key").await.unwrap_err();
-    assert!(kept.to_string().contains("1 sink sign"), "{kept}");
+    assert!(kept.to_string().contains("sink/audit signs with it"), "{kept}");
 }
 
 #[tokio::test]
@@ -234,7 +234,19 @@ async fn redirects_are_not_followed_a_receiver_says_when_to_come_back_and_410_st
     holds("it stops", async || sink(&admin).await.status.unwrap().state.stopped.is_some()).await;
     let page = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
     assert!(page.contains(&format!("bellwether_sink_stopped{{{OF_IT}}} 1")), "{page}");
+    let stuck = admin.overview("default").await.unwrap().stuck_sinks;
+    let stopped = sink(&admin).await.status.unwrap().state.stopped.unwrap();
+    assert_eq!((stuck.len(), &*stuck[0].sink, stuck[0].since_ms), (1, "audit", stopped.at_ms), "{stuck:?}");
+    assert!(stuck[0].reason.contains("it stopped until it is enabled or changed"), "{stuck:?}");
     happens(&admin, "b").await;
+    let why = admin.why("default", "sink/audit").await.unwrap();
+    let text = why.lines.join("\n");
+    let last = "the last attempt failed";
+    for said in
+        ["it stopped until", "2 events are undelivered, the oldest for", last, "bellwether sink enable audit"]
+    {
+        assert!(why.waiting && text.contains(said), "{said}: {text}");
+    }
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     assert_eq!(events.iter().filter(|event| event.kind == "sink.stopped").count(), 1);
     admin
@@ -243,6 +255,40 @@ async fn redirects_are_not_followed_a_receiver_says_when_to_come_back_and_410_st
         .unwrap();
     holds("both arrive", async || receiver.heard().len() == 4).await;
     assert_eq!(receiver.subjects()[2..], ["filter/a", "filter/b"]);
+    holds("nothing is undelivered", async || sink(&admin).await.status.unwrap().undelivered == 0).await;
+    assert_eq!(admin.overview("default").await.unwrap().stuck_sinks, []);
+    let why = admin.why("default", "sink/audit").await.unwrap();
+    let first = ["nothing keeps it from sending", "no event is undelivered"];
+    assert!(!why.waiting && why.lines[..2] == first, "{why:?}");
+    assert_eq!(problem(admin.why("default", "sink/other").await).0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_secret_is_not_taken_from_a_sink_that_signs_with_it_and_is_a_key() {
+    let installation = local().await;
+    let admin = installation.admin();
+    let receiver = Receiver::new().await;
+    let secret = |value: &str, readers: &[&str]| SecretSpec {
+        value: Some(value.into()),
+        readers: Some(readers.iter().map(|reader| (*reader).to_owned()).collect()),
+        ..SecretSpec::default()
+    };
+    admin.set_secret("default", "key", &secret("whsec_*", &["sink/*"])).await.unwrap();
+    let mut spec = receiver.webhook();
+    spec.webhook.as_mut().unwrap().secrets = vec!["key".to_owned()];
+    let (code, said) = problem(admin.set_sink("default", "audit", &spec).await);
+    assert!(code == Code::Refused && said.contains("after whsec_ it is not base64"), "{said}");
+    admin.set_secret("default", "key", &secret("a", &["sink/*"])).await.unwrap();
+    admin.set_sink("default", "audit", &spec).await.unwrap();
+
+    let (code, said) = problem(admin.set_secret("default", "key", &secret("a", &["profile/db"])).await);
+    assert!(code == Code::Refused && said.contains("sink/audit signs with it"), "{said}");
+    let (code, said) = problem(admin.set_secret("default", "key", &secret("whsec_*", &["sink/*"])).await);
+    assert!(code == Code::Invalid && said.contains("sink/audit signs with it"), "{said}");
+    // It may lose other readers, and all of them once nothing signs with it.
+    admin.set_secret("default", "key", &secret("b", &["sink/audit"])).await.unwrap();
+    admin.set_sink("default", "audit", &receiver.webhook()).await.unwrap();
+    admin.set_secret("default", "key", &secret("whsec_*", &["profile/db"])).await.unwrap();
 }
 
 #[tokio::test]

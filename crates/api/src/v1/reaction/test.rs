@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ReactionState;
+use crate::v1::cluster::ClusterMode;
 
 /// Asks what a reaction would do if a condition had been true for as long as it waits, or what it does about one that is true now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -27,6 +28,12 @@ pub struct ReactionTest {
     /// When that ends by itself, in milliseconds since the Unix epoch; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+    /// The cluster whose mode starts nothing; absent in other states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_cluster: Option<String>,
+    /// The mode of that cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ClusterMode>,
     /// Number of nodes that would run the workflow.
     pub node_count: u64,
     /// The first of them, of those that the caller may read; at most 100.

@@ -248,3 +248,21 @@ proptest! {
         prop_assert_eq!(state.cursor, last);
     }
 }
+
+#[test]
+fn a_sink_is_stuck_once_it_stopped_or_an_event_failed_for_a_minute() {
+    let (sink, first, mut state) = (sink(1_000), event(1, "node/a"), state(0));
+    assert_eq!(stuck_since(&sink, &state, at(0)), None);
+    state.fail(&sink, &first, &failed(FailureKind::Own), at(10));
+    assert_eq!(stuck_since(&sink, &state, at(69)), None);
+    state.fail(&sink, &first, &failed(FailureKind::Own), at(40));
+    assert_eq!(stuck_since(&sink, &state, at(70)), Some(at(10)));
+    state.deliver(first.sequence, "200", at(71));
+    assert_eq!(stuck_since(&sink, &state, at(200)), None);
+    state.fail(&sink, &event(2, "node/a"), &failed(FailureKind::Gone), at(80));
+    assert_eq!(stuck_since(&sink, &state, at(80)), Some(at(80)));
+    // What a person does is no trouble.
+    let disabled = Sink { disabled: true, ..sink.clone() };
+    let changed = Sink { revision: SinkRevision::new(2), ..sink };
+    assert_eq!((stuck_since(&disabled, &state, at(80)), stuck_since(&changed, &state, at(80))), (None, None));
+}

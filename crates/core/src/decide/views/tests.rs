@@ -156,7 +156,7 @@ fn what_begins_and_ends_in_a_failover_is_told_once_in_order() {
         [
             "cluster.condition_cleared store_down > -: db: down on db-1",
             "cluster.condition_raised - > several_primaries: db: shard 0 has 2 primaries: db-1, db-2",
-            "cluster.condition_raised - > mixed_versions: db: versions are mixed: redis 7.0 (2), redis 7.2 (1)",
+            "cluster.condition_raised - > mixed_versions: db: versions are mixed: redis 7.0 (2), redis 7.2 (1: db-1)",
         ]
     );
     let view = play.fleet().cluster_views.get(&"db".parse().unwrap()).unwrap().value.clone();

@@ -89,5 +89,33 @@ fn an_opinion_about_another_member_is_compared_and_not_believed() {
     assert_eq!((agreed.agreement, agreed.up, agreed.down), (Agreement::Agreed, 3, 0));
     let differs = of(&[up(ShardRole::Primary, 1), seeing(&["a", "b"], true), seeing(&["a"], true)]);
     assert_eq!(differs.agreement, Agreement::Differs);
+    assert_eq!(differs.problems(), ["stores differ on who is a member: db-1 unlike db-2"]);
+    let most =
+        of(&[up(ShardRole::Primary, 1), seeing(&["a"], true), seeing(&["b"], true), seeing(&["a"], true)]);
+    assert_eq!(most.problems(), ["stores differ on who is a member: 2 stores unlike db-2"]);
     assert_eq!(of(&[up(ShardRole::Primary, 1)]).agreement, Agreement::None);
+}
+
+#[test]
+fn stores_that_are_not_as_most_are_named_and_at_most_eight_of_them() {
+    let of_version = |version: &str, role| {
+        let mut store = store(StoreState::Up, role, 1);
+        (store.facts.version, store.facts.cluster_id) = (Some(version.into()), Some(version.into()));
+        Some(store)
+    };
+    let (primary, replica) = (ShardRole::Primary, ShardRole::Replica);
+    let mixed = of(&[of_version("7", primary), of_version("6", replica), of_version("7", replica)]);
+    assert_eq!(
+        mixed.problems(),
+        [
+            "versions are mixed: redis 6 (1: db-1), redis 7 (2)",
+            "stores belong to 2 clusters: 6 (1: db-1), 7 (2)"
+        ]
+    );
+    let tied = of(&[of_version("7", primary), of_version("6", replica)]);
+    assert_eq!(tied.problems()[0], "versions are mixed: redis 6 (1: db-1), redis 7 (1: db-0)");
+    let many = (0..30).map(|index| of_version(if index < 10 { "6" } else { "7" }, replica));
+    let many = of(&many.collect::<Vec<_>>()).problems();
+    let text = "versions are mixed: redis 6 (10: db-0, db-1, db-2, db-3, db-4, db-5, db-6, db-7 and 2 more), redis 7 (20)";
+    assert_eq!(many[0], text);
 }
