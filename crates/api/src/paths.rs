@@ -258,6 +258,8 @@ pub const CLUSTER_MEMBERS_ACCEPTED: &str = "/v1/namespaces/{ns}/clusters/{cluste
 pub const CLUSTER_MEMBERS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/members";
 /// The data stores of a cluster.
 pub const CLUSTER_VIEW: &str = "/v1/namespaces/{ns}/clusters/{cluster}/view";
+/// The data stores of a cluster, as they were after one event.
+pub const CLUSTER_VIEW_AT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/view/{number}";
 /// Runs of workflows on a cluster: on its members, or on its manager.
 pub const CLUSTER_RUNS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/runs";
 /// Waiting until the workflows of a cluster's members are complete.

@@ -14,6 +14,7 @@ pub(crate) mod fold;
 pub mod live_params;
 pub mod lost_runs;
 pub mod occupancy;
+pub mod past_view;
 pub mod runs;
 pub mod schedules;
 pub mod store_conditions;

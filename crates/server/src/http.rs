@@ -36,6 +36,7 @@ mod node_params;
 mod nodes;
 mod overview;
 mod params;
+mod past_view;
 mod pauses;
 mod plan;
 mod probes;

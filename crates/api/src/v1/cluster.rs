@@ -1,6 +1,7 @@
 //! Clusters: requests, answers and stored records.
 
 pub mod discovery;
+pub mod past_view;
 pub mod stored;
 pub mod stored_view;
 pub mod view;

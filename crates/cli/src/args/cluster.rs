@@ -48,6 +48,9 @@ pub(crate) enum ClusterVerb {
         /// Show it live until Ctrl-C
         #[arg(short = 'w', long)]
         watch: bool,
+        /// Number of an event: the data stores as they were after it, as far as events tell
+        #[arg(long, value_name = "EVENT", conflicts_with = "watch")]
+        at: Option<u64>,
     },
     /// List the members of a cluster, and its manager, with their roles; or accept that members are gone
     Members {

@@ -1,6 +1,7 @@
 //! `cluster`.
 
 mod discovery;
+mod past_view;
 mod stores;
 
 use std::time::Duration;
@@ -65,7 +66,7 @@ pub(super) async fn run(context: &Context, verb: ClusterVerb) -> CommandResult {
             let text = || whole(&cluster, &members.items);
             context.show.data(&cluster, || vec![cluster.name.clone()], |_| text())?;
         }
-        ClusterVerb::View { of, watch } => return stores::run(context, &of.name, watch).await,
+        ClusterVerb::View { of, watch, at } => return stores::run(context, &of.name, watch, at).await,
         ClusterVerb::Members { of, accept: true, reason, consent, .. } => {
             return discovery::accept(context, &of.name, reason, consent).await;
         }

@@ -220,6 +220,24 @@ async fn a_primary_dies_a_replica_is_promoted_and_each_change_is_told_once_by_it
         "cluster.condition_cleared store_down > -",
     ];
     decided(&place, since, &healed).await;
+    looks_back(&place, since).await;
+}
+
+/// The cluster after an event, when its primary was dead and nobody had taken its place.
+async fn looks_back(place: &Setup, event: u64) {
+    let was = place.client().past_cluster_view("default", "shop", event).await.unwrap();
+    let store = |node: &str| was.nodes.get(node).and_then(|stores| stores.get("db")).unwrap();
+    let states = NODES.map(|node| store(node).state.as_str());
+    assert_eq!(states, ["down", "up", "up"]);
+    assert_eq!(store("db-1").roles.get("0").map(String::as_str), Some("primary"));
+    let kinds: Vec<&str> = was.conditions.iter().map(|condition| condition.kind.as_str()).collect();
+    assert_eq!(kinds, ["no_primary", "store_down"]);
+    let shown = done(place, &["cluster", "view", "shop", "--at", &event.to_string()]);
+    for line in ["! shard 0 has no primary (no_primary)", "db-1  ✗ down", "(not connected)"] {
+        assert!(shown.contains(line), "{line:?} in {shown}");
+    }
+    let failed = place.run(&["cluster", "view", "shop", "--at", "1000000"]);
+    assert!(text(&failed.stderr).contains("it is known at events"), "{failed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

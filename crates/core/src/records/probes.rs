@@ -239,7 +239,31 @@ impl DataStore {
     }
 }
 
+impl Shard {
+    /// What it replicates from, and whether it is connected, as events tell it; `None` if it does not replicate.
+    #[must_use]
+    pub fn replicates(&self) -> Option<String> {
+        if self.upstream.is_none() && self.streaming.is_none() {
+            return None;
+        }
+        let from = self.upstream.as_deref().unwrap_or("unknown");
+        let connected = match self.streaming {
+            Some(true) => " connected=true",
+            Some(false) => " connected=false",
+            None => "",
+        };
+        Some(format!("{from}{connected}"))
+    }
+}
+
 impl StoreFacts {
+    /// Its software and version, as events tell them; `None` if it never said.
+    #[must_use]
+    pub fn software_and_version(&self) -> Option<String> {
+        let version = self.version.as_deref().unwrap_or("of unknown version");
+        (!self.software.is_empty()).then(|| format!("{} {version}", self.software))
+    }
+
     /// Size of the texts, in bytes.
     fn size(&self) -> Result<usize, ProbesError> {
         let limit = |place: &str, length: usize, most: usize| {

@@ -9,6 +9,7 @@ use super::super::error::CallError;
 use super::super::list_options::ListOptions;
 use crate::paths::{self, encode, fill};
 use crate::v1::cluster::discovery::AcceptMembers;
+use crate::v1::cluster::past_view::PastClusterView;
 use crate::v1::cluster::view::ClusterView;
 use crate::v1::cluster::work::{ClusterWait, NewClusterRun};
 use crate::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
@@ -53,6 +54,20 @@ impl Client {
     /// [`CallError`].
     pub async fn cluster_view(&self, namespace: &str, name: &str) -> Result<ClusterView, CallError> {
         self.get(&fill(paths::CLUSTER_VIEW, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// Reads the data stores of a cluster as they were after an event.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn past_cluster_view(
+        &self,
+        namespace: &str,
+        name: &str,
+        event: u64,
+    ) -> Result<PastClusterView, CallError> {
+        let path = fill(paths::CLUSTER_VIEW_AT, &[namespace, name, &event.to_string()]);
+        self.get(&path, DEFAULT_DEADLINE).await
     }
 
     /// Creates a cluster, or changes one.

@@ -8,6 +8,7 @@ use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::probes::{Amount, DataStore, ShardRole, StoreState};
 use bellwether_core::words::plural::plural;
 
+use super::past_view;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
 use crate::show::paint::{Paint, Tone};
@@ -17,8 +18,11 @@ use crate::show::time::ago;
 /// Time between two drawings.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// Shows the data stores once, or live until Ctrl-C.
-pub(super) async fn run(context: &Context, name: &str, live: bool) -> CommandResult {
+/// Shows the data stores once, live until Ctrl-C, or as they were after an event.
+pub(super) async fn run(context: &Context, name: &str, live: bool, at: Option<u64>) -> CommandResult {
+    if let Some(event) = at {
+        return past_view::run(context, name, event).await;
+    }
     let drawn = live && context.show.terminal && !context.show.is_data();
     let (mut screen, mut said) = (Screen::default(), None);
     let mut ticks = tokio::time::interval(REDRAW);

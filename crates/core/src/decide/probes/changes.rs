@@ -76,10 +76,7 @@ impl StoreEvents {
     }
 
     fn facts(&mut self, before: &StoreFacts, after: &StoreFacts) {
-        let software = |facts: &StoreFacts| {
-            let version = facts.version.as_deref().unwrap_or("of unknown version");
-            (!facts.software.is_empty()).then(|| format!("{} {version}", facts.software))
-        };
+        let software = StoreFacts::software_and_version;
         self.differs("store.version_changed", software(before), software(after));
         self.differs("store.cluster_id_changed", before.cluster_id.clone(), after.cluster_id.clone());
         self.differs("store.member_id_changed", before.member_id.clone(), after.member_id.clone());
@@ -113,16 +110,7 @@ fn role(shard: &str, part: &Shard) -> String {
 
 /// What a store replicates from; `None` if it does not replicate.
 fn replication(shard: &str, part: &Shard) -> Option<String> {
-    if part.upstream.is_none() && part.streaming.is_none() {
-        return None;
-    }
-    let from = part.upstream.as_deref().unwrap_or("unknown");
-    let connected = match part.streaming {
-        Some(true) => " connected=true",
-        Some(false) => " connected=false",
-        None => "",
-    };
-    Some(format!("shard={shard} from={from}{connected}"))
+    part.replicates().map(|from| format!("shard={shard} from={from}"))
 }
 
 /// The members in a store's own view, without whether they are connected: that is an opinion about another node.

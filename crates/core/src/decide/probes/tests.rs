@@ -5,12 +5,14 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::records::event::{Event, EventDraft};
 use crate::records::key::AnyRecord;
 use crate::records::node::{Presence, PresenceState};
 use crate::records::probes::{Amount, Shard, ShardRole, StoreFacts, StoreMember};
 use crate::words::counter::Revision;
 use crate::words::name::Namespace;
 use crate::world::World;
+use crate::world::past_view::{PastStore, PastView};
 
 fn at(second: u64) -> Timestamp {
     Timestamp::from_millis(second * 1_000)
@@ -242,4 +244,70 @@ proptest! {
             }
         }
     }
+
+    /// The events tell enough to find every state that was.
+    #[test]
+    fn what_was_is_found_by_undoing_what_was_told(stores in proptest::collection::vec(any_store(), 1..12)) {
+        let (cluster, node) = ("shop".parse().unwrap(), "db-1".parse().unwrap());
+        let (mut before, mut was, mut told) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let view = |stores: &BTreeMap<ProbeName, DataStore>| PastView {
+            stores: stores.iter().map(|(probe, store)| ((NodeName::clone(&node), probe.clone()), PastStore::now(store))).collect(),
+            ..PastView::default()
+        };
+        for mut store in stores {
+            for shard in store.facts.shards.values_mut().filter(|shard| shard.role == ShardRole::Replica) {
+                shard.upstream = Some("db-2:6379".to_string());
+                shard.streaming = shard.offset.as_ref().map(|offset| offset.amount > 1);
+            }
+            let after = BTreeMap::from([("db".parse().unwrap(), store)]);
+            was.push(view(&before));
+            told.push(changes::events(&node, &before, &after));
+            before = after;
+        }
+        let mut now = view(&before);
+        for (was, told) in was.into_iter().zip(told).rev() {
+            told.into_iter().rev().for_each(|draft| now.undo(&cluster, &event(draft)));
+            // Of a shard that comes or goes only its role is told.
+            for (now, was) in now.stores.values_mut().zip(was.stores.values()) {
+                prop_assert!(now.replication.iter().all(|(shard, from)| was.replication.get(shard) == Some(from)));
+                now.replication.clone_from(&was.replication);
+            }
+            prop_assert_eq!(&now, &was);
+        }
+    }
+}
+
+fn event(draft: EventDraft) -> Event {
+    let EventDraft { kind, subject, before, after, cause } = draft;
+    let actor = "bellwether".parse().unwrap();
+    let (sequence, time) = (crate::words::counter::Sequence::new(1), at(1));
+    Event { sequence, time, actor, kind: kind.to_string(), subject, before, after, cause, caused_by: None }
+}
+
+#[test]
+fn conditions_are_undone_too_and_a_store_that_was_removed_is_there_again_with_its_state() {
+    let cluster = "shop".parse().unwrap();
+    let mut view = PastView::default();
+    let told = |kind, subject: &str, before: Option<&str>, after: Option<&str>, cause: &str| {
+        let part = |text: Option<&str>| text.map(str::to_string);
+        event(EventDraft {
+            kind,
+            subject: subject.into(),
+            before: part(before),
+            after: part(after),
+            cause: cause.into(),
+        })
+    };
+    let reason = "db: shard 0 has no primary";
+    view.undo(&cluster, &told("cluster.condition_cleared", "cluster/shop", Some("no_primary"), None, reason));
+    assert_eq!(view.conditions[&("db".to_string(), "no_primary".to_string())], "shard 0 has no primary");
+    view.undo(&cluster, &told("cluster.condition_raised", "cluster/other", None, Some("no_primary"), reason));
+    assert_eq!(view.conditions.len(), 1, "that of another cluster");
+    view.undo(&cluster, &told("cluster.condition_raised", "cluster/shop", None, Some("no_primary"), reason));
+    assert!(view.conditions.is_empty());
+    view.undo(&cluster, &told("store.removed", "store/db-1/db", Some("down"), None, ""));
+    let id = ("db-1".parse().unwrap(), "db".parse().unwrap());
+    assert_eq!(view.stores[&id].state, "down");
+    view.undo(&cluster, &told("store.down", "store/db-1/db", None, Some("down"), ""));
+    assert!(view.stores.is_empty());
 }

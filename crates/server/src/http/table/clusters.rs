@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::cluster::discovery::AcceptMembers;
+use bellwether_api::v1::cluster::past_view::PastClusterView;
 use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::cluster::work::{ClusterWait, NewClusterRun};
 use bellwether_api::v1::cluster::{Cluster, ClusterMember, ClusterSpec};
@@ -11,7 +12,7 @@ use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
 use super::super::routes::{Empty, Routes, route};
-use super::super::{cluster_wait, clusters};
+use super::super::{cluster_wait, clusters, past_view};
 
 /// Clusters.
 pub(super) fn clusters(routes: Routes) -> Routes {
@@ -74,6 +75,15 @@ pub(super) fn members(routes: Routes) -> Routes {
                 "Get the data stores of a cluster, put together from its members' reports",
             ),
             clusters::view,
+        )
+        .add::<Empty, PastClusterView, _, _>(
+            route(
+                Get,
+                paths::CLUSTER_VIEW_AT,
+                get,
+                "Get the data stores of a cluster as they were after an event, from the events since then",
+            ),
+            past_view::get,
         )
         .add::<Empty, ClusterWait, _, _>(
             route(
