@@ -50,7 +50,7 @@ pub struct ConflictingValue {
     pub pointer: String,
     /// The value that is there; absent if there is none.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value, required = false)]
     pub value: Option<serde_json::Value>,
     /// Revision of the object, 0 if it does not exist.
     pub revision: u64,

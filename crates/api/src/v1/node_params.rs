@@ -83,7 +83,7 @@ pub struct ExplainedParam {
     pub key: String,
     /// Its value; absent if no level has it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::value::present")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value, required = false)]
     pub value: Option<serde_json::Value>,
     /// The levels, the one that takes precedence first. The first that has the param decides its value.
     pub levels: Vec<ExplainedLevel>,
@@ -103,7 +103,7 @@ pub struct ExplainedLevel {
     pub read: bool,
     /// The value at this level; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::value::present")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = serde_json::Value, required = false)]
     pub value: Option<serde_json::Value>,
     /// Whether it decides the value.
     pub decides: bool,
