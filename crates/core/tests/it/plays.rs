@@ -71,6 +71,7 @@ plays! {
     a_retry_is_recorded_with_its_author
     a_rollback_does_not_wait_for_a_window
     a_rollback_does_not_wait_for_who_falls_silent
+    a_rollback_in_any_order_does_not_wait_for_who_is_up
     a_rollback_keeps_the_limit_of_unavailable_targets
     a_rollout_begun_before_anybody_is_there_waits_for_them
     a_second_version_never_exceeds_the_batch

@@ -66,9 +66,8 @@ impl<'a> StoreGate<'a> {
             in_flight: BTreeSet::new(),
             in_order,
             needs_quorum: policy.quorum,
-            unheard_until: Some(pass.environment.watch.settled()).filter(|settled| {
-                *settled > pass.now && (policy.quorum || policy.order == TargetOrder::FollowersFirst)
-            }),
+            unheard_until: Some(pass.environment.watch.settled())
+                .filter(|settled| *settled > pass.now && (policy.quorum || in_order)),
         };
         for member in pass.board.tree().iter() {
             if member.place.in_flight {
@@ -112,7 +111,7 @@ impl<'a> StoreGate<'a> {
         if self.unheard_until.is_some() {
             return Some(UNHEARD.to_owned());
         }
-        if self.stores.split.contains(cluster) {
+        if self.stores.split.contains(cluster) && (self.in_order || self.needs_quorum) {
             return Some(format!(
                 "the data stores of cluster {cluster} belong to several clusters, none of which has the most of them: see bellwether cluster view {cluster}"
             ));
