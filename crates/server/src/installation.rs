@@ -109,6 +109,14 @@ pub enum InstallationError {
         /// Id of the installation.
         id: String,
     },
+    /// Nobody knows whether a restore into the store has ended.
+    #[error("read {path}, which is there while a restore has not ended: {source}")]
+    Mark {
+        /// The mark of a restore.
+        path: std::path::PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The store was set back while servers used it.
     #[error(
         "use the store: it was set back, and would issue numbers again that agents and lock holders know; stop every server, then \

@@ -29,11 +29,14 @@ impl RestoreMark {
     /// What the system says.
     pub(crate) fn set(&self, installation: &str) -> io::Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
-        if let Some(dir) = path.parent() {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        }
-        std::fs::write(path, TransferKind::Restore.mark(installation))?;
-        std::fs::File::open(path)?.sync_all()
+        let Some(dir) = path.parent() else { return Ok(()) };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        // It is there whole or not at all, also after a power cut.
+        let new = path.with_extension("new");
+        std::fs::write(&new, TransferKind::Restore.mark(installation))?;
+        std::fs::File::open(&new)?.sync_all()?;
+        std::fs::rename(&new, path)?;
+        std::fs::File::open(dir)?.sync_all()
     }
 
     /// Takes it away: the store is marked itself, or nothing was restored.
@@ -49,11 +52,36 @@ impl RestoreMark {
     /// Refuses a store into which a restore has begun and nothing more is known.
     ///
     /// # Errors
-    /// [`InstallationError::Unfinished`].
+    /// [`InstallationError::Unfinished`], and [`InstallationError::Mark`] if it cannot be read: that is no evidence that there is none.
     pub(crate) fn check(&self) -> Result<(), InstallationError> {
-        match self.0.as_ref().and_then(|path| std::fs::read(path).ok()) {
-            Some(mark) => Err(TransferKind::unfinished(&mark)),
-            None => Ok(()),
+        let Some(path) = &self.0 else { return Ok(()) };
+        match std::fs::read(path) {
+            Ok(mark) => Err(TransferKind::unfinished(&mark)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(InstallationError::Mark { path: path.clone(), source }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_there_until_it_is_removed_and_one_that_cannot_be_read_is_none_that_is_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::load(None).unwrap();
+        config.data_dir = dir.path().to_owned();
+        let mark = RestoreMark::of(&config);
+        mark.check().unwrap();
+        mark.set("i-1").unwrap();
+        let refused = mark.check().unwrap_err();
+        assert!(
+            matches!(&refused, InstallationError::Unfinished { transfer: TransferKind::Restore, id } if id == "i-1")
+        );
+        mark.remove();
+        mark.check().unwrap();
+        std::fs::create_dir(mark.path()).unwrap();
+        assert!(matches!(mark.check(), Err(InstallationError::Mark { .. })));
     }
 }

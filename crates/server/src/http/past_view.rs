@@ -23,7 +23,7 @@ use super::state::AppState;
 const PAGE: usize = 1_000;
 
 /// Most events that are undone: more of them would be read than anybody waits for.
-const MAX_EVENTS: u64 = 100_000;
+const MAX_EVENTS: u64 = 20_000;
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -65,8 +65,12 @@ async fn since(
     let mut found = Vec::new();
     while read_to < last {
         let events = read(app, namespace, Sequence::new(read_to), PAGE).await?;
-        let Some(newest) = events.last() else { break };
-        read_to = newest.seq;
+        let next = read_to + 1;
+        let newest = events.last().filter(|_| events.first().is_some_and(|first| first.seq == next));
+        // They have no gaps, unless the oldest were deleted meanwhile.
+        let deleted =
+            || Failure::new(Code::NotFound, format!("cannot find event {next}: it was deleted meanwhile"));
+        read_to = newest.ok_or_else(deleted)?.seq;
         let of_it =
             events.into_iter().filter(|event| event.seq <= last && is_about(fleet, cluster, &event.subject));
         for event in of_it {

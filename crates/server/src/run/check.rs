@@ -14,14 +14,16 @@ use crate::set_back::SetBackMark;
 
 /// Refuses a data directory without a certificate authority, or without the store that was with it, by what else is there.
 pub(super) fn has_authority(config: &Config) -> Result<(), RunError> {
-    RestoreMark::of(config).check()?;
     let dir = config.data_dir.clone();
-    match std::fs::metadata(dir.join("pki/ca.pem")) {
+    let authority = std::fs::metadata(dir.join("pki/ca.pem"));
+    let is_denied = |source: &std::io::Error| source.kind() == std::io::ErrorKind::PermissionDenied;
+    if !authority.as_ref().is_err_and(is_denied) {
+        RestoreMark::of(config).check()?;
+    }
+    match authority {
         Ok(_) if config.etcd.is_none() && !dir.join("store").exists() => Err(RunError::NoStore { dir }),
         Ok(_) => Ok(()),
-        Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(RunError::NotAllowed { path: dir, source })
-        }
+        Err(source) if is_denied(&source) => Err(RunError::NotAllowed { path: dir, source }),
         Err(_) if config.etcd.is_some() => Err(RunError::NoAuthority { dir }),
         Err(_) if dir.join("store").exists() => Err(RunError::StoreAlone { dir }),
         Err(_) => Err(RunError::NotInitialised { dir }),
