@@ -383,6 +383,21 @@ async fn a_redis_that_would_forget_its_role_or_that_a_sentinel_watches_is_left_t
     wait_for("the change of db-1", async || order(&place, since).await == ["db-1"]).await;
     wait_for("the replica again", async || replication(watched).contains("role:slave")).await;
     assert!(replication(one).contains("role:master"));
+    aborts_before_it_begins(&place, "db-2").await;
+}
+
+/// An abort has a target that cannot begin stay on what it runs, also once it could begin.
+async fn aborts_before_it_begins(place: &Setup, node: &str) {
+    let begun = logged(place, node, "step starting");
+    done(place, &["rollout", "abort", "db", "--reason", "not tonight"]);
+    let target = format!("target/db/{node}");
+    wait_for("the target stays on what it runs", async || {
+        let why = text(&place.run(&["why", &target]).stdout).to_owned();
+        why.contains("on v1") && !why.contains("blocked")
+    })
+    .await;
+    assert_eq!(logged(place, node, "step starting"), begun, "nothing was begun");
+    assert!(done(place, &["events"]).contains("target.withdrawn"));
 }
 
 fn replica_file(place: &Setup) -> String {
