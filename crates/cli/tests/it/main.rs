@@ -29,6 +29,7 @@ mod shapes;
 mod simulate;
 
 mod profiles;
+mod redis_client;
 mod standstill;
 mod story_boots;
 mod story_clocks;

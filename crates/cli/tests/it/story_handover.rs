@@ -1,8 +1,6 @@
 //! Data stores that hand over their leadership before they are changed: an etcd of three, and a Redis with two replicas, while somebody
 //! writes. A change whose store has nobody to hand over to waits, and says so.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -10,6 +8,7 @@ use std::time::Duration;
 use bellwether_api::v1::cluster::view::ClusterView;
 
 use crate::place::{Setup, done, free_ports, text, wait_for};
+use crate::redis_client::RedisClient;
 use crate::story_probes::{NODES, Program, newest, primary, replicas, start, view};
 use crate::story_roles::{Writer, order, three_members, whole};
 
@@ -63,36 +62,9 @@ async fn the_leader_of_an_etcd_moves_its_leadership_before_it_is_stopped() {
     assert!(written > 0);
 }
 
-/// A connection to a Redis.
-pub(crate) struct Client(BufReader<TcpStream>);
-
-impl Client {
-    pub(crate) fn connect(port: u16) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
-    }
-
-    /// The first line of an answer, and for a text its content.
-    pub(crate) fn ask(&mut self, words: &str) -> std::io::Result<String> {
-        self.0.get_mut().write_all(format!("{words}\r\n").as_bytes())?;
-        let mut line = String::new();
-        if self.0.read_line(&mut line)? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        let Some(length) = line.strip_prefix('$').and_then(|rest| rest.trim().parse::<usize>().ok()) else {
-            return Ok(line.trim_end().to_owned());
-        };
-        let mut bytes = vec![0; length + 2];
-        std::io::Read::read_exact(&mut self.0, &mut bytes)?;
-        Ok(text(&bytes).trim_end().to_owned())
-    }
-}
-
 /// What a Redis says of its replication; nothing if it does not answer.
 fn replication(port: u16) -> String {
-    Client::connect(port).and_then(|mut client| client.ask("INFO replication")).unwrap_or_default()
+    RedisClient::connect(port).and_then(|mut client| client.ask("INFO replication")).unwrap_or_default()
 }
 
 /// Writes one key after the other to whichever of three Redis takes it, until it is told to end.
@@ -123,7 +95,7 @@ fn write(ports: [u16; 3], name: &str, ended: &Receiver<()>) -> (Vec<u64>, u64) {
         let set = format!("SET {name}{number} {number}");
         let answer = match client.take() {
             Some(client) => Ok(client),
-            None => Client::connect(ports.next().unwrap()),
+            None => RedisClient::connect(ports.next().unwrap()),
         };
         match answer.and_then(|mut client| Ok((client.ask(&set)?, client))) {
             Ok((answer, same)) if answer == "+OK" => {
@@ -230,7 +202,7 @@ async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknow
 
     assert_one_primary(ports);
     let index = NODES.iter().position(|node| *node == next).unwrap();
-    let mut client = Client::connect(ports[index]).unwrap();
+    let mut client = RedisClient::connect(ports[index]).unwrap();
     for (name, written) in [("a", handed_over), ("b", by_name)] {
         for number in written {
             assert_eq!(client.ask(&format!("GET {name}{number}")).unwrap(), number.to_string());
@@ -258,7 +230,7 @@ async fn a_primary_hands_over_before_it_is_rolled_back() {
     let last = view(&place, "all three at the end", together).await;
     assert_one_primary(ports);
     let index = NODES.iter().position(|node| Some(*node) == primary(&last)).unwrap();
-    let mut client = Client::connect(ports[index]).unwrap();
+    let mut client = RedisClient::connect(ports[index]).unwrap();
     for number in written {
         assert_eq!(client.ask(&format!("GET a{number}")).unwrap(), number.to_string());
     }
@@ -303,7 +275,7 @@ async fn a_primary_with_nobody_to_hand_over_to_waits_and_says_so_until_there_is_
     let replica = configure(&place, "other", other, Some(port));
     let _other: Program = start("redis-server", &[replica], PathBuf::from(place.path("other.log")));
     wait_for("the replica", async || replication(port).contains("state=online")).await;
-    assert_eq!(Client::connect(port).unwrap().ask("FAILOVER TIMEOUT 30000").unwrap(), "+OK");
+    assert_eq!(RedisClient::connect(port).unwrap().ask("FAILOVER TIMEOUT 30000").unwrap(), "+OK");
     wait_for("the failover", async || {
         replication(port).contains("role:slave")
             && replication(port).contains("master_failover_state:no-failover")
@@ -358,8 +330,9 @@ async fn a_redis_that_would_forget_its_role_or_that_a_sentinel_watches_is_left_t
     .unwrap();
     let args = [file, "--sentinel".to_owned()];
     let _sentinel = start("redis-server", &args, PathBuf::from(place.path("sentinel.log")));
-    let masters =
-        || Client::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel")).unwrap_or_default();
+    let masters = || {
+        RedisClient::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel")).unwrap_or_default()
+    };
     wait_for("the Sentinel knows the replica", async || {
         masters().contains("status=ok,address=") && masters().contains("slaves=1")
     })
@@ -379,7 +352,7 @@ async fn a_redis_that_would_forget_its_role_or_that_a_sentinel_watches_is_left_t
     );
 
     // The Sentinel hands over; the change of what is a replica now goes on.
-    assert_eq!(Client::connect(sentinel).unwrap().ask("SENTINEL FAILOVER shop").unwrap(), "+OK");
+    assert_eq!(RedisClient::connect(sentinel).unwrap().ask("SENTINEL FAILOVER shop").unwrap(), "+OK");
     wait_for("the change of db-1", async || order(&place, since).await == ["db-1"]).await;
     wait_for("the replica again", async || replication(watched).contains("role:slave")).await;
     assert!(replication(one).contains("role:master"));

@@ -6,7 +6,7 @@ use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::probes::{StoreMember, StoreState};
 
 use crate::place::{Setup, done, free_ports, wait_for};
-use crate::story_handover::Client;
+use crate::redis_client::RedisClient;
 use crate::story_probes::{redis, start, state, view};
 
 /// What the Sentinel of `db-1` says of the primary `kv`.
@@ -49,7 +49,7 @@ async fn a_sentinel_names_the_primary_that_it_watches_and_the_one_that_it_promot
     );
     assert!(before.stores["db"].shards.is_empty() && before.stores["db"].versions.len() == 1);
     wait_for("the Sentinel knows the replica", async || {
-        let said = Client::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel"));
+        let said = RedisClient::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel"));
         said.is_ok_and(|said| said.contains("slaves=1"))
     })
     .await;

@@ -1,0 +1,34 @@
+//! A connection to a real Redis: one command, one answer.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::place::text;
+
+/// A connection to a Redis.
+pub(crate) struct RedisClient(BufReader<TcpStream>);
+
+impl RedisClient {
+    pub(crate) fn connect(port: u16) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_nodelay(true)?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// The first line of an answer, and for a text its content.
+    pub(crate) fn ask(&mut self, words: &str) -> std::io::Result<String> {
+        self.0.get_mut().write_all(format!("{words}\r\n").as_bytes())?;
+        let mut line = String::new();
+        if self.0.read_line(&mut line)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let Some(length) = line.strip_prefix('$').and_then(|rest| rest.trim().parse::<usize>().ok()) else {
+            return Ok(line.trim_end().to_owned());
+        };
+        let mut bytes = vec![0; length + 2];
+        std::io::Read::read_exact(&mut self.0, &mut bytes)?;
+        Ok(text(&bytes).trim_end().to_owned())
+    }
+}
