@@ -85,6 +85,12 @@ impl Embedded {
         Self::run(files, directory, tasks)
     }
 
+    /// Opens the store in `dir` to look at it: what is committed to it stays in memory, and its files are as they were.
+    pub(crate) fn look(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
+        let directory = Directory::look(dir)?;
+        Self::run(file::open_to_look(&directory)?, directory, tasks)
+    }
+
     /// Starts the writer and the lease keeper of an open store.
     fn run(files: OpenFiles, directory: Directory, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         let OpenFiles { database, journal, room, cut, .. } = files;

@@ -50,6 +50,15 @@ impl Store {
         Ok(Self(Embedded::start(dir, tasks)?))
     }
 
+    /// Opens the store in `dir` as [`Store::embedded`] does, to look at it: what is committed to it stays in memory and is gone when it
+    /// closes. The files may be read-only, and are as they were.
+    ///
+    /// # Errors
+    /// [`OpenError`] if there is no store, and as [`Store::embedded`].
+    pub fn embedded_to_look(dir: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
+        Ok(Self(Embedded::look(dir, tasks)?))
+    }
+
     /// Looks at the whole embedded store in `dir` without opening it: at every page, row, and frame, and whether the history
     /// tells how the state came about. Changes nothing.
     ///

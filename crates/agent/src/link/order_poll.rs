@@ -163,7 +163,7 @@ impl OrderPoll {
                     return self.connection.move_to(client);
                 }
                 Err(error) => {
-                    tracing::debug!("{}; staying with the current server", cannot(&error));
+                    tracing::info!(server, "{}; staying with the current server", cannot(&error));
                     self.connection.avoid(&server, self.clock.now());
                 }
             }

@@ -62,3 +62,44 @@ async fn what_is_no_store_and_no_backup_is_refused_and_nothing_is_created() {
     assert_eq!(restored.status.code(), Some(64), "{said}");
     assert!(!std::path::Path::new(&nowhere).exists(), "{nowhere} was created");
 }
+
+/// Runs a command where the data directory of the server cannot be written.
+fn run_read_only(place: &Setup, args: &[&str]) -> std::process::Output {
+    let dir = place.path("server");
+    let script = format!("mount --bind {dir} {dir} && mount -o remount,ro,bind {dir} && exec \"$@\"");
+    let within = ["-m", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_bellwether")];
+    std::process::Command::new("unshare").args(within).args(args).output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_can_only_be_read_is_checked_and_backed_up() {
+    let mut place = Setup::new().await;
+    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
+    let check = place.run(&["server", "run", "--check", "--config", &config]);
+    assert!(check.status.success(), "the server that runs has looked: {}", text(&check.stderr));
+    place.kill_server();
+    // As in a copy that somebody made of the store alone.
+    std::fs::remove_file(place.path("server/store/lock")).unwrap();
+    for args in [
+        ["server", "check", "--config", &config].as_slice(),
+        &["server", "backup", "--config", &config, &file],
+    ] {
+        let done = run_read_only(&place, args);
+        assert!(done.status.success(), "{args:?}: {}", text(&done.stderr));
+    }
+    let seen = place.run(&["server", "inspect", &file]);
+    assert!(seen.status.success(), "{}", text(&seen.stderr));
+
+    // A damaged store is found before a start.
+    let sound = place.run(&["server", "run", "--check", "--config", &config]);
+    assert!(sound.status.success(), "{}", text(&sound.stderr));
+    let store = place.path("server/store/store.redb");
+    let size = std::fs::metadata(&store).unwrap().len();
+    std::fs::OpenOptions::new().write(true).open(&store).unwrap().set_len(size / 2).unwrap();
+    let damaged = place.run(&["server", "run", "--check", "--config", &config]);
+    assert!(
+        !damaged.status.success() && text(&damaged.stderr).contains("store.redb"),
+        "{}",
+        text(&damaged.stderr)
+    );
+}

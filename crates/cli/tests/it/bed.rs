@@ -160,13 +160,23 @@ impl Bed {
     }
 
     /// Asks again and again, a little apart, until it holds.
-    pub(crate) async fn wait_for(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    pub(crate) async fn wait_for(&self, what: &str, holds: impl AsyncFnMut() -> bool) {
+        self.wait_within(SOON, what, holds).await;
+    }
+
+    /// The same, for what takes longer.
+    pub(crate) async fn wait_within(
+        &self,
+        limit: Duration,
+        what: &str,
+        mut holds: impl AsyncFnMut() -> bool,
+    ) {
         let asking = async {
             while !holds().await {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        if tokio::time::timeout(SOON, asking).await.is_err() {
+        if tokio::time::timeout(limit, asking).await.is_err() {
             let stands = self.view().await.map(|view| view.reason);
             panic!("never saw that {what}; the rollout: {stands:?}");
         }

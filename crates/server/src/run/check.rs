@@ -4,7 +4,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
 
 use super::error::RunError;
-use super::store::open_store;
+use super::store::open_store_to_look;
 use crate::config::Config;
 use crate::installation::{Installation, InstallationError};
 use crate::pki;
@@ -31,7 +31,8 @@ pub(super) fn has_authority(config: &Config) -> Result<(), RunError> {
 }
 
 /// Checks whether a server could use its data directory, and its etcd if it has one: it has an installation, whose authority is here, and the
-/// files can be read and written. A store in the data directory is not opened: a server may have it open, and opening it writes to it.
+/// files can be read and written. A store in the data directory is looked at and left as it is; one that a server has open is that
+/// server's to look at.
 ///
 /// # Errors
 /// [`RunError`] naming what prevents a start.
@@ -49,12 +50,17 @@ pub async fn check(config: &Config) -> Result<(), RunError> {
     if config.etcd.is_none() {
         let path = dir.join("check");
         let written = std::fs::write(&path, "").and_then(|()| std::fs::remove_file(&path));
-        return written.map_err(|source| RunError::File { path, source });
+        written.map_err(|source| RunError::File { path, source })?;
     }
     let path = dir.join("pki/ca.pem");
     let authority = std::fs::read_to_string(&path).map_err(|source| RunError::File { path, source })?;
     let tasks = Tasks::new();
-    let store = open_store(config, &tasks).await?;
+    let store = match open_store_to_look(config, &tasks).await {
+        Ok(store) => store,
+        // It was looked at when the server that has it started.
+        Err(error) if error.is_in_use() => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let fingerprint = pki::fingerprint(&authority).unwrap_or_default();
     let checked = check_installation(config, &store, &fingerprint).await;
     store.close().await;

@@ -13,3 +13,11 @@ pub(crate) async fn open_store(config: &Config, tasks: &Tasks) -> Result<Store, 
         Some(etcd) => Store::etcd(etcd.settings(), tasks).await?,
     })
 }
+
+/// Opens the store that the configuration names, to read it: a store in the data directory is left as it is, and may be read-only.
+pub(crate) async fn open_store_to_look(config: &Config, tasks: &Tasks) -> Result<Store, RunError> {
+    match &config.etcd {
+        None => Ok(Store::embedded_to_look(&config.data_dir.join("store"), tasks)?),
+        Some(_) => open_store(config, tasks).await,
+    }
+}

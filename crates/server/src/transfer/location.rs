@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::installation::Installation;
 use crate::pki;
 use crate::restore_mark::RestoreMark;
-use crate::run::store::open_store;
+use crate::run::store::{open_store, open_store_to_look};
 use crate::timing::last_time::{ClockDoubt, LastTime};
 
 /// A description of the store, for messages.
@@ -51,7 +51,9 @@ pub async fn back_up(
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<u64, TransferError> {
     exists(config).await?;
-    with(config, async |store| backup::take(store, now, out).await).await
+    let tasks = Tasks::new();
+    let store = open_store_to_look(config, &tasks).await?;
+    used(store, &tasks, async |store| backup::take(store, now, out).await).await
 }
 
 /// Which certificate authority a data directory may have into which a backup is restored.
@@ -151,6 +153,15 @@ async fn with<T>(
 ) -> Result<T, TransferError> {
     let tasks = Tasks::new();
     let store = open_store(config, &tasks).await?;
+    used(store, &tasks, work).await
+}
+
+/// Runs `work` on an open store, and closes it.
+async fn used<T>(
+    store: Store,
+    tasks: &Tasks,
+    work: impl AsyncFnOnce(&Store) -> Result<T, TransferError>,
+) -> Result<T, TransferError> {
     let done = work(&store).await;
     store.close().await;
     tasks.cancel();

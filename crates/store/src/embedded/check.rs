@@ -4,16 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable};
 
-use super::directory::{Directory, io_at};
+use super::directory::Directory;
 use super::fault::FileFault;
 use super::file;
-use super::medium::Medium;
-use super::overlay::Overlay;
 use super::record;
 use super::schema::{BOUND, LEASES, LOG, META, META_FLOOR, META_LEASE, STATE};
 use crate::check::{StoreCheck, StoreFinding};
@@ -27,10 +24,6 @@ const TOLD: usize = 100;
 /// Looks at the store in `dir`, which nobody may have open.
 pub(crate) fn check(dir: &Path) -> Result<StoreCheck, OpenError> {
     let directory = Directory::look(dir)?;
-    let over = |path: &Path| -> Result<Arc<dyn Medium>, OpenError> {
-        let below = std::fs::File::open(path).map_err(io_at(path))?;
-        Ok(Arc::new(Overlay::new(Arc::new(below)).map_err(io_at(path))?))
-    };
     let mut check = StoreCheck {
         revision: Revision(0),
         commits: 0,
@@ -40,8 +33,7 @@ pub(crate) fn check(dir: &Path) -> Result<StoreCheck, OpenError> {
         entries: Vec::new(),
         findings: Vec::new(),
     };
-    let opened = file::open_on(&directory, over(&directory.file())?, || over(&file::journal_of(&directory)?));
-    let files = match opened {
+    let files = match file::open_to_look(&directory) {
         Ok(files) => files,
         Err(OpenError::Corrupt { file, reason }) => {
             check.findings.push(StoreFinding { file, what: reason });

@@ -11,7 +11,8 @@ use crate::error::OpenError;
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    lock: File,
+    /// None where nothing can be written and nobody ever locked: nobody can have it open.
+    lock: Option<File>,
     purpose: Purpose,
 }
 
@@ -40,9 +41,13 @@ impl Directory {
 
     fn hold(path: &Path, purpose: Purpose) -> Result<Self, OpenError> {
         let name = path.join("lock");
-        let file = private().open(&name).map_err(io_at(&name))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), lock: file, purpose }),
+        let opened = match purpose {
+            Purpose::Work => private().open(&name).map(Some),
+            Purpose::Look => open_to_look(&name),
+        };
+        let lock = opened.map_err(io_at(&name))?;
+        match lock.as_ref().map_or(Ok(()), File::try_lock) {
+            Ok(()) => Ok(Self { path: path.to_owned(), lock, purpose }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: path.to_owned() }),
             Err(TryLockError::Error(source)) => Err(OpenError::Io { path: name, source }),
         }
@@ -70,6 +75,9 @@ impl Directory {
 
     /// Remembers that the disk failed, if the disk still can.
     pub(super) fn distrust(&self, reason: &str) {
+        if self.purpose == Purpose::Look {
+            return;
+        }
         let name = self.suspect();
         let noted = private().open(&name).and_then(|file| {
             file.write_all_at(reason.as_bytes(), 0)?;
@@ -134,9 +142,29 @@ impl Drop for Directory {
     /// Releases it at once. Closing alone would not: a child that is being started shares the lock until it runs
     /// its own program.
     fn drop(&mut self) {
-        if let Err(error) = self.lock.unlock() {
+        if let Some(Err(error)) = self.lock.as_ref().map(File::unlock) {
             tracing::warn!(dir = %self.path.display(), "cannot unlock the store: {error}");
         }
+    }
+}
+
+/// Opens the file that a process locks, without a change where there is one already. None if there is none and none can be made, as on a
+/// file system that is mounted read-only.
+fn open_to_look(name: &Path) -> io::Result<Option<File>> {
+    match File::open(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened.map(Some),
+    }
+    match private().open(name) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(None)
+        }
+        opened => opened.map(Some),
     }
 }
 

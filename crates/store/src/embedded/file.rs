@@ -59,6 +59,15 @@ pub(super) fn open(directory: &Directory) -> Result<OpenFiles, OpenError> {
     })
 }
 
+/// Opens the file in `directory` with its journal under changes that stay in memory, as [`open`] would open them.
+pub(super) fn open_to_look(directory: &Directory) -> Result<OpenFiles, OpenError> {
+    let over = |path: &Path| -> Result<Arc<dyn Medium>, OpenError> {
+        let below = fs::File::open(path).map_err(io_at(path))?;
+        Ok(Arc::new(Overlay::new(Arc::new(below)).map_err(io_at(path))?))
+    };
+    open_on(directory, over(&directory.file())?, || over(&journal_of(directory)?))
+}
+
 /// The journal's name, if there is one.
 pub(super) fn journal_of(directory: &Directory) -> Result<PathBuf, OpenError> {
     let journal = directory.journal();

@@ -1,7 +1,7 @@
 //! A look at a store that is not opened: it finds nothing in a sound one, names what is damaged, and changes nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, delete, put};
@@ -12,17 +12,19 @@ const STATE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("state");
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
 const BOUND: TableDefinition<'_, (u64, &[u8]), ()> = TableDefinition::new("bound");
 
+/// Every file with what is in it.
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let all = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = all.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    all.sort();
+    all
+}
+
 /// Looks at a store; every file stays as it was, and none is added.
 fn look(dir: &Path) -> StoreCheck {
-    let files = || {
-        let all = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-        let mut all: Vec<_> = all.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
-        all.sort();
-        all
-    };
-    let before = files();
+    let before = files(dir);
     let check = Store::check(dir).unwrap();
-    assert!(files() == before, "something was changed");
+    assert!(files(dir) == before, "something was changed");
     check
 }
 
@@ -122,4 +124,29 @@ async fn a_history_that_does_not_tell_how_the_state_came_about_is_found() {
         "key \"a\" is not what commit 2 and those after it made of it",
     ];
     assert_eq!(findings(dir.path()), expected);
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_to_look_shows_all_and_keeps_what_is_committed_to_itself() {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = written(dir.path()).await;
+    // Killed: the latest commits are in the journal alone.
+    for name in ["store.redb", "journal", "lock"] {
+        fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
+    }
+    let before = files(copy.path());
+    let seen = Store::embedded_to_look(copy.path(), &Tasks::new()).unwrap();
+    let mine = seen.get("a".into()).await.unwrap().unwrap();
+    assert_eq!(Some(&mine), store.get("a".into()).await.unwrap().as_ref());
+    assert!(matches!(Store::embedded(copy.path(), &Tasks::new()), Err(OpenError::Locked { .. })));
+    commit(&seen, [put("a", "of nobody")]).await;
+    assert_eq!(seen.get("a".into()).await.unwrap().unwrap().value, "of nobody");
+    seen.close().await;
+    assert!(files(copy.path()) == before, "something was changed");
+
+    let empty = tempfile::tempdir().unwrap();
+    let refused = Store::embedded_to_look(empty.path(), &Tasks::new()).unwrap_err();
+    assert!(refused.to_string().contains("store.redb"), "{refused}");
+    assert!(files(empty.path()).is_empty());
+    store.close().await;
 }
