@@ -18,6 +18,7 @@ use crate::http::matching_names;
 use crate::leadership::Leadership;
 use crate::ops::reaction::take_turn;
 use crate::reconcile::LOOK_AGAIN;
+use crate::repeated_failure::RepeatedFailure;
 use crate::sleep::sleep_until;
 use crate::transactor::Transactor;
 use crate::world::RelistHandle;
@@ -47,6 +48,7 @@ struct Looked {
 impl Reactor {
     /// Runs until `stop`.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let mut failure = RepeatedFailure::default();
         while let Some(term) = self.leadership.won(&stop).await {
             if self.relist.bring_up_to_date(&stop).await {
                 let mut worlds = self.transactor.follow();
@@ -54,7 +56,7 @@ impl Reactor {
                 while self.leadership.is_in(term) && !stop.is_cancelled() {
                     let world = Arc::clone(&worlds.borrow_and_update());
                     let settled = self.watches.borrow_and_update().settled();
-                    let wake = self.look(&world, settled, &mut looked).await;
+                    let wake = self.look(&world, settled, (&mut looked, &mut failure)).await;
                     // All arms only wait.
                     tokio::select! {
                         () = stop.cancelled() => return,
@@ -74,7 +76,7 @@ impl Reactor {
         &self,
         world: &World,
         settled: Timestamp,
-        looked: &mut BTreeMap<Namespace, Looked>,
+        (looked, failure): (&mut BTreeMap<Namespace, Looked>, &mut RepeatedFailure),
     ) -> Option<Timestamp> {
         looked.retain(|namespace, _| world.fleets.contains_key(namespace));
         let mut wake: Option<Timestamp> = None;
@@ -92,7 +94,7 @@ impl Reactor {
                     let (due, next) = due(fleet, settled, now);
                     let (loaded, changes) = (fleet.loaded, fleet.reaction_changes);
                     looked.insert(namespace.clone(), Looked { loaded, changes, settled, wake: next });
-                    match self.turns(namespace, due, settled).await {
+                    match self.turns((namespace, settled), due, failure).await {
                         // What was written is looked at again, since the world changes.
                         true => next,
                         false => {
@@ -108,14 +110,25 @@ impl Reactor {
     }
 
     /// Whether all could do what is due.
-    async fn turns(&self, namespace: &Namespace, due: Vec<ReactionName>, settled: Timestamp) -> bool {
+    async fn turns(
+        &self,
+        (namespace, settled): (&Namespace, Timestamp),
+        due: Vec<ReactionName>,
+        failure: &mut RepeatedFailure,
+    ) -> bool {
+        let is_some_due = !due.is_empty();
         let mut is_done = true;
         for name in due {
             if let Err(error) = take_turn(&self.transactor, (namespace, &name), settled, matching_names).await
             {
-                tracing::warn!(%namespace, reaction = %name, %error, "cannot do what is due; it is tried again");
+                if failure.is_news(&error) {
+                    tracing::warn!(%namespace, reaction = %name, %error, "cannot do what is due; it is tried again");
+                }
                 is_done = false;
             }
+        }
+        if is_some_due && is_done {
+            failure.is_over();
         }
         is_done
     }
