@@ -4,6 +4,7 @@
 mod hosting;
 mod link;
 mod node;
+mod probes;
 mod runs;
 mod work;
 
@@ -24,6 +25,7 @@ use tokio::task::AbortHandle;
 use crate::executions::Executions;
 use crate::network::Network;
 use crate::rules::DisabledRule;
+use crate::stores::TrueStores;
 use crate::suspended::SuspendedHost;
 use crate::trace::Trace;
 use link::{AgentConnection, report, sync};
@@ -43,6 +45,8 @@ pub struct AgentSite<'a> {
     pub trace: &'a Trace,
     /// What runs on the machines.
     pub executions: &'a Executions,
+    /// The data stores of the machines, if they have some.
+    pub stores: Option<&'a TrueStores>,
 }
 
 /// A machine with an agent on it.
@@ -61,7 +65,7 @@ impl Agent {
     /// An agent that does not run yet.
     #[must_use]
     pub fn new(name: &str, site: AgentSite<'_>, host: HostClock, seed: u64) -> Self {
-        let AgentSite { servers, network, trace, executions } = site;
+        let AgentSite { servers, network, trace, executions, stores } = site;
         let node_name: NodeName = name.parse().expect("the names of nodes are labels");
         let node = AgentNode {
             name: node_name.clone(),
@@ -76,6 +80,7 @@ impl Agent {
             losses: Arc::default(),
             begun: Arc::default(),
             executions: executions.clone(),
+            stores: stores.cloned(),
             hosts_logical: false,
             without: None,
             seed,
@@ -210,9 +215,13 @@ fn life(node: &AgentNode, clock: &Clock, tasks: &Tasks, number: u64) -> Vec<Abor
     };
     let mut handles = vec![
         tasks.spawn("sync", sync(line.clone(), orders.clone(), asked.clone(), seed)).abort_handle(),
-        tasks.spawn("report", report(line, board, asked, clock.clone(), seed)).abort_handle(),
+        tasks.spawn("report", report(line.clone(), board, asked.clone(), clock.clone(), seed)).abort_handle(),
         tasks.spawn("work", work.run()).abort_handle(),
     ];
+    if let Some(stores) = &node.stores {
+        let probes = probes::probes(line, stores.clone(), asked, clock.clone(), seed);
+        handles.push(tasks.spawn("probes", probes).abort_handle());
+    }
     if node.hosts_logical {
         let hosts = hosting::host(node.clone(), orders, (clock.clone(), tasks.clone()), life);
         handles.push(tasks.spawn("hosting", hosts).abort_handle());

@@ -14,7 +14,9 @@ use crate::law::{LawSummary, Reachability};
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::run_law;
+use crate::stores::TrueStores;
 use crate::trace::Trace;
+use crate::view_law;
 
 /// The moving parts of a history.
 pub(crate) struct Stage {
@@ -25,6 +27,8 @@ pub(crate) struct Stage {
     pub(crate) agents: Vec<Agent>,
     /// What really runs on them.
     pub(crate) executions: Executions,
+    /// The data stores of the machines, if they have some.
+    pub(crate) stores: Option<TrueStores>,
     pub(crate) able: Reachability,
     /// Pending repairs, by time.
     pub(crate) mends: Vec<(Instant, Disruption)>,
@@ -82,6 +86,11 @@ impl Stage {
             if kept.value.active().is_some_and(|number| is_run || !waits(number)) {
                 return format!("{entity} is still under way: {:?}", kept.value.activity);
             }
+        }
+        let unrecorded =
+            self.stores.as_ref().map(|stores| view_law::restless(fleet, stores)).unwrap_or_default();
+        if !unrecorded.is_empty() {
+            return unrecorded;
         }
         let unrecorded = run_law::restless(fleet);
         if !unrecorded.is_empty() {

@@ -54,6 +54,8 @@ pub enum FaultMix {
     Forgetful,
     /// Faults of agents above all, which run workflows and host the manager of a cluster; some lose their ledger.
     Work,
+    /// Data stores that die, start, take over and are upgraded, and reactions to that, under faults of networks and machines.
+    Stores,
     /// Hosts of logical nodes that are cut off, or stand still, for longer than another one waits.
     Hosts,
     /// Outages of up to ten minutes of servers, agents and the network between them. Runs on nodes fail for bad versions
@@ -114,7 +116,7 @@ pub fn next(
             let blow = work(chance, server, agent, of);
             return (pause, blow, 200 + chance.below(longest));
         }
-        (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
+        (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful | FaultMix::Stores, of) => {
             any(chance, mix, server, agent, of)
         }
     };

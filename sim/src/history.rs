@@ -21,7 +21,6 @@ use tokio::runtime::{Builder, RngSeed};
 use tokio::time::Instant;
 
 use crate::agent::{Agent, AgentSite};
-use crate::caller::Caller;
 use crate::cast::Stage;
 use crate::chaos::{self, Disruption, FaultMix, HOSTS};
 use crate::clocks::host_clock;
@@ -34,8 +33,9 @@ use crate::people::People;
 use crate::rules::DisabledRule;
 use crate::run_law;
 use crate::site::{self, BEGIN};
+use crate::staff;
+use crate::stores::TrueStores;
 use crate::trace::Trace;
-use crate::works::WorkPeople;
 
 /// Number of servers.
 const SERVERS: usize = 3;
@@ -139,7 +139,9 @@ impl History {
         let (tasks, trace) = (Tasks::new(), Trace::default());
         let mut stage = self.stage(&tasks, &trace).await?;
         let seen: Arc<Mutex<LawSummary>> = Arc::default();
-        let laws = Laws::new(&trace, &stage.able).of_steady_nodes(self.options.mix == FaultMix::Outages);
+        let laws = Laws::new(&trace, &stage.able)
+            .of_steady_nodes(self.options.mix == FaultMix::Outages)
+            .of_stores(stage.stores.as_ref());
         tasks.spawn("laws", laws.watch(stage.store.clone(), seen.clone()));
         for number in 0..SERVERS {
             self.start(&mut stage, number);
@@ -150,7 +152,8 @@ impl History {
         let people = People::new(&stage.network, &trace, SERVERS, self.seed);
         let away = TestGate::default();
         people.start(&tasks.behind(&away));
-        self.start_works(&stage, &seen, (&tasks, &tasks.behind(&away)));
+        let kind = (self.seed, self.options.mix, self.options.without);
+        staff::start(kind, &stage, &seen, (&tasks, &tasks.behind(&away)));
 
         let end = Instant::now() + self.options.trouble;
         let mut next = chaos::next(&mut self.chance, SERVERS, AGENTS, self.options.mix);
@@ -190,29 +193,6 @@ impl History {
         })
     }
 
-    /// Starts those who run workflows; who looks after what failed does so to the end.
-    fn start_works(
-        &self,
-        stage: &Stage,
-        seen: &Arc<Mutex<LawSummary>>,
-        (tasks, until_peace): (&Tasks, &Tasks),
-    ) {
-        if matches!(
-            self.options.mix,
-            FaultMix::Everything | FaultMix::Honest | FaultMix::Work | FaultMix::Hosts
-        ) {
-            let without = self.options.without == Some(DisabledRule::KeptFences);
-            let work = WorkPeople {
-                caller: Caller::new(&stage.network, SERVERS),
-                trace: stage.trace.clone(),
-                seed: self.seed,
-                forgetful: without.then(|| stage.store.clone()),
-            };
-            until_peace.spawn("works", work.clone().work());
-            tasks.spawn("tends", work.tend(seen.clone()));
-        }
-    }
-
     /// Waits until everything has converged.
     async fn come_to_rest(&self, stage: &mut Stage, seen: &Mutex<LawSummary>) {
         let (trace, end) = (stage.trace.clone(), Instant::now() + self.options.peace);
@@ -245,7 +225,14 @@ impl History {
         let machines =
             (0..SERVERS).map(|number| Machine::new(number, draw("line", number), host("clock", number)));
         let executions = Executions::new(trace);
-        let site = AgentSite { servers: SERVERS, network: &network, trace, executions: &executions };
+        let stores = (self.options.mix == FaultMix::Stores).then(|| TrueStores::new(&names));
+        let site = AgentSite {
+            servers: SERVERS,
+            network: &network,
+            trace,
+            executions: &executions,
+            stores: stores.as_ref(),
+        };
         let agents = names.iter().enumerate().map(|(number, name)| {
             let agent = Agent::new(name, site, host("agent-clock", number), draw("agent", number))
                 .hosting(number < HOSTS);
@@ -255,6 +242,7 @@ impl History {
             machines: machines.collect(),
             agents: agents.collect(),
             executions: executions.clone(),
+            stores,
             store,
             network: network.clone(),
             trace: trace.clone(),

@@ -19,8 +19,10 @@ use bellwether_server::records::{encoding, key_text};
 use bellwether_store::{Batch, Change, Range, Store};
 use tokio::time::Instant;
 
-use crate::people::{Write, WriteOutcome, text_of};
+use crate::people::{PROFILE, Write, WriteOutcome, text_of};
+use crate::stores::TrueStores;
 use crate::trace::Trace;
+use crate::view_law::{ViewLaws, is_of_stores};
 
 /// Most targets of `web` in flight at once, of a batch and of a rollback.
 const MOST_WEB: usize = 3;
@@ -47,6 +49,8 @@ pub struct Laws {
     profile_revisions: BTreeMap<u64, String>,
     contacts: BTreeMap<NodeName, PresenceState>,
     nodes_are_steady: bool,
+    /// What must hold of data stores, if the machines have some.
+    views: Option<ViewLaws>,
     /// Who has had which fencing number of a cluster, as a role and a node.
     fences: BTreeMap<ClusterName, BTreeMap<u64, (String, NodeName)>>,
 }
@@ -76,6 +80,7 @@ impl Laws {
             profile_revisions: BTreeMap::new(),
             contacts: BTreeMap::new(),
             nodes_are_steady: false,
+            views: None,
             fences: BTreeMap::new(),
         }
     }
@@ -84,6 +89,13 @@ impl Laws {
     #[must_use]
     pub fn of_steady_nodes(mut self, nodes_are_steady: bool) -> Self {
         self.nodes_are_steady = nodes_are_steady;
+        self
+    }
+
+    /// What is recorded of these data stores is checked too.
+    #[must_use]
+    pub fn of_stores(mut self, stores: Option<&TrueStores>) -> Self {
+        self.views = stores.map(|stores| ViewLaws::new(&self.trace, stores));
         self
     }
 
@@ -119,6 +131,7 @@ impl Laws {
         let revision = Revision::new(batch.revision.0);
         let mut events = Vec::new();
         let mut contacts = Vec::new();
+        let mut of_stores = Vec::new();
         for change in &batch.changes {
             match record(change) {
                 Some(LocatedRecord::Namespaced(_, Record::Event(event))) => events.push(event),
@@ -128,12 +141,20 @@ impl Laws {
                         contacts.push((node.clone(), presence.contact));
                     }
                     self.one(&record);
+                    if self.views.is_some() && is_of_stores(&record) {
+                        of_stores.push(record.clone());
+                    }
                     self.world.put(&namespace, record, revision);
                 }
                 None => self.gone(change, revision),
             }
         }
         self.events(&events, &contacts);
+        if let Some(views) = &mut self.views {
+            events.iter().for_each(|event| views.event(event));
+            of_stores.iter().for_each(|record| views.record(record));
+            views.end_commit();
+        }
         for (entity, most) in [("web", MOST_WEB), ("kick", MOST_KICK)] {
             let in_flight = self.in_flight.iter().filter(|(name, _)| name == entity).count();
             if in_flight > most {
@@ -163,7 +184,7 @@ impl Laws {
             Record::Presence(node, presence) if presence.contact == PresenceState::Unreachable => {
                 self.given_up(node)
             }
-            Record::ProfileRevision(profile_revision) => {
+            Record::ProfileRevision(profile_revision) if profile_revision.profile.as_str() == PROFILE => {
                 let text = text_of(&profile_revision.params).unwrap_or_default();
                 if let Some(before) = self.profile_revisions.insert(profile_revision.number.get(), text) {
                     self.trace.breaks(&format!(
@@ -228,6 +249,7 @@ impl Laws {
     /// What is deleted begins anew when it is made again, as the manager of a cluster does.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is remembered of other records")]
     fn forget(&mut self, key: &Key) {
+        self.views.iter_mut().for_each(|views| views.forget(key));
         match key {
             Key::Target(entity, target) => {
                 self.in_flight.remove(&(entity.to_string(), target.clone()));

@@ -1,6 +1,6 @@
 //! Histories of a whole installation under a simulated clock, network and store: several real servers with their deciders
 //! and HTTP handlers, agents with the real agent's decisions, people who roll out, write profiles, take locks and run workflows
-//! on nodes and clusters.
+//! on nodes and clusters, and data stores with what is known of them and done about them.
 //!
 //! One history is one thread, one runtime with paused time, and one seed: the same seed gives the same history, byte for
 //! byte. Servers are killed, paused and partitioned from the store or from agents, and their connections to the store
@@ -23,6 +23,9 @@ mod requests;
 pub mod rules;
 pub mod run_law;
 pub mod site;
+mod staff;
+pub mod stores;
 pub mod suspended;
 pub mod trace;
+mod view_law;
 mod works;

@@ -17,6 +17,9 @@ use crate::network::{CallLoss, Network};
 use crate::requests::{bare, json as with_body};
 use crate::trace::Trace;
 
+/// The profile that several people write.
+pub const PROFILE: &str = "shared";
+
 /// One write of the profile, as its writer knows it.
 #[derive(Debug, Clone)]
 pub struct Write {
@@ -131,20 +134,21 @@ impl People {
     /// Reads the profile and writes it by compare-and-set, over and over.
     async fn writes_profile(self, number: u64) {
         let mut chance = RandomStream::for_one(self.seed, "writes", number);
-        let path = fill(paths::PROFILE, &["default", "shared"]);
+        let path = fill(paths::PROFILE, &["default", PROFILE]);
         for count in 1_u64.. {
             tokio::time::sleep(Duration::from_millis(500 + chance.below(5_000))).await;
             let server = self.caller.any(&mut chance);
-            let follows = match self.caller.call(server, bare("GET", &path)).await {
-                Ok((404, _)) => 0,
-                Ok((status, body)) if status < 300 => match body.get("revision").and_then(Value::as_u64) {
-                    Some(revision) => revision,
-                    None => continue,
-                },
+            let (follows, before) = match self.caller.call(server, bare("GET", &path)).await {
+                Ok((404, _)) => (0, json!({})),
+                Ok((status, body)) if status < 300 => {
+                    let revision = body.get("revision").and_then(Value::as_u64);
+                    let Some(read) = revision.zip(body.get("params").cloned()) else { continue };
+                    read
+                }
                 Ok(_) | Err(_) => continue,
             };
             let text = format!("{number}-{count}");
-            let spec = json!({"params": {"text": text}, "ref": follows});
+            let spec = json!({"params": {"text": text}, "if_equal": before});
             let asked = Instant::now();
             let server = self.caller.any(&mut chance);
             let answer = self.caller.call(server, with_body("PUT", &path, &spec)).await;
@@ -153,7 +157,11 @@ impl People {
                     .get("revision")
                     .and_then(Value::as_u64)
                     .map_or(WriteOutcome::Unknown, WriteOutcome::Made),
-                Ok((status, _)) if status < 500 => WriteOutcome::Refused,
+                Ok((409 | 412, _)) => WriteOutcome::Refused,
+                Ok((status, body)) if status < 500 => {
+                    self.trace.breaks(&format!("a write of the profile was refused: {status} {body}"));
+                    WriteOutcome::Refused
+                }
                 Err(CallLoss::Refused) => WriteOutcome::Refused,
                 Ok(_) | Err(CallLoss::Broken) => WriteOutcome::Unknown,
             };

@@ -22,7 +22,10 @@ pub fn restless(fleet: &Fleet) -> String {
             kept.value.node
         ))
     });
-    open.unwrap_or_default()
+    // A run may be there before the leader has listened for long enough to begin its rollout.
+    let pending =
+        || fleet.runs.keys().find(|name| !fleet.has_ended(name)).map(|name| format!("{name} has not ended"));
+    open.or_else(pending).unwrap_or_default()
 }
 
 /// No task is lost without a word: a run that succeeded on a node had each of its tasks complete there, one that did not says why, and each

@@ -44,7 +44,7 @@ use connection::Connection;
 use deliver::deliver;
 use job_logs::LogAnswers;
 use renew::CertificateRenewal;
-use report_numbers::ReportNumbers;
+use report_numbers::SharedNumbers;
 use source::ParamSource;
 use start_gate::StartGate;
 
@@ -142,7 +142,7 @@ impl ServerLink {
             parts: 0,
             clock: self.clock.clone(),
             gate: StartGate::closed(),
-            numbers: ReportNumbers::new(self.clock.now()),
+            numbers: SharedNumbers::new(self.clock.now()),
         };
         tasks.spawn("report", deliver(report, connection.moves(), self.seed, tasks.clone()));
         let logs =
@@ -200,7 +200,7 @@ impl MachineLink {
             stores: stores.known,
             requested: requested.clone(),
             marker: stores.marker,
-            numbers: ReportNumbers::new(clock.now()),
+            numbers: SharedNumbers::new(clock.now()),
             chosen: None,
         };
         tasks.spawn("probe report", deliver(probes, connection.moves(), seed, tasks.clone()));

@@ -14,6 +14,7 @@ pub mod health_tracker;
 pub mod memory;
 pub mod plan;
 pub mod provision;
+pub mod report_numbers;
 pub mod runs_here;
 pub mod servers;
 pub mod soak;

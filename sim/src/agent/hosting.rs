@@ -94,6 +94,7 @@ impl Hosted {
             seed: host.seed ^ hosting.fence.get() << 8 ^ lives,
             losses: Arc::clone(&host.losses),
             hosts_logical: false,
+            stores: None,
             ..host.clone()
         };
         Self { lease, tasks: life(&node, clock, tasks, lives) }

@@ -28,7 +28,7 @@ use crate::rules::DisabledRule;
 const WAIT: Duration = Duration::from_secs(55);
 
 /// Time a call may take besides.
-const DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A long poll to an unreachable server is given up after this, as its pings are not answered.
 const PINGED: Duration = Duration::from_secs(15);

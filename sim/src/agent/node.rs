@@ -16,6 +16,7 @@ use bellwether_server::pki::CertificateIdentity;
 use crate::executions::{Executions, HostLease};
 use crate::network::Network;
 use crate::rules::DisabledRule;
+use crate::stores::TrueStores;
 use crate::trace::Trace;
 
 /// What an agent remembers of a run.
@@ -57,6 +58,8 @@ pub(super) struct AgentNode {
     /// How often each run of an action was begun, whatever the disk says.
     pub(super) begun: Arc<Mutex<BTreeMap<Version, u32>>>,
     pub(super) executions: Executions,
+    /// The data stores of the machines; none on a logical node.
+    pub(super) stores: Option<TrueStores>,
     /// Whether it offers to host logical nodes.
     pub(super) hosts_logical: bool,
     /// A rule that it ignores.

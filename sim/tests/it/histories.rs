@@ -107,6 +107,11 @@ fn runs_of_workflows_end_and_are_recorded_whatever_happens_to_agents_and_their_l
 }
 
 #[test]
+fn what_is_told_of_data_stores_is_so_in_order_and_reactions_fire_once() {
+    hold(FaultMix::Stores, 1..=4);
+}
+
+#[test]
 fn two_hosts_never_run_one_manager_whatever_cuts_them_off() {
     hold(FaultMix::Hosts, 1..=2);
 }

@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::deliver::Delivery;
-use super::report_numbers::ReportNumbers;
+use super::report_numbers::SharedNumbers;
 use crate::probe::KnownStores;
 
 /// Time after which the stores are sent again although nothing changed; a server writes nothing then.
@@ -33,7 +33,7 @@ pub(super) struct ProbeSender {
     pub(super) requested: watch::Receiver<u64>,
     /// The file that says that this node has, or had, probes.
     pub(super) marker: PathBuf,
-    pub(super) numbers: ReportNumbers<Stores>,
+    pub(super) numbers: SharedNumbers<Stores>,
     pub(super) chosen: Option<ChosenStores>,
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::deliver::Delivery;
-use super::report_numbers::ReportNumbers;
+use super::report_numbers::SharedNumbers;
 use super::start_gate::StartGate;
 use crate::report_board::ReportBoard;
 pub(super) use crate::report_board::ToldJobs;
@@ -35,7 +35,7 @@ pub(super) struct ReportSender {
     /// Closed until every entity of the ledger has an account.
     pub(super) gate: StartGate,
     /// The numbers of the reports.
-    pub(super) numbers: ReportNumbers<ReportBoard>,
+    pub(super) numbers: SharedNumbers<ReportBoard>,
 }
 
 impl Delivery for ReportSender {

@@ -1,0 +1,76 @@
+//! Numbers of reports: a server, or a network, may deliver one after a later one. Owns the numbers; never sends.
+
+use crate::words::time::Timestamp;
+
+/// Numbers for each second: an agent that starts again a second later begins above them.
+const PER_SECOND: u64 = 1 << 20;
+
+/// Gives each report that says something new a number above all before, over restarts of the agent: numbers
+/// begin with the time of the start. Where that went back, the server says that a later report is known, and
+/// they jump ahead.
+#[derive(Debug)]
+pub struct ReportNumbers<T> {
+    last: u64,
+    /// What was sent with that number.
+    sent: Option<T>,
+    acknowledged: bool,
+    /// How far to jump ahead the next time.
+    jump: u64,
+}
+
+impl<T: Clone + PartialEq> ReportNumbers<T> {
+    /// Numbers of an agent that starts at this time.
+    #[must_use]
+    pub const fn new(now: Timestamp) -> Self {
+        let last = (now.as_millis() / 1_000).saturating_mul(PER_SECOND);
+        Self { last, sent: None, acknowledged: false, jump: PER_SECOND }
+    }
+
+    /// The number of the next report. One that is known to have arrived has the same number when it is sent again.
+    pub fn next(&mut self, reported: &T) -> u64 {
+        if !self.acknowledged || self.sent.as_ref() != Some(reported) {
+            self.last = self.last.saturating_add(1);
+            self.sent = Some(reported.clone());
+            self.acknowledged = false;
+        }
+        self.last
+    }
+
+    /// The last report has arrived.
+    pub const fn delivered(&mut self) {
+        (self.acknowledged, self.jump) = (true, PER_SECOND);
+    }
+
+    /// A later report than the last one is known.
+    pub const fn overtaken(&mut self) {
+        self.last = self.last.saturating_add(self.jump);
+        self.jump = self.jump.saturating_mul(16);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_numbered_so_that_a_late_one_is_known() {
+        let mut numbers = ReportNumbers::new(Timestamp::from_millis(5_000));
+        let first = numbers.next(&1);
+        let again = numbers.next(&1);
+        assert!(again > first, "nobody knows whether the first one arrives");
+        numbers.delivered();
+        assert_eq!(numbers.next(&1), again, "it has arrived");
+        let other = numbers.next(&2);
+        assert!(other > again);
+        let mut restarted = ReportNumbers::new(Timestamp::from_millis(6_000));
+        assert!(restarted.next(&1) > other);
+        // The clock, or the machine, went back by five years.
+        let mut back = ReportNumbers::new(Timestamp::from_millis(5_000));
+        let known = ReportNumbers::new(Timestamp::from_millis(157_680_005_000)).next(&1);
+        let tries = (0..64).take_while(|_| {
+            back.overtaken();
+            back.next(&1) < known
+        });
+        assert!(tries.count() < 8);
+    }
+}
