@@ -5,7 +5,6 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::config::data_store::Login;
-use crate::config::recipe::Command;
 
 /// For what never answers.
 const SHORT: Span = Span::from_millis(700);
@@ -117,41 +116,6 @@ async fn closing() -> String {
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move { while listener.accept().await.is_ok() {} });
     address
-}
-
-async fn told(script: &str, timeout: Span) -> DataStore {
-    let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    probe(StoreKind::Exec(Command { argv, workdir: "/".into(), env: BTreeMap::default() }), timeout)
-        .ask()
-        .await
-}
-
-#[tokio::test]
-async fn the_answer_of_a_command_is_read_and_what_else_it_does_is_a_reason() {
-    let good = told(
-        r#"echo noise >&2; echo '{"state":"up","facts":{"software":"our-db","shards":{"0":{"role":"primary","offset":{"amount":3,"unit":"bytes"}}}}}'"#,
-        LONG,
-    )
-    .await;
-    assert_eq!(
-        (good.state, good.facts.shards["0"].role),
-        (StoreState::Up, ShardRole::Primary),
-        "{}",
-        good.reason
-    );
-    let down = told(r#"echo '{"state":"down","reason":"no quorum"}'"#, LONG).await;
-    assert_eq!((down.state, down.reason.as_str()), (StoreState::Down, "no quorum"));
-    for (script, timeout, reason) in [
-        ("echo oops >&2; exit 3", LONG, "exit code 3: oops"),
-        ("echo '{}'", LONG, "its answer is not that of a probe: missing field `state` at line 1 column 2"),
-        ("yes | head -c 20000000", LONG, "its answer has more than 1048576 bytes"),
-        ("sleep 600", SHORT, "killed after its timeout"),
-        ("yes", SHORT, "killed after its timeout"),
-    ] {
-        let store = told(script, timeout).await;
-        assert_eq!(store.state, StoreState::Unknown, "{script}");
-        assert!(store.reason.contains(reason), "{script}: {}", store.reason);
-    }
 }
 
 #[test]
