@@ -6,6 +6,7 @@ use bellwether_api::v1::apply::ApplyRequest;
 use bellwether_api::v1::cluster::{ClusterMode, ClusterSpec};
 use bellwether_api::v1::reaction::test::TestReaction;
 use bellwether_api::v1::reaction::{ReactionSpec, ReactionState};
+use bellwether_api::v1::rollout::RolloutOperation;
 
 use serde_json::json;
 
@@ -123,6 +124,30 @@ async fn what_could_not_be_started_is_tried_at_once_when_there_is_a_workflow() {
         (runs.len() == 2).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn no_run_follows_one_that_has_not_ended_and_why_names_it() {
+    let installation = Installation::lenient().await;
+    let node = installation.node("db-1").await;
+    let admin = installation.admin();
+    workflow(&admin).await;
+    let spec = ReactionSpec { cooldown: Some("0s".to_owned()), ..on("condition = store_down", "backup") };
+    admin.set_reaction("default", "restart", &spec).await.unwrap();
+    reports(&node, 1, "down").await;
+    let first = eventually("the run", async || admin.runs("default").await.unwrap().items.pop()).await;
+    // Its node begins nothing; the store comes back and goes again meanwhile.
+    reports(&node, 2, "up").await;
+    reports(&node, 3, "down").await;
+    let held = format!("run {}, which it started for this subject before, has not ended", first.name);
+    eventually("why", async || why(&admin, "reaction/restart").await.contains(&held).then_some(())).await;
+    let test =
+        admin.test_reaction("default", "restart", &asked("store_down", "store/db-1/db")).await.unwrap();
+    assert_eq!((test.state, test.run.as_ref()), (Some(ReactionState::Running), Some(&first.name)));
+    assert_eq!(admin.runs("default").await.unwrap().items.len(), 1);
+    admin.act_on_rollout("default", &first.name, "abort", &RolloutOperation::default()).await.unwrap();
+    eventually("the next", async || (admin.runs("default").await.unwrap().items.len() == 2).then_some(()))
+        .await;
 }
 
 #[tokio::test]
