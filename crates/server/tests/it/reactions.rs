@@ -195,6 +195,12 @@ async fn a_subject_of_the_wrong_kind_is_refused_and_nodes_that_are_no_word_are_w
     let warning = made.warning.unwrap();
     assert!(warning.contains("mangaer") && warning.contains("subject, manager and members"), "{warning}");
     assert_eq!(admin.reaction("default", "restart").await.unwrap().warning, None);
+    let document =
+        json!({"kind": "reaction", "name": "applied", "on": "all", "workflow": "backup", "nodes": "mangaer"});
+    let documents = serde_json::from_value(json!([document])).unwrap();
+    let request = ApplyRequest { documents, dry_run: true, ..ApplyRequest::default() };
+    let note = admin.apply("default", &request).await.unwrap().objects.pop().unwrap().note.unwrap();
+    assert!(note.ends_with(&warning) && note.starts_with("no run starts until"), "{note}");
     for (condition, subject, form) in [
         ("store_down", "cluster/db/kv", "store/NODE/PROBE"),
         ("no_primary", "store/db-1/kv", "cluster/CLUSTER/PROBE"),
