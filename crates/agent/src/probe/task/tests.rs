@@ -118,6 +118,42 @@ async fn closing() -> String {
     address
 }
 
+/// A message of PostgreSQL.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[kind][..], &length.to_be_bytes(), body].concat()
+}
+
+#[tokio::test]
+async fn a_login_that_postgresql_does_not_take_is_unknown_with_what_to_do() {
+    let wants = |method: u32, more: &[u8]| message(b'R', &[&method.to_be_bytes()[..], more].concat());
+    let refuses =
+        |code: &str, text: &str| message(b'E', format!("SFATAL\0VFATAL\0C{code}\0M{text}\0\0").as_bytes());
+    let a_password = "the server wants a password of user postgres: set password_file of the probe, or have pg_hba.conf admit";
+    let another = "an authentication of user postgres that the probe does not have: have pg_hba.conf admit";
+    let no_entry = "no pg_hba.conf entry for host \"10.0.0.1\", user \"postgres\", no encryption";
+    for (answer, reason) in [
+        (wants(3, b""), a_password),
+        (wants(5, b"salt"), a_password),
+        (wants(10, b"SCRAM-SHA-256\0\0"), a_password),
+        (wants(7, b""), another),
+        (
+            refuses("28P01", "password authentication failed"),
+            "failed: check user and password_file of the probe",
+        ),
+        (
+            refuses("28000", no_entry),
+            "no encryption: have pg_hba.conf admit user postgres without TLS, by trust",
+        ),
+    ] {
+        let address = serving(answer, false).await;
+        let kind = StoreKind::Postgresql { address, login: Login::default() };
+        let store = probe(kind, LONG).ask().await;
+        assert_eq!(store.state, StoreState::Unknown, "{}", store.reason);
+        assert!(store.reason.contains(reason), "{}", store.reason);
+    }
+}
+
 #[test]
 fn what_says_more_than_a_report_may_have_is_unknown_and_the_others_are_told() {
     let shard = Shard {
