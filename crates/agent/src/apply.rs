@@ -1,5 +1,6 @@
 //! Applying on the host: commands that end, and the supervised process.
 
+pub(crate) mod answer;
 mod command_exit;
 pub(crate) mod detached;
 pub(crate) mod exec;

@@ -4,6 +4,7 @@
 //! A sink that has nothing to send costs nothing: no record is written, and nobody is asked.
 
 pub mod addresses;
+mod checked_secrets;
 pub(crate) mod context;
 mod file;
 pub(crate) mod receiver;

@@ -19,7 +19,7 @@ use super::pidfd;
 use crate::config::recipe::Command;
 
 /// How long output is read after the command ended: it comes from programs that the command left running.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Time for a command to end by itself after SIGTERM, when what it does is not wanted any more.
 const STOP_GRACE: Duration = Duration::from_secs(10);
@@ -79,13 +79,6 @@ enum LeftRunning {
     IsKilled,
 }
 
-/// Where the standard output of a command goes, and what happens at its end.
-struct CommandEnds {
-    left_running: LeftRunning,
-    /// Instead of the tail and the log.
-    stdout: Option<OwnedFd>,
-}
-
 /// Runs `command` to its end; kills its process group after the limit's deadline, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
@@ -93,62 +86,12 @@ pub(crate) async fn run(
     limit: impl Into<CommandLimit>,
     log: Option<&mut EntityLog>,
 ) -> CommandResult {
-    let ends = CommandEnds { left_running: LeftRunning::Stays, stdout: None };
-    run_with(command, facts, limit.into(), log, ends).await
+    run_with(command, facts, limit.into(), log, LeftRunning::Stays).await
 }
 
 /// The same for a check, whose whole process group is killed at its end.
 pub(crate) async fn probe(command: &Command, facts: &CommandFacts, deadline: Duration) -> CommandResult {
-    let ends = CommandEnds { left_running: LeftRunning::IsKilled, stdout: None };
-    run_with(command, facts, deadline.into(), None, ends).await
-}
-
-/// The same for a command that answers something: what it wrote to its standard output; `None` if that is more than `most` bytes.
-pub(crate) async fn answer(
-    command: &Command,
-    facts: &CommandFacts,
-    deadline: Duration,
-    most: usize,
-) -> (CommandResult, Option<Vec<u8>>) {
-    let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(std::io::Error::from);
-    let pipe = pipe.and_then(|(reader, writer)| Ok((pipe::Receiver::from_owned_fd(reader)?, writer)));
-    let (mut reader, writer) = match pipe {
-        Ok(pipe) => pipe,
-        Err(error) => return (not_started(command, &error), None),
-    };
-    let ends = CommandEnds { left_running: LeftRunning::IsKilled, stdout: Some(writer) };
-    let mut written = Some(Vec::new());
-    let ended = {
-        let mut running = std::pin::pin!(run_with(command, facts, deadline.into(), None, ends));
-        // Both continue until the command has ended; reading may be dropped anywhere, what was read is kept.
-        tokio::select! {
-            ended = &mut running => ended,
-            () = collect(&mut reader, &mut written, most) => running.await,
-        }
-    };
-    if observed::timeout(LAST_WORDS, collect(&mut reader, &mut written, most)).await.is_err() {
-        tracing::debug!("a probe left programs running that hold its output");
-    }
-    (ended, written)
-}
-
-/// Reads until the last writer is gone. What is more than `most` is read and dropped, so that the command ends.
-async fn collect(reader: &mut pipe::Receiver, written: &mut Option<Vec<u8>>, most: usize) {
-    let mut buffer = vec![0_u8; 8_192];
-    loop {
-        match reader.read(&mut buffer).await {
-            Ok(0) => return,
-            Ok(count) => {
-                if let Some(all) = written {
-                    all.extend_from_slice(buffer.get(..count).unwrap_or_default());
-                }
-                if written.as_ref().is_some_and(|all| all.len() > most) {
-                    *written = None;
-                }
-            }
-            Err(error) => return tracing::warn!(%error, "cannot read the answer of a command"),
-        }
-    }
+    run_with(command, facts, deadline.into(), None, LeftRunning::IsKilled).await
 }
 
 async fn run_with(
@@ -156,9 +99,8 @@ async fn run_with(
     facts: &CommandFacts,
     limit: CommandLimit,
     mut log: Option<&mut EntityLog>,
-    ends: CommandEnds,
+    left_running: LeftRunning,
 ) -> CommandResult {
-    let CommandEnds { left_running, stdout } = ends;
     let CommandLimit { deadline, stop } = limit;
     let mut tail = OutputTail::default();
     if stop.is_cancelled() {
@@ -167,7 +109,7 @@ async fn run_with(
     if let Some(log) = &mut log {
         log.mark(&format!("{} {:?}", facts.run, command.argv));
     }
-    let (mut child, mut output) = match start(command, facts, stdout) {
+    let (mut child, mut output) = match start(command, facts) {
         Ok(started) => started,
         Err(error) => return not_started(command, &error),
     };
@@ -271,7 +213,6 @@ async fn kill_at_end(pid: Option<Pid>) {
 fn start(
     command: &Command,
     facts: &CommandFacts,
-    stdout: Option<OwnedFd>,
 ) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
     let (program, arguments) =
         command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
@@ -283,7 +224,7 @@ fn start(
         .env_clear()
         .envs(facts.environment(command))
         .stdin(Stdio::null())
-        .stdout(stdout.unwrap_or(writer))
+        .stdout(writer)
         .stderr(error_writer)
         .process_group(0)
         .kill_on_drop(true)

@@ -64,22 +64,10 @@ impl JobGuard {
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn start(dir: &Path, lease: Option<Lease>, tasks: &Tasks) -> io::Result<Self> {
-        let (ours, theirs) = Socket::pair()?;
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let errors = writer.try_clone()?;
-        let child = Program::new(PROGRAM)
-            .arg0("bellwether")
-            .arg(COMMAND)
-            .env_clear()
-            .env(GUARD, dir)
-            .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(writer)
-            .stderr(errors)
-            .process_group(0)
-            .spawn()?;
-        ours.set_nonblocking(true)?;
-        let (answers, to) = UnixStream::from_std(ours)?.into_split();
+        let (child, socket) = spawn([(GUARD, dir)], writer, errors)?;
+        let (answers, to) = socket.into_split();
         let (requests, waiting) = mpsc::channel(WAITING);
         tasks.spawn("job guard", pass_on(to, waiting, lease));
         let output = pipe::Receiver::from_owned_fd(reader)?;
@@ -177,6 +165,28 @@ impl JobGuard {
             }
         }
     }
+}
+
+/// Starts a guard, what it starts writes to these; what it is asked for and answers are lines on the socket.
+pub(super) fn spawn<'a>(
+    variables: impl IntoIterator<Item = (&'static str, &'a Path)>,
+    output: OwnedFd,
+    errors: OwnedFd,
+) -> io::Result<(Child, UnixStream)> {
+    let (ours, theirs) = Socket::pair()?;
+    let child = Program::new(PROGRAM)
+        .arg0("bellwether")
+        .arg(COMMAND)
+        .env_clear()
+        .envs(variables)
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .spawn()?;
+    ours.set_nonblocking(true)?;
+    Ok((child, UnixStream::from_std(ours)?))
 }
 
 /// Passes on requests and the ends of the lease; the guard ends the job once this has ended.

@@ -30,6 +30,8 @@ pub(super) struct Keeper {
     script: Option<Pid>,
     /// Until when anything may run; `None` for ever, on a machine.
     lease: Option<GuardLease>,
+    /// Time for what is left to end by itself.
+    grace: Duration,
 }
 
 impl Keeper {
@@ -37,7 +39,7 @@ impl Keeper {
     pub(super) fn start(socket: UnixStream) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         let events = Events::start(socket.try_clone()?)?;
-        Ok(Self { socket, events, clock: Clock::system(), script: None, lease: None })
+        Ok(Self { socket, events, clock: Clock::system(), script: None, lease: None, grace: GRACE })
     }
 
     /// Does what the agent asks for until it ends, or the lease is over; then ends everything.
@@ -46,6 +48,7 @@ impl Keeper {
             let wait = self.lease.map(|lease| left(&self.clock, lease.end_ms).min(LOOK));
             match self.events.next(wait) {
                 Event::Requested(GuardRequest::Lease(lease)) => self.lease = Some(lease),
+                Event::Requested(GuardRequest::GraceMs(ms)) => self.grace = Duration::from_millis(ms),
                 // A lease that ended while this process could not run is found below.
                 Event::Requested(GuardRequest::Run(script)) if !self.is_over() => self.start_script(script),
                 Event::Requested(GuardRequest::Run(_)) | Event::TimeOver => {}
@@ -97,7 +100,7 @@ impl Keeper {
     /// What a job on a machine detached is spared. A logical node has another host next, which would not know of it.
     fn end_all(&mut self) {
         let now = self.clock.since_boot().unwrap_or(Span::ZERO).as_millis();
-        let grace = now.saturating_add(u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX));
+        let grace = now.saturating_add(u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX));
         let kill_at = self.lease.map_or(grace, |lease| lease.kill_ms.min(grace));
         let spared = if self.lease.is_some() { Spared::None } else { Spared::Detached };
         let mut is_told = false;

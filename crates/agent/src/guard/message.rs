@@ -15,6 +15,8 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 pub(crate) enum GuardRequest {
     /// The lease of the logical node that the job runs on: each replaces the one before.
     Lease(GuardLease),
+    /// Give what is left this time to end by itself, in place of [`GRACE`].
+    GraceMs(u64),
     /// Run a script.
     Run(GuardedScript),
 }
@@ -71,6 +73,7 @@ mod tests {
                 GuardRequest::Lease(GuardLease { end_ms: 7, kill_ms: 9 }),
                 r#"{"lease":{"end_ms":7,"kill_ms":9}}"#,
             ),
+            (GuardRequest::GraceMs(0), r#"{"grace_ms":0}"#),
             (
                 GuardRequest::Run(script),
                 r#"{"run":{"argv":["/bin/sh","do"],"workdir":"/work","env":{"PATH":"/bin"}}}"#,

@@ -4,15 +4,19 @@ pub(super) mod handover;
 
 use std::collections::BTreeMap;
 
-use bellwether_core::records::probes::{Amount, Shard, ShardRole, StoreFacts, StoreMember};
+use bellwether_core::records::probes::{Amount, DataStore, Shard, ShardRole, StoreFacts, StoreMember};
 use serde::Deserialize;
 
-use super::answer::ProbeError;
+use super::answer::{ProbeError, up};
 use super::http::post;
 use crate::config::data_store::TlsFiles;
 
 /// Name of the software.
 pub(super) const SOFTWARE: &str = "etcd";
+
+/// What is said of a member that knows no leader.
+const NO_LEADER: &str =
+    "it has no leader, and serves no writes: a quorum of its members is lost, or an election goes on";
 
 #[derive(Debug, Deserialize, Default)]
 #[serde(default)]
@@ -71,6 +75,13 @@ pub(super) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<Store
     Ok(facts(status, members))
 }
 
+/// A member that answered. One without a leader is up and serves no writes, which is the reason that it has.
+pub(super) fn store(facts: StoreFacts) -> DataStore {
+    let has_no_leader = facts.shards.values().any(|shard| shard.role == ShardRole::Vacant);
+    let reason = if has_no_leader { NO_LEADER } else { "" };
+    DataStore { reason: reason.to_owned(), ..up(facts) }
+}
+
 async fn status(authority: &str, tls: Option<&TlsFiles>) -> Result<Status, ProbeError> {
     let status = post(authority, tls, "/v3/maintenance/status", "{}").await?;
     serde_json::from_value(status).map_err(|error| nonsense(authority, &error))
@@ -118,6 +129,8 @@ fn hex(decimal: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::records::probes::StoreState;
+
     use super::*;
 
     fn role(status: &str) -> ShardRole {
@@ -144,5 +157,13 @@ mod tests {
         assert_eq!(role(r#"{"header":{"member_id":"1"},"leader":"2"}"#), ShardRole::Replica);
         assert_eq!(role(r#"{"header":{"member_id":"1"}}"#), ShardRole::Vacant);
         assert_eq!(role(r#"{"header":{"member_id":"1"},"leader":"2","isLearner":true}"#), ShardRole::Learner);
+    }
+
+    #[test]
+    fn a_member_without_a_leader_is_up_with_that_as_its_reason() {
+        let store = |status: &str| store(facts(serde_json::from_str(status).unwrap(), None));
+        let alone = store(r#"{"header":{"member_id":"1"}}"#);
+        assert_eq!((alone.state, alone.reason.as_str()), (StoreState::Up, NO_LEADER));
+        assert_eq!(store(r#"{"header":{"member_id":"1"},"leader":"2"}"#).reason, "");
     }
 }

@@ -7,32 +7,16 @@ use bellwether_core::records::probes::{DataStore, MAX_REASON_BYTES};
 
 use super::answer::{MAX_ANSWER_BYTES, ProbeError, failing};
 use crate::apply::CommandFacts;
-use crate::apply::exec::{CommandExit, answer};
+use crate::apply::answer::answer;
 use crate::apply::output::one_line;
 use crate::config::recipe::Command;
 
-/// Runs the command, killing its group at its end or at the limit.
+/// Runs the command; all that it started is killed at its end or at the limit.
 pub(super) async fn ask(command: &Command, facts: &CommandFacts, limit: Duration) -> DataStore {
-    let (ended, written) = answer(command, facts, limit, MAX_ANSWER_BYTES).await;
-    let wrong = |reason: String| failing("", &ProbeError::Unknown(reason));
-    let last = ended.tail.lines().next_back().unwrap_or_default();
-    match ended.exit {
-        CommandExit::Success => {}
-        exit @ (CommandExit::NotYet
-        | CommandExit::Code(_)
-        | CommandExit::Signal(_)
-        | CommandExit::TimedOut(_)
-        | CommandExit::NotStarted(_)) => {
-            return wrong(if last.is_empty() { exit.to_string() } else { format!("{exit}: {last}") });
-        }
-    }
-    let Some(written) = written else {
-        return wrong(format!("its answer has more than {MAX_ANSWER_BYTES} bytes"));
-    };
-    match read(&written) {
-        Ok(store) => store,
-        Err(reason) => wrong(format!("its answer is not that of a probe: {reason}")),
-    }
+    let read = answer(command, facts, limit, MAX_ANSWER_BYTES).await.and_then(|written| {
+        read(&written).map_err(|reason| format!("its answer is not that of a probe: {reason}"))
+    });
+    read.unwrap_or_else(|reason| failing("", &ProbeError::Unknown(reason)))
 }
 
 fn read(written: &[u8]) -> Result<DataStore, String> {

@@ -28,11 +28,12 @@ pub(super) async fn ask(address: &str, login: &Login) -> Result<StoreFacts, Prob
     let (host, port) = address.rsplit_once(':').unwrap_or((address, "5432"));
     let mut config = tokio_postgres::Config::new();
     config.host(host).dbname("postgres").application_name("bellwether-agent");
-    config.port(port.parse().unwrap_or(5_432)).user(login.user.as_deref().unwrap_or(DEFAULT_USER));
+    let user = login.user.as_deref().unwrap_or(DEFAULT_USER);
+    config.port(port.parse().unwrap_or(5_432)).user(user);
     if let Some(password) = password(login).await? {
         config.password(password);
     }
-    let failed = |error: tokio_postgres::Error| failure(address, &error);
+    let failed = |error: tokio_postgres::Error| failure((address, user), &error);
     let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
     let asking = async {
         let server = rows(&client, SERVER).await?;
@@ -45,7 +46,7 @@ pub(super) async fn ask(address: &str, login: &Login) -> Result<StoreFacts, Prob
     tokio::select! {
         answer = asking => answer.map_err(failed),
         ended = connection => Err(match ended {
-            Err(error) => failure(address, &error),
+            Err(error) => failure((address, user), &error),
             Ok(()) => ProbeError::Broken(format!("{address}: the connection was closed")),
         }),
     }
@@ -95,14 +96,16 @@ fn member(row: &SimpleQueryRow) -> (String, StoreMember) {
     (id, StoreMember { name, address, votes: true, connected })
 }
 
-fn failure(address: &str, error: &tokio_postgres::Error) -> ProbeError {
+fn failure((address, user): (&str, &str), error: &tokio_postgres::Error) -> ProbeError {
     let source = std::error::Error::source(error);
     if let Some(error) = source.and_then(|source| source.downcast_ref::<std::io::Error>()) {
         return broken(address, error);
     }
-    let reason = match error.as_db_error() {
-        Some(error) => format!("{address}: {}", error.message()),
-        None => format!("{address}: {error}"),
+    let reason = match (error.as_db_error(), refused_login(user, error)) {
+        (Some(error), Some(advice)) => format!("{address}: {}: {advice}", error.message()),
+        (Some(error), None) => format!("{address}: {}", error.message()),
+        (None, Some(advice)) => format!("{address}: {advice}"),
+        (None, None) => format!("{address}: {error}"),
     };
     match error.code() {
         // It starts, or it stops.
@@ -110,5 +113,29 @@ fn failure(address: &str, error: &tokio_postgres::Error) -> ProbeError {
             ProbeError::Down(reason)
         }
         Some(_) | None => ProbeError::Unknown(reason),
+    }
+}
+
+/// What to do about a login that the server does not take; `None` if something else failed.
+fn refused_login(user: &str, error: &tokio_postgres::Error) -> Option<String> {
+    let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    match (error.code(), source.as_str()) {
+        (Some(&SqlState::INVALID_PASSWORD), _) => {
+            Some("check user and password_file of the probe".to_owned())
+        }
+        (Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION), _) => Some(format!(
+            "have pg_hba.conf admit user {user} without TLS, by trust, by peer on the socket, or by a password that password_file of \
+             the probe names, or set user of the probe to another one"
+        )),
+        (Some(_), _) => None,
+        (None, "password missing") => Some(format!(
+            "the server wants a password of user {user}: set password_file of the probe, or have pg_hba.conf admit the user by trust, \
+             or by peer on the socket"
+        )),
+        (None, "unsupported authentication method" | "unsupported SASL mechanism") => Some(format!(
+            "the server wants an authentication of user {user} that the probe does not have: have pg_hba.conf admit the user by trust, by \
+             peer on the socket, or by md5 or scram-sha-256 with password_file of the probe"
+        )),
+        (None, _) => None,
     }
 }

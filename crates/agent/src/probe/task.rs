@@ -74,7 +74,7 @@ impl ProbeTask {
 
     async fn answer(&self) -> Result<DataStore, ProbeError> {
         match &self.probe.kind {
-            StoreKind::Etcd { authority, tls } => etcd::ask(authority, tls.as_ref()).await.map(up),
+            StoreKind::Etcd { authority, tls } => etcd::ask(authority, tls.as_ref()).await.map(etcd::store),
             StoreKind::Redis { address, login } => redis::ask(address, login).await.map(up),
             StoreKind::Sentinel { address, login } => sentinel::ask(address, login).await.map(up),
             StoreKind::Postgresql { address, login } => postgresql::ask(address, login).await.map(up),

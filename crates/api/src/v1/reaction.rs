@@ -39,6 +39,8 @@ words! {
         Due = "due",
         /// It has started a run for this episode.
         Fired = "fired",
+        /// The run that it started for this subject before has not ended.
+        Running = "running",
         /// The condition has not been true for long enough.
         Pending = "pending",
         /// It has fired for this subject not long ago.
@@ -171,6 +173,9 @@ pub struct ReactionMatch {
     /// When that ends by itself, in milliseconds since the Unix epoch; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+    /// The run that has not ended, in the state `running`; absent in others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The cluster whose mode starts nothing; absent in other states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cluster: Option<String>,
@@ -268,6 +273,7 @@ impl ReactionMatch {
         let mode = standing.mode().map(ClusterMode::from);
         let cluster = condition.cluster.filter(|_| mode.is_some());
         Self {
+            run: standing.run().map(ToString::to_string),
             observed_cluster: cluster.map(ToString::to_string),
             mode,
             condition: condition.name.to_owned(),
@@ -286,6 +292,7 @@ impl ReactionState {
         let (state, until) = match standing {
             Standing::Due => (Self::Due, None),
             Standing::Fired => (Self::Fired, None),
+            Standing::Running { .. } => (Self::Running, None),
             Standing::Holds { until } => (Self::Pending, Some(until)),
             Standing::CoolsDown { until } => (Self::CoolingDown, Some(until)),
             Standing::Limited { until } => (Self::Limited, Some(until)),

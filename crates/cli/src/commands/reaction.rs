@@ -83,6 +83,7 @@ fn would_do(name: &str, asked: &TestReaction, test: &ReactionTest) -> String {
             since_ms: 0,
             state,
             until_ms: test.until_ms,
+            run: test.run.clone(),
             observed_cluster: test.observed_cluster.clone(),
             mode: test.mode,
         })
@@ -222,6 +223,12 @@ fn standing_text(of: &ReactionMatch) -> String {
     match of.state {
         ReactionState::Due => "it fires now".to_owned(),
         ReactionState::Fired => "it has fired for it".to_owned(),
+        ReactionState::Running => {
+            let run = of.run.as_deref().unwrap_or_default();
+            format!(
+                "run {run}, which it started for this subject before, has not ended; see: bellwether why run/{run}"
+            )
+        }
         ReactionState::Pending => format!("it fires at {until} if that is still so"),
         ReactionState::CoolingDown => {
             format!(

@@ -17,8 +17,8 @@ use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::list::{listed, short};
-use crate::show::table;
 use crate::show::time::date;
+use crate::show::{table, tree};
 
 /// Starts a run of a workflow, and follows it if that was asked for.
 pub(super) async fn begin(context: &Context, run: RunWorkflow) -> CommandResult {
@@ -139,7 +139,7 @@ fn run_list(context: &Context, page: &Page<Run>, empty: &str) -> Result<(), Fail
         let or_none = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let rows = page.items.iter().map(|run| {
             let done = format!("{} of {}", run.succeeded, run.nodes);
-            let (state, failed) = (run.state.as_str().to_owned(), run.failed.to_string());
+            let (state, failed) = (shown(run.state).to_owned(), run.failed.to_string());
             let mut row = vec![run.name.clone(), state, done, failed, date(run.at_ms), run.by.clone()];
             if is_wide {
                 row.extend([&run.undoes, &run.undone_by].map(or_none));
@@ -167,13 +167,18 @@ fn run_sheet(run: &Run, has_begun: bool) -> String {
     let head = [
         format!("name      {}", run.name),
         format!("workflow  {} ({})", run.workflow, short(&run.digest)),
-        format!("state     {}", run.state.as_str()),
+        format!("state     {}", shown(run.state)),
         format!("nodes     {}, {} done, {} failed", run.nodes, run.succeeded, run.failed),
         format!("started   {} by {}", date(run.at_ms), run.by),
         format!("reason    {reason}"),
         format!("rollback  {}", undone(run, has_begun)),
     ];
     format!("{}\n\n{}", head.join("\n"), run_tasks(run))
+}
+
+/// A state in the words in which rollouts are listed.
+fn shown(state: RolloutState) -> &'static str {
+    tree::state(&state.into()).0
 }
 
 /// What undoes a run, or what it undoes.
@@ -184,7 +189,7 @@ fn undone(run: &Run, has_begun: bool) -> String {
             Some(RolloutState::Aborted | RolloutState::Failed | RolloutState::PartiallySucceeded) => {
                 format!("run {by} undid it in part; the rest with: bellwether run undo {}", run.name)
             }
-            Some(state) => format!("run {by} undoes it: {}", state.as_str()),
+            Some(state) => format!("run {by} undoes it: {}", shown(state)),
             None => format!("run {by} undid it, and was deleted"),
         },
         (_, None, Some(undoes)) => format!("undoes run {undoes}"),

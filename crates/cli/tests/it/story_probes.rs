@@ -305,7 +305,7 @@ async fn a_store_that_hangs_and_one_whose_agent_is_silent_are_unknown() {
     std::fs::write(&config, whole.split("[probe.db]").next().unwrap()).unwrap();
     place.resume_agent("db-3");
     let gone = view(&place, "the probe that is gone", |view| state(view, "db-3").is_none()).await;
-    assert_eq!(gone.stores["db"].problems, ["1 member without this probe"]);
+    assert_eq!(gone.stores["db"].problems, ["no probe of this name on db-3"]);
     assert_eq!(told(&place, "db-3", since).await, ["store.removed up > -"]);
 
     // A machine that is installed anew under the name, and probes nothing, has no stores of the one before.
@@ -363,4 +363,16 @@ async fn the_members_of_an_etcd_agree_until_one_dies_and_another_leads() {
     let last = told.last().map(String::as_str).unwrap_or_default();
     assert!(last.starts_with("shard.role_changed ") && last.ends_with("> shard=0 role=primary"), "{told:?}");
     assert_eq!(states(&told), [""; 0], "{told:?}");
+
+    // Without a quorum the last one has no leader: its process is up, and that is all.
+    let next = next.to_owned();
+    let index = NODES.iter().position(|name| *name == next).unwrap();
+    stores[index].kill();
+    let alone = NODES.iter().find(|name| **name != leader && **name != next).unwrap();
+    let named = format!("shard 0 has no primary; up without a role: {alone}");
+    let has_none = |view: &ClusterView| view.conditions.iter().any(|condition| condition.reason == named);
+    let headless = view(&place, "the member without a leader", has_none).await;
+    assert_eq!(state(&headless, alone), Some(StoreState::Up));
+    let shown = done(&place, &["cluster", "view", "shop"]);
+    assert!(shown.contains("it has no leader, and serves no writes"), "{shown}");
 }

@@ -2,6 +2,7 @@
 
 use bellwether_api::v1::cluster::view::ClusterView;
 use bellwether_api::v1::reaction::{FiringResult, ReactionState};
+use bellwether_api::v1::rollout::RolloutState;
 
 use crate::place::{Setup, code, done, text, wait_for};
 use crate::story_probes::{decided, newest, primary, redis, state, three_redis, view};
@@ -109,6 +110,12 @@ async fn an_episode_has_one_run_though_servers_and_agents_die_and_an_observed_cl
     done(&place, &["cluster", "set", "shop", "--mode", "active"]);
     let noted = || std::fs::read_to_string(&note).unwrap_or_default();
     wait_for("the run", async || noted() == "db-3\n").await;
+    // One that an agent was killed in would be lost.
+    let has_ended = async || {
+        let runs = place.client().runs("default").await.unwrap().items;
+        runs.iter().all(|run| run.state == RolloutState::Succeeded)
+    };
+    wait_for("its end", has_ended).await;
     place.kill_server();
     place.kill_agent("db-3");
     place.start_server().await;

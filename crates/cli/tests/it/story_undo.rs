@@ -95,6 +95,9 @@ async fn a_run_is_undone_once_on_request_also_while_it_is_in_progress() {
     let would = text(&place.run(&["run", "undo", &first, "--dry-run", "--force"]).stderr);
     assert!(would.contains("would run 1 task on 1 node"), "{would}");
     assert_eq!(state(&place, &first), "in_progress", "nothing is ended in vain");
+    for shown in [done(&place, &["run", "list"]), done(&place, &["run", "get", &first])] {
+        assert!(shown.contains("in progress") && !shown.contains("in_progress"), "{shown}");
+    }
 
     let undo = run(&place, &["run", "undo", &first, "--force"]);
     place.kill_server();

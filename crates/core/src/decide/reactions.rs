@@ -12,7 +12,7 @@ use crate::records::cluster::ClusterMode;
 use crate::records::reaction::{
     ConditionSubject, FiringResult, RATE_WINDOW, RETRY_FAILED, Reaction, ReactionFiring,
 };
-use crate::words::name::WorkflowName;
+use crate::words::name::{EntityName, WorkflowName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::conditions::TrueCondition;
 use crate::world::fleet::Fleet;
@@ -31,6 +31,11 @@ pub enum Standing {
     Due,
     /// It has started a run for this episode.
     Fired,
+    /// The run that it started for this subject before has not ended.
+    Running {
+        /// That run.
+        run: EntityName,
+    },
     /// The condition has not been true for long enough.
     Holds {
         /// When it will have been.
@@ -58,6 +63,22 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// The run that has not ended, if that is what it waits for.
+    #[must_use]
+    pub const fn run(&self) -> Option<&EntityName> {
+        match self {
+            Self::Running { run } => Some(run),
+            Self::Due
+            | Self::Fired
+            | Self::Holds { .. }
+            | Self::CoolsDown { .. }
+            | Self::Limited { .. }
+            | Self::Mode(_)
+            | Self::Suspended
+            | Self::Unsettled { .. } => None,
+        }
+    }
+
     /// The mode of the cluster that starts nothing, if that is what it waits for.
     #[must_use]
     pub const fn mode(&self) -> Option<ClusterMode> {
@@ -65,6 +86,7 @@ impl Standing {
             Self::Mode(mode) => Some(*mode),
             Self::Due
             | Self::Fired
+            | Self::Running { .. }
             | Self::Holds { .. }
             | Self::CoolsDown { .. }
             | Self::Limited { .. }
@@ -129,7 +151,7 @@ pub fn turn(reaction: &Reaction, fleet: &Fleet, settled: Timestamp, now: Timesta
             | Standing::CoolsDown { until }
             | Standing::Limited { until }
             | Standing::Unsettled { until } => until,
-            Standing::Fired | Standing::Mode(_) | Standing::Suspended => continue,
+            Standing::Fired | Standing::Running { .. } | Standing::Mode(_) | Standing::Suspended => continue,
         };
         wake = Some(wake.map_or(at, |wake| wake.min(at)));
     }
@@ -189,6 +211,9 @@ fn standing(
     if held > now && !is_ahead(condition.since, now) {
         return Standing::Holds { until: held };
     }
+    if let Some(run) = run_in_progress(reaction, fleet, condition.subject) {
+        return Standing::Running { run };
+    }
     let of_subject = reaction.firings.iter().filter(|firing| firing.subject == *condition.subject);
     let again = |firing: &ReactionFiring| match firing.result {
         FiringResult::Started => firing.at.plus(reaction.cooldown),
@@ -197,6 +222,20 @@ fn standing(
     match of_subject.filter(|firing| !is_ahead(firing.at, now)).map(again).max() {
         Some(until) if until > now => Standing::CoolsDown { until },
         Some(_) | None => Standing::Due,
+    }
+}
+
+/// The run that a reaction started for a subject and that has not ended.
+fn run_in_progress(reaction: &Reaction, fleet: &Fleet, subject: &ConditionSubject) -> Option<EntityName> {
+    let of_subject = reaction.firings.iter().filter(|firing| firing.subject == *subject);
+    of_subject.filter_map(run_of).find(|run| fleet.run_index.is_open(run))
+}
+
+/// The run of a firing; `None` if it started none.
+fn run_of(firing: &ReactionFiring) -> Option<EntityName> {
+    match firing.result {
+        FiringResult::Started => EntityName::parse(&firing.text).ok(),
+        FiringResult::Failed => None,
     }
 }
 
@@ -242,7 +281,10 @@ pub fn fired(reaction: &Reaction, fleet: &Fleet, firing: ReactionFiring) -> Reac
             && old.subject == firing.subject
             && old.condition == firing.condition
     };
-    let is_kept = |old: &&ReactionFiring| !is_replaced(old) && (is_recent(old.at, kept, now) || goes_on(old));
+    let runs = |old: &ReactionFiring| run_of(old).is_some_and(|run| fleet.run_index.is_open(&run));
+    let is_kept = |old: &&ReactionFiring| {
+        !is_replaced(old) && (is_recent(old.at, kept, now) || goes_on(old) || runs(old))
+    };
     let old: Vec<ReactionFiring> = reaction.firings.iter().filter(is_kept).cloned().collect();
     let firings = old.into_iter().chain([firing]).collect();
     Reaction { firings, limited_since: None, ..reaction.clone() }

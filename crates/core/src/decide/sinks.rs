@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use crate::records::event::{Event, EventDraft};
 use crate::records::sink::{Sink, SinkTarget};
 use crate::records::sink_state::{
-    DeadLetter, MAX_DEAD_LETTERS, MAX_REASON_BYTES, SinkAttempt, SinkRetry, SinkState, SinkStop,
+    DeadLetter, MAX_DEAD_LETTERS, MAX_REASON_BYTES, SinkAttempt, SinkDefect, SinkRetry, SinkState, SinkStop,
 };
 use crate::words::counter::Sequence;
 use crate::words::name::SinkName;
@@ -110,7 +110,21 @@ impl SinkState {
         self.last_attempt = Some(SinkAttempt { event, at: now, delivered: true, answer: shortened(answer) });
         self.retry = None;
         self.in_dead_letters = false;
+        self.defect = None;
         self.pass(event);
+    }
+
+    /// Notes why the secrets of the sink cannot sign, or that they can; whether that is news.
+    pub fn note_secrets(&mut self, sink: &Sink, unusable: Option<&str>, now: Timestamp) -> bool {
+        let defect = unusable.map(|reason| {
+            let reason = shortened(reason);
+            let known = self.defect_at(sink.revision).filter(|known| known.reason == reason);
+            let at = known.map_or(now, |known| known.at);
+            SinkDefect { revision: sink.revision, at, reason }
+        });
+        let is_news = defect != self.defect;
+        self.defect = defect;
+        is_news
     }
 
     /// Records a failed attempt at an event: it is tried again later, or is a dead letter, or the sink stops. Answers what is to be told.
@@ -214,7 +228,9 @@ pub fn waits_for(sink: &Sink, state: &SinkState, now: Timestamp) -> Option<Strin
     if let Some(stopped) = state.stop_at(sink.revision) {
         return Some(format!("it stopped until it is enabled or changed: {}", stopped.reason));
     }
-    let SinkRetry { event, attempts, since, next, .. } = state.retry.as_ref()?;
+    let Some(SinkRetry { event, attempts, since, next, .. }) = &state.retry else {
+        return state.defect_at(sink.revision).map(|defect| format!("it cannot sign: {}", defect.reason));
+    };
     let failure = state.last_attempt.as_ref().filter(|last| !last.delivered);
     let reason = failure.map_or("", |failure| failure.answer.as_str());
     let next = match *next > now {
@@ -225,7 +241,8 @@ pub fn waits_for(sink: &Sink, state: &SinkState, now: Timestamp) -> Option<Strin
     Some(format!("event {event} failed {times} within {}, {next}: {reason}", now.since(*since).brief()))
 }
 
-/// Since when a sink that nobody disabled has stopped, or fails with the same event for at least [`STUCK_AFTER`]; `None` while it sends.
+/// Since when a sink that nobody disabled has stopped, cannot sign, or fails with the same event for at least [`STUCK_AFTER`]; `None` while
+/// it sends.
 #[must_use]
 pub fn stuck_since(sink: &Sink, state: &SinkState, now: Timestamp) -> Option<Timestamp> {
     if sink.disabled {
@@ -233,7 +250,8 @@ pub fn stuck_since(sink: &Sink, state: &SinkState, now: Timestamp) -> Option<Tim
     }
     let stopped = state.stop_at(sink.revision).map(|stopped| stopped.at);
     let failing = state.retry.as_ref().map(|retry| retry.since);
-    stopped.or(failing.filter(|since| now.since(*since) >= STUCK_AFTER))
+    let defect = state.defect_at(sink.revision).map(|defect| defect.at);
+    stopped.or(failing.filter(|since| now.since(*since) >= STUCK_AFTER)).or(defect)
 }
 
 /// The delay after so many failures of an event: doubled each time up to a limit, and a random part of up to a quarter, so that sinks

@@ -39,6 +39,8 @@ pub struct SinkState {
     pub resend: Vec<Sequence>,
     /// Why nothing is sent until somebody enables or changes the sink: the receiver said that it is gone.
     pub stopped: Option<SinkStop>,
+    /// Why its secrets cannot sign, found before there is an event to send; `None` if nothing is known against them.
+    pub defect: Option<SinkDefect>,
 }
 
 /// An attempt to deliver an event.
@@ -93,6 +95,17 @@ pub struct SinkStop {
     pub reason: String,
 }
 
+/// Why the secrets of a sink cannot sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkDefect {
+    /// The revision of the sink that this is about.
+    pub revision: SinkRevision,
+    /// Since when it is known.
+    pub at: Timestamp,
+    /// Why, in one line.
+    pub reason: String,
+}
+
 impl SinkState {
     /// The state of a new sink, which sends the events after this one.
     #[must_use]
@@ -109,6 +122,7 @@ impl SinkState {
             in_dead_letters: false,
             resend: Vec::new(),
             stopped: None,
+            defect: None,
         }
     }
 
@@ -116,5 +130,11 @@ impl SinkState {
     #[must_use]
     pub fn stop_at(&self, revision: SinkRevision) -> Option<&SinkStop> {
         self.stopped.as_ref().filter(|stopped| stopped.revision == revision)
+    }
+
+    /// Why the secrets of a sink of this revision cannot sign.
+    #[must_use]
+    pub fn defect_at(&self, revision: SinkRevision) -> Option<&SinkDefect> {
+        self.defect.as_ref().filter(|defect| defect.revision == revision)
     }
 }

@@ -30,6 +30,12 @@ impl RunIndex {
         self.to_undo.first()
     }
 
+    /// Whether this is a run that has not ended.
+    #[must_use]
+    pub fn is_open(&self, name: &EntityName) -> bool {
+        self.open.contains_key(name)
+    }
+
     /// The runs that have a node and have not ended.
     pub fn open_on(&self, node: &NodeName) -> impl Iterator<Item = &EntityName> {
         self.open_on.get(node)

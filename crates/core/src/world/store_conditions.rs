@@ -8,14 +8,13 @@ use alloc::vec::Vec;
 use super::store_view::{Agreement, NAMED, ShardSummary, StoreSummary};
 use crate::records::cluster_view::ConditionKind;
 use crate::words::name::NodeName;
-use crate::words::plural::{Plural, plural};
+use crate::words::plural::Plural;
 
 impl StoreSummary {
     /// The conditions that are true, each with what is seen in one line for people. Absence of an answer is no evidence: a shard of
     /// which a store is unknown has no primary that is known, which is not the same as none.
     #[must_use]
     pub fn conditions(&self) -> Vec<(ConditionKind, String)> {
-        let members = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX), "member");
         let of = |count: u64, named: &[NodeName], what: &str| {
             (count > 0).then(|| format!("{what} on {}", named_of(named.iter().map(NodeName::as_str), count)))
         };
@@ -27,7 +26,6 @@ impl StoreSummary {
         });
         let differ = (self.agreement == Agreement::Differs)
             .then(|| format!("stores differ on who is a member: {}", views(&self.views)));
-        let missing = (self.missing > 0).then(|| format!("{} without this probe", members(self.missing)));
         let [none, unknown, several] = self.shards_without_one();
         let all = [
             (ConditionKind::StoreDown, of(self.down, &self.some_down, "down")),
@@ -38,7 +36,7 @@ impl StoreSummary {
             (ConditionKind::NoPrimary, none),
             (ConditionKind::PrimaryUnknown, unknown),
             (ConditionKind::SeveralPrimaries, several),
-            (ConditionKind::ProbeMissing, missing),
+            (ConditionKind::ProbeMissing, of(self.missing, &self.some_missing, "no probe of this name")),
         ];
         all.into_iter().filter_map(|(kind, reason)| Some((kind, reason?))).collect()
     }
@@ -48,7 +46,7 @@ impl StoreSummary {
         let (mut none, mut unknown, mut several) = (Vec::new(), Vec::new(), Vec::new());
         for (name, shard) in &self.shards {
             match (shard.primaries.len(), shard.unknown) {
-                (0, 0) => none.push(format!("shard {name} has no primary")),
+                (0, 0) => none.push(format!("shard {name} has no primary{}", without_role(shard))),
                 (0, _) => unknown.push(unknown_primary(name, shard)),
                 (1, _) => {}
                 (count, _) => {
@@ -80,10 +78,20 @@ impl StoreSummary {
 
 fn unknown_primary(name: &str, shard: &ShardSummary) -> String {
     let last = shard.last_primaries.iter().map(NodeName::as_str);
-    match shard.last_primaries.len() {
-        0 => format!("no primary of shard {name} is known"),
-        count => format!("no primary of shard {name} is known; it was last {}", named_of(last, count as u64)),
+    let last = match shard.last_primaries.len() {
+        0 => String::new(),
+        count => format!("; it was last {}", named_of(last, count as u64)),
+    };
+    format!("no primary of shard {name} is known{last}{}", without_role(shard))
+}
+
+/// The members whose store is up and has no role, as an etcd that has no leader.
+fn without_role(shard: &ShardSummary) -> String {
+    if shard.vacant == 0 {
+        return String::new();
     }
+    let named = named_of(shard.some_vacant.iter().map(NodeName::as_str), shard.vacant);
+    format!("; up without a role: {named}")
 }
 
 /// Values with the number of stores that have each, and the members of those that are not the most frequent one.

@@ -28,6 +28,8 @@ pub struct StoreSummary {
     pub some_unknown: Vec<NodeName>,
     /// Members without this probe.
     pub missing: u64,
+    /// The first of them.
+    pub some_missing: Vec<NodeName>,
     /// By software and version: the stores that have it, as they said last.
     pub versions: BTreeMap<String, u64>,
     /// The first of the members of each of them.
@@ -57,6 +59,8 @@ pub struct ShardSummary {
     pub learners: u64,
     /// Stores that are up and have no role at present.
     pub vacant: u64,
+    /// The first of their members.
+    pub some_vacant: Vec<NodeName>,
     /// Stores of which nobody knows.
     pub unknown: u64,
     /// By member: how far its store is behind; only where the store says so, or where it can be computed.
@@ -118,6 +122,7 @@ fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore
     for (node, store) in members {
         let Some(store) = store else {
             summary.missing += 1;
+            note(&mut summary.some_missing, node);
             continue;
         };
         match store.state {
@@ -181,7 +186,10 @@ impl StoreSummary {
                 }
                 (StoreState::Up, ShardRole::Replica) => shard.replicas += 1,
                 (StoreState::Up, ShardRole::Learner) => shard.learners += 1,
-                (StoreState::Up, ShardRole::Vacant) => shard.vacant += 1,
+                (StoreState::Up, ShardRole::Vacant) => {
+                    shard.vacant += 1;
+                    note(&mut shard.some_vacant, node);
+                }
                 (StoreState::Unknown, ShardRole::Primary) => {
                     shard.last_primaries.insert(node.clone());
                 }

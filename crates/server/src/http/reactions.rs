@@ -164,6 +164,7 @@ pub(crate) async fn test(
         matches: true,
         state: Some(state),
         until_ms,
+        run: standing.run().map(ToString::to_string),
         observed_cluster,
         mode,
         ..ReactionTest::default()

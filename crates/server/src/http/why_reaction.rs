@@ -26,7 +26,8 @@ pub(super) fn reaction(
     let matches = standings(app, (world, fleet), readable, &kept.value);
     let waits = |of: &ReactionMatch| match of.state {
         ReactionState::Due | ReactionState::Fired => false,
-        ReactionState::Pending
+        ReactionState::Running
+        | ReactionState::Pending
         | ReactionState::CoolingDown
         | ReactionState::Limited
         | ReactionState::Observed
@@ -56,6 +57,12 @@ fn standing(of: &ReactionMatch, firings: &[ReactionFiring], now: Timestamp) -> S
     let state = match of.state {
         ReactionState::Due => "it fires now".to_owned(),
         ReactionState::Fired => "it has fired for it".to_owned(),
+        ReactionState::Running => {
+            let run = of.run.as_deref().unwrap_or_default();
+            format!(
+                "run {run}, which it started for this subject before, has not ended, and it starts no other until then; see: bellwether why run/{run}"
+            )
+        }
         ReactionState::Pending => format!("it fires in {left} if that is still so"),
         ReactionState::CoolingDown if could_start_nothing(firings, &of.subject) => {
             format!(

@@ -84,6 +84,9 @@ fn next_step(sink: &Sink, status: &SinkStatus) -> Option<String> {
             let so_far = Plural(u64::from(retry.attempts), "attempt");
             Some(format!("after {so_far} at event {}; try it now: bellwether sink test {name}", retry.event))
         }
+        (false, false, None) if status.state.defect.is_some() => Some(format!(
+            "its secrets are read again each minute, and when one of them or the sink is changed; try it now: bellwether sink test {name}"
+        )),
         (false, false, None) => None,
     }
 }

@@ -25,7 +25,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
-use super::{OpError, cause, entity, entity_warnings, event, run};
+use super::{OpError, cause, entity, entity_warnings, event, run, schedule};
 use crate::transactor::Transactor;
 
 /// A reaction, for a change.
@@ -297,6 +297,13 @@ pub(crate) fn warning(fleet: &Fleet, reaction: &Reaction) -> Option<String> {
         "warning: nodes is the filter {text}, which tests {field}, and no node has it; see: bellwether node list -o wide; \
          words that are no filter are subject, manager and members"
     ))
+}
+
+/// What a reaction lacks so that no run would start, and what to know of it besides.
+pub(super) fn note(fleet: &Fleet, reaction: &Reaction) -> Option<String> {
+    let lacks = schedule::lacks(fleet, &reaction.workflow, &reaction.policy);
+    let found: Vec<String> = lacks.into_iter().chain(warning(fleet, reaction)).collect();
+    (!found.is_empty()).then(|| found.join("; "))
 }
 
 fn is_same(before: &Reaction, after: &Reaction) -> bool {

@@ -17,6 +17,9 @@ use crate::secrets::provider::Providers;
 /// What a secret begins with whose rest is a key in base64.
 const PREFIX: &str = "whsec_";
 
+/// What the keys of Standard Webhooks begin with that are no shared secret: the secret and the public half of a pair.
+const ASYMMETRIC: [&str; 2] = ["whsk_", "whpk_"];
+
 /// A key that signs.
 #[derive(Debug)]
 pub(super) struct SigningKey(hmac::Key);
@@ -27,6 +30,10 @@ impl SigningKey {
         let text = value.as_str().ok_or("its value is no text")?;
         let bytes = match text.strip_prefix(PREFIX) {
             Some(encoded) => STANDARD.decode(encoded).map_err(|_| "after whsec_ it is not base64")?,
+            None if ASYMMETRIC.iter().any(|prefix| text.starts_with(prefix)) => {
+                return Err("it is half of a pair of keys, and events are signed with a shared one, whsec_"
+                    .to_owned());
+            }
             None => text.as_bytes().to_vec(),
         };
         if bytes.is_empty() {
@@ -99,7 +106,13 @@ mod tests {
         let (first, second) = both.split_once(' ').unwrap();
         assert_eq!(first, signature(&[key("a")], "1", 1, b"{}"));
         assert_eq!(second, signature(&[key("b")], "1", 1, b"{}"));
-        for wrong in [Value::from(""), Value::from("whsec_"), Value::from("whsec_*"), Value::from(1)] {
+        for wrong in [
+            Value::from(""),
+            Value::from("whsec_"),
+            Value::from("whsec_*"),
+            Value::from("whsk_AAAA"),
+            Value::from(1),
+        ] {
             assert!(SigningKey::of(&wrong).is_err(), "{wrong}");
         }
     }

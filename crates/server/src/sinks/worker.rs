@@ -18,8 +18,10 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use tokio_util::sync::CancellationToken;
 
+use super::checked_secrets::CheckedSecrets;
 use super::context::SinkContext;
 use super::receiver::{Receiver, SendingContext, is_for};
+use super::signature::keys;
 use crate::event_log;
 use crate::reconcile::{LOOK_AGAIN, as_decider};
 use crate::records::commit::CommitError;
@@ -42,6 +44,7 @@ pub(super) struct SinkWorker {
     position: SinkPosition,
     events: VecDeque<EventShape>,
     receiver: Option<(SinkRevision, Receiver)>,
+    secrets: Option<CheckedSecrets>,
 }
 
 /// How far the sink is, and what of that is recorded.
@@ -92,7 +95,16 @@ impl SinkWorker {
             at: Timestamp::EPOCH,
             not_before: Timestamp::EPOCH,
         };
-        Self { context, term, namespace, name, position, events: VecDeque::new(), receiver: None }
+        Self {
+            context,
+            term,
+            namespace,
+            name,
+            position,
+            events: VecDeque::new(),
+            receiver: None,
+            secrets: None,
+        }
     }
 
     /// Runs until the sink is deleted, the leadership is lost, or `stop`.
@@ -110,6 +122,7 @@ impl SinkWorker {
         while leadership.is_in(self.term) && !stop.is_cancelled() {
             let world = Arc::clone(&worlds.borrow_and_update());
             let Some((sink, last)) = self.look(&world) else { return };
+            self.check_secrets(&world, &sink, stop).await;
             let now = self.context.transactor.now();
             if self.position.due().is_some_and(|at| at <= now) {
                 match self.record().await {
@@ -124,7 +137,8 @@ impl SinkWorker {
                 Err(Next::GoOn) => Some(now.plus(LOOK_AGAIN)),
                 Err(Next::End) => return,
             };
-            let wake = [wait, self.position.due()].into_iter().flatten().min();
+            let again = self.secrets.as_ref().and_then(|checked| checked.again);
+            let wake = [wait, self.position.due(), again].into_iter().flatten().min();
             // All arms only wait.
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -152,6 +166,8 @@ impl SinkWorker {
                 at,
                 not_before,
             };
+            // What was found of them may not be in the record.
+            self.secrets = None;
         }
         Some((sink, fleet.last_event()))
     }
@@ -195,6 +211,25 @@ impl SinkWorker {
             self.events.pop_front();
         }
         Ok(None)
+    }
+
+    /// Reads the secrets of the sink before there is an event to sign: once, when one of them or the sink changes, and again and again while
+    /// they cannot sign.
+    async fn check_secrets(&mut self, world: &World, sink: &Sink, stop: &CancellationToken) {
+        let Some(fleet) = world.fleets.get(&self.namespace) else { return };
+        let now = self.context.transactor.now();
+        if sink.disabled || self.secrets.as_ref().is_some_and(|checked| checked.is_fresh(fleet, sink, now)) {
+            return;
+        }
+        let secrets = (self.context.transactor.keyring(), &self.context.providers);
+        let read = tokio::select! {
+            read = keys(secrets, (fleet, &self.namespace), sink) => read,
+            // Nothing is noted.
+            () = stop.cancelled() => return,
+        };
+        let unusable = read.err();
+        self.position.is_dirty |= self.position.state.note_secrets(sink, unusable.as_deref(), now);
+        self.secrets = Some(CheckedSecrets::of(fleet, sink, unusable.map(|_| now)));
     }
 
     fn pass(&mut self, event: Sequence) {

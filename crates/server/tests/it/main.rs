@@ -56,6 +56,7 @@ mod secrets;
 mod server_join;
 mod services;
 mod several;
+mod sink_secrets;
 mod sinks;
 mod statuses;
 mod transfer;

@@ -6,6 +6,7 @@ use bellwether_api::v1::apply::ApplyRequest;
 use bellwether_api::v1::cluster::{ClusterMode, ClusterSpec};
 use bellwether_api::v1::reaction::test::TestReaction;
 use bellwether_api::v1::reaction::{ReactionSpec, ReactionState};
+use bellwether_api::v1::rollout::RolloutOperation;
 
 use serde_json::json;
 
@@ -126,6 +127,30 @@ async fn what_could_not_be_started_is_tried_at_once_when_there_is_a_workflow() {
 }
 
 #[tokio::test]
+async fn no_run_follows_one_that_has_not_ended_and_why_names_it() {
+    let installation = Installation::lenient().await;
+    let node = installation.node("db-1").await;
+    let admin = installation.admin();
+    workflow(&admin).await;
+    let spec = ReactionSpec { cooldown: Some("0s".to_owned()), ..on("condition = store_down", "backup") };
+    admin.set_reaction("default", "restart", &spec).await.unwrap();
+    reports(&node, 1, "down").await;
+    let first = eventually("the run", async || admin.runs("default").await.unwrap().items.pop()).await;
+    // Its node begins nothing; the store comes back and goes again meanwhile.
+    reports(&node, 2, "up").await;
+    reports(&node, 3, "down").await;
+    let held = format!("run {}, which it started for this subject before, has not ended", first.name);
+    eventually("why", async || why(&admin, "reaction/restart").await.contains(&held).then_some(())).await;
+    let test =
+        admin.test_reaction("default", "restart", &asked("store_down", "store/db-1/db")).await.unwrap();
+    assert_eq!((test.state, test.run.as_ref()), (Some(ReactionState::Running), Some(&first.name)));
+    assert_eq!(admin.runs("default").await.unwrap().items.len(), 1);
+    admin.act_on_rollout("default", &first.name, "abort", &RolloutOperation::default()).await.unwrap();
+    eventually("the next", async || (admin.runs("default").await.unwrap().items.len() == 2).then_some(()))
+        .await;
+}
+
+#[tokio::test]
 async fn the_mode_of_a_cluster_that_starts_nothing_is_named_with_what_changes_it() {
     let installation = Installation::lenient().await;
     let node = installation.node("db-1").await;
@@ -170,6 +195,12 @@ async fn a_subject_of_the_wrong_kind_is_refused_and_nodes_that_are_no_word_are_w
     let warning = made.warning.unwrap();
     assert!(warning.contains("mangaer") && warning.contains("subject, manager and members"), "{warning}");
     assert_eq!(admin.reaction("default", "restart").await.unwrap().warning, None);
+    let document =
+        json!({"kind": "reaction", "name": "applied", "on": "all", "workflow": "backup", "nodes": "mangaer"});
+    let documents = serde_json::from_value(json!([document])).unwrap();
+    let request = ApplyRequest { documents, dry_run: true, ..ApplyRequest::default() };
+    let note = admin.apply("default", &request).await.unwrap().objects.pop().unwrap().note.unwrap();
+    assert!(note.ends_with(&warning) && note.starts_with("no run starts until"), "{note}");
     for (condition, subject, form) in [
         ("store_down", "cluster/db/kv", "store/NODE/PROBE"),
         ("no_primary", "store/db-1/kv", "cluster/CLUSTER/PROBE"),

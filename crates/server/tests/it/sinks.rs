@@ -89,7 +89,7 @@ async fn answer(State(script): State<Script>, headers: HeaderMap, body: Bytes) -
 }
 
 /// An installation whose sinks may send to this machine.
-async fn local() -> Installation {
+pub(crate) async fn local() -> Installation {
     let mut installation = Installation::new().await;
     let ranges = vec!["127.0.0.0/8".parse().unwrap()];
     let directory = Some(installation.config.data_dir.join("events"));

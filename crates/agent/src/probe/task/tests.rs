@@ -5,7 +5,6 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::config::data_store::Login;
-use crate::config::recipe::Command;
 
 /// For what never answers.
 const SHORT: Span = Span::from_millis(700);
@@ -119,38 +118,39 @@ async fn closing() -> String {
     address
 }
 
-async fn told(script: &str, timeout: Span) -> DataStore {
-    let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    probe(StoreKind::Exec(Command { argv, workdir: "/".into(), env: BTreeMap::default() }), timeout)
-        .ask()
-        .await
+/// A message of PostgreSQL.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[kind][..], &length.to_be_bytes(), body].concat()
 }
 
 #[tokio::test]
-async fn the_answer_of_a_command_is_read_and_what_else_it_does_is_a_reason() {
-    let good = told(
-        r#"echo noise >&2; echo '{"state":"up","facts":{"software":"our-db","shards":{"0":{"role":"primary","offset":{"amount":3,"unit":"bytes"}}}}}'"#,
-        LONG,
-    )
-    .await;
-    assert_eq!(
-        (good.state, good.facts.shards["0"].role),
-        (StoreState::Up, ShardRole::Primary),
-        "{}",
-        good.reason
-    );
-    let down = told(r#"echo '{"state":"down","reason":"no quorum"}'"#, LONG).await;
-    assert_eq!((down.state, down.reason.as_str()), (StoreState::Down, "no quorum"));
-    for (script, timeout, reason) in [
-        ("echo oops >&2; exit 3", LONG, "exit code 3: oops"),
-        ("echo '{}'", LONG, "its answer is not that of a probe: missing field `state` at line 1 column 2"),
-        ("yes | head -c 20000000", LONG, "its answer has more than 1048576 bytes"),
-        ("sleep 600", SHORT, "killed after its timeout"),
-        ("yes", SHORT, "killed after its timeout"),
+async fn a_login_that_postgresql_does_not_take_is_unknown_with_what_to_do() {
+    let wants = |method: u32, more: &[u8]| message(b'R', &[&method.to_be_bytes()[..], more].concat());
+    let refuses =
+        |code: &str, text: &str| message(b'E', format!("SFATAL\0VFATAL\0C{code}\0M{text}\0\0").as_bytes());
+    let a_password = "the server wants a password of user postgres: set password_file of the probe, or have pg_hba.conf admit";
+    let another = "an authentication of user postgres that the probe does not have: have pg_hba.conf admit";
+    let no_entry = "no pg_hba.conf entry for host \"10.0.0.1\", user \"postgres\", no encryption";
+    for (answer, reason) in [
+        (wants(3, b""), a_password),
+        (wants(5, b"salt"), a_password),
+        (wants(10, b"SCRAM-SHA-256\0\0"), a_password),
+        (wants(7, b""), another),
+        (
+            refuses("28P01", "password authentication failed"),
+            "failed: check user and password_file of the probe",
+        ),
+        (
+            refuses("28000", no_entry),
+            "no encryption: have pg_hba.conf admit user postgres without TLS, by trust",
+        ),
     ] {
-        let store = told(script, timeout).await;
-        assert_eq!(store.state, StoreState::Unknown, "{script}");
-        assert!(store.reason.contains(reason), "{script}: {}", store.reason);
+        let address = serving(answer, false).await;
+        let kind = StoreKind::Postgresql { address, login: Login::default() };
+        let store = probe(kind, LONG).ask().await;
+        assert_eq!(store.state, StoreState::Unknown, "{}", store.reason);
+        assert!(store.reason.contains(reason), "{}", store.reason);
     }
 }
 

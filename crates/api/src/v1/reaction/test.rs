@@ -28,6 +28,9 @@ pub struct ReactionTest {
     /// When that ends by itself, in milliseconds since the Unix epoch; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+    /// The run that has not ended, in the state `running`; absent in others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The cluster whose mode starts nothing; absent in other states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cluster: Option<String>,

@@ -54,6 +54,9 @@ pub struct SinkState {
     /// Why it sends nothing until somebody enables or changes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<SinkStop>,
+    /// Why its secrets cannot sign, found before there is an event to send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defect: Option<SinkDefect>,
 }
 
 /// An attempt to deliver an event.
@@ -108,6 +111,17 @@ pub struct SinkStop {
     pub reason: String,
 }
 
+/// Why the secrets of a sink cannot sign.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SinkDefect {
+    /// The revision of the sink that this is about.
+    pub revision: u64,
+    /// Since when it is known, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// Why.
+    pub reason: String,
+}
+
 impl From<&core::SinkState> for SinkState {
     fn from(from: &core::SinkState) -> Self {
         let attempt = from.last_attempt.as_ref().map(|last| SinkAttempt {
@@ -134,6 +148,11 @@ impl From<&core::SinkState> for SinkState {
             at_ms: stopped.at.as_millis(),
             reason: stopped.reason.clone(),
         });
+        let defect = from.defect.as_ref().map(|defect| SinkDefect {
+            revision: defect.revision.get(),
+            at_ms: defect.at.as_millis(),
+            reason: defect.reason.clone(),
+        });
         Self {
             name: from.name.to_string(),
             delivered_to: from.cursor.get(),
@@ -146,6 +165,7 @@ impl From<&core::SinkState> for SinkState {
             in_dead_letters: from.in_dead_letters,
             resend: from.resend.iter().map(|event| event.get()).collect(),
             stopped,
+            defect,
         }
     }
 }
@@ -178,6 +198,11 @@ impl TryFrom<SinkState> for core::SinkState {
             at: at(stopped.at_ms),
             reason: stopped.reason,
         });
+        let defect = from.defect.map(|defect| core::SinkDefect {
+            revision: SinkRevision::new(defect.revision),
+            at: at(defect.at_ms),
+            reason: defect.reason,
+        });
         Ok(Self {
             name: read("name", &from.name)?,
             cursor: Sequence::new(from.delivered_to),
@@ -190,6 +215,7 @@ impl TryFrom<SinkState> for core::SinkState {
             in_dead_letters: from.in_dead_letters,
             resend: from.resend.into_iter().map(Sequence::new).collect(),
             stopped,
+            defect,
         })
     }
 }

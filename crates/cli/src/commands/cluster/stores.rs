@@ -83,7 +83,7 @@ fn lines(view: &ClusterView, paint: Paint) -> Vec<String> {
         let problems = problems(view, name, summary);
         let problems = problems.iter().map(|problem| paint.text(Tone::Bad, &format!("! {problem}")));
         let shards = summary.shards.iter().map(|(shard, of)| shard_line(shard, of, paint));
-        let members = view.nodes.iter().map(|node| member(view.at_ms, node, name, summary, paint));
+        let members = view.nodes.iter().map(|node| member(view, node, (name, summary), paint));
         let leaves: Vec<String> = problems.chain(shards).chain(members).collect();
         let end = leaves.len().saturating_sub(1);
         let leaf = |(index, leaf): (usize, &String)| {
@@ -123,7 +123,13 @@ fn shard_line(name: &str, shard: &ShardSummary, paint: Paint) -> String {
     paint.text(Tone::Dim, &format!("shard {name}: {}", rest.join(", ")))
 }
 
-fn member(now_ms: u64, node: &NodeStores, probe: &str, summary: &StoreSummary, paint: Paint) -> String {
+fn member(
+    view: &ClusterView,
+    node: &NodeStores,
+    (probe, summary): (&str, &StoreSummary),
+    paint: Paint,
+) -> String {
+    let now_ms = view.at_ms;
     let NodeStores { node: name, presence, received_at_ms, stores } = node;
     let Some(store) = stores.get(probe) else {
         return paint.text(Tone::Dim, &format!("{name}  no probe {probe}"));
@@ -140,7 +146,7 @@ fn member(now_ms: u64, node: &NodeStores, probe: &str, summary: &StoreSummary, p
     if !store.reason.is_empty() {
         parts.push(store.reason.clone());
     }
-    parts.extend(roles(name, store, summary));
+    parts.extend(roles(view, node, store, summary));
     if *presence != PresenceState::Up {
         parts.push(format!("its agent is {}", presence.as_str()));
     }
@@ -148,13 +154,17 @@ fn member(now_ms: u64, node: &NodeStores, probe: &str, summary: &StoreSummary, p
     parts.join("  ")
 }
 
-/// A member's part in each shard; in the last three words, how far it is.
-fn roles(node: &str, store: &DataStore, summary: &StoreSummary) -> Vec<String> {
+/// A member's part in each shard; in the last words, how far it is.
+fn roles(view: &ClusterView, node: &NodeStores, store: &DataStore, summary: &StoreSummary) -> Vec<String> {
     let is_up = store.state == StoreState::Up;
     let amount = |amount: &Amount| format!("{} {}", amount.amount, amount.unit);
     let parts = store.facts.shards.iter().map(|(name, part)| {
-        let lag = summary.shards.get(name).and_then(|shard| shard.lags.get(node)).filter(|_| is_up);
-        let lag = lag.map(|lag| format!(", {} behind", amount(lag)));
+        let shard = summary.shards.get(name).filter(|_| is_up);
+        let lag = shard.and_then(|shard| Some((shard, shard.lags.get(&node.node)?)));
+        let lag = lag.map(|(shard, lag)| {
+            let apart = part.lag.is_none().then(|| apart(view, node, shard)).flatten().unwrap_or_default();
+            format!(", {} behind{apart}", amount(lag))
+        });
         let at = part.offset.as_ref().filter(|_| is_up && part.role == ShardRole::Primary);
         let at = at.map(|offset| format!(" at {}", amount(offset)));
         let of = part.upstream.as_ref().map(|from| match part.streaming {
@@ -167,6 +177,18 @@ fn roles(node: &str, store: &DataStore, summary: &StoreSummary) -> Vec<String> {
         format!("{shard}{last}{}{texts}", part.role.as_str())
     });
     parts.collect()
+}
+
+/// How far apart the offsets of a member and of the primary were recorded, of which its lag is the difference; `None` where that is less than a
+/// second. What the primary wrote in between is in the figure, so that it compares with that of no other member.
+fn apart(view: &ClusterView, node: &NodeStores, shard: &ShardSummary) -> Option<String> {
+    let primary = view.nodes.iter().find(|of| shard.primaries.contains(&of.node))?;
+    let (ahead, own) = (primary.received_at_ms?, node.received_at_ms?);
+    let (earlier, later) = (ahead.min(own), ahead.max(own));
+    (later - earlier >= 1_000).then(|| {
+        let order = if own < ahead { "before" } else { "after" };
+        format!(" (recorded {} {order} the primary)", ago(later, earlier))
+    })
 }
 
 #[cfg(test)]
@@ -208,17 +230,19 @@ mod tests {
         let shard = ShardSummary {
             primaries: BTreeSet::from(["db-1".to_owned()]),
             last_primaries: BTreeSet::new(),
-            replicas: 1,
+            replicas: 2,
             learners: 0,
             vacant: 0,
-            lags: BTreeMap::from([("db-2".to_owned(), Amount { amount: 3, unit: "bytes".to_owned() })]),
+            lags: ["db-2", "db-4"]
+                .map(|node| (node.to_owned(), Amount { amount: 3, unit: "bytes".to_owned() }))
+                .into(),
         };
         let summary = StoreSummary {
-            up: 2,
+            up: 3,
             down: 1,
             unknown: 0,
             missing: 0,
-            versions: BTreeMap::from([("redis 7.0.15".to_owned(), 3)]),
+            versions: BTreeMap::from([("redis 7.0.15".to_owned(), 4)]),
             cluster_ids: BTreeMap::new(),
             shards: BTreeMap::from([("0".to_owned(), shard)]),
             agreement: Agreement::None,
@@ -236,16 +260,21 @@ mod tests {
             nodes: vec![
                 node("db-1", StoreState::Up, ShardRole::Primary),
                 node("db-2", StoreState::Up, ShardRole::Replica),
+                NodeStores {
+                    received_at_ms: Some(32_000),
+                    ..node("db-4", StoreState::Up, ShardRole::Replica)
+                },
                 node("db-3", StoreState::Down, ShardRole::Replica),
             ],
         };
         insta::assert_snapshot!(lines(&view, Paint::new(false)).join("\n"), @r"
-        shop  3 members  observed: nothing is started
-        └ db  redis 7.0.15  2 up, 1 down
+        shop  4 members  observed: nothing is started
+        └ db  redis 7.0.15  3 up, 1 down
           ├ ! stores differ on who is a member for 20s
-          ├ shard 0: primary db-1, 1 replica
+          ├ shard 0: primary db-1, 2 replicas
           ├ db-1  ✓ up for 10s  primary at 120 bytes  recorded 3s ago
           ├ db-2  ✓ up for 10s  replica of 10.0.0.1:6379, 3 bytes behind  recorded 3s ago
+          ├ db-4  ✓ up for 10s  replica of 10.0.0.1:6379, 3 bytes behind (recorded 25s before the primary)  recorded 28s ago
           └ db-3  ✗ down for 10s  127.0.0.1:6379: Connection refused  last replica of 10.0.0.1:6379  recorded 3s ago
         ");
     }

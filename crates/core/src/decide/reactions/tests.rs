@@ -1,20 +1,24 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::ToString;
+use alloc::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::records::annotation::Annotation;
+use crate::records::entity::{Entity, EntityKind, TargetSource};
 use crate::records::key::{AnyRecord, Key, Record};
 use crate::records::policy::Policy;
 use crate::records::probes::{DataStore, NodeProbes, StoreFacts, StoreState};
 use crate::records::reaction::{COOLDOWN, ReactionNodes};
+use crate::records::run::{Run, RunPlan};
 use crate::verdict::Write;
-use crate::words::counter::ReactionRevision;
+use crate::words::counter::{ReactionRevision, Sequence};
 use crate::words::filter::Filter;
 use crate::words::filter::conditions::CONDITIONS;
 use crate::words::label::Labels;
 use crate::words::name::Namespace;
+use crate::words::selector::Selector;
 use crate::world::World;
 
 fn at(second: u64) -> Timestamp {
@@ -99,6 +103,28 @@ impl Play {
         }
     }
 
+    /// Puts a run in progress.
+    fn begin(&mut self, name: &str) {
+        let plan = RunPlan {
+            workflow: "restart".parse().unwrap(),
+            digest: String::new(),
+            tasks: Vec::new(),
+            contents: "{}".into(),
+            features: BTreeSet::new(),
+        };
+        let annotation = Annotation::of("kim".parse().unwrap(), at(0));
+        let run =
+            Run { name: name.parse().unwrap(), ..Run::new(plan, Sequence::new(1), annotation).unwrap() };
+        let nodes = BTreeSet::from(["db-1".parse().unwrap()]);
+        let entity = Entity {
+            kind: EntityKind::Workflow(run.workflow.clone()),
+            source: TargetSource::Listed(Arc::new(nodes)),
+            ..Entity::new(run.name.clone(), Selector::all(), Policy::default())
+        };
+        self.write(Write::put(AnyRecord::from(Record::Run(run))));
+        self.write(Write::put(AnyRecord::from(Record::Entity(entity))));
+    }
+
     fn pass(&mut self, seconds: u64) -> Option<Timestamp> {
         self.now += seconds;
         self.look()
@@ -154,6 +180,33 @@ fn a_reaction_that_causes_what_it_reacts_to_is_limited_and_goes_on_after_an_hour
     assert_eq!(wake, at(3_600), "an hour after the first");
     play.pass(3_600);
     assert_eq!(play.runs.len(), 5);
+}
+
+#[test]
+fn it_starts_no_other_run_for_a_subject_while_the_one_before_has_not_ended() {
+    let mut play = Play::new(Reaction { cooldown: Span::ZERO, ..reaction("probe = db") });
+    play.store("db-1", StoreState::Down);
+    play.pass(10);
+    play.begin("run");
+    assert_eq!(play.runs, ["store/db-1/db"]);
+    // Other episodes, also of another condition; however long it takes.
+    for state in [StoreState::Unknown, StoreState::Down] {
+        play.now += 100_000;
+        play.store("db-1", StoreState::Up);
+        play.store("db-1", state);
+        assert_eq!((play.pass(10), play.runs.len()), (None, 1));
+        let standings = matches(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now));
+        let run = "run".parse().unwrap();
+        assert_eq!(standings.into_iter().next().unwrap().1, Standing::Running { run });
+    }
+    play.store("db-2", StoreState::Down);
+    play.pass(10);
+    assert_eq!(play.runs.last().map(String::as_str), Some("store/db-2/db"), "another one is not held back");
+    let changes = play.fleet().reaction_changes;
+    play.write(Write::delete(Key::Run("run".parse().unwrap())));
+    assert_ne!(play.fleet().reaction_changes, changes, "its end has the reaction looked at");
+    play.pass(0);
+    assert_eq!(play.runs.len(), 3, "its condition is still true");
 }
 
 #[test]

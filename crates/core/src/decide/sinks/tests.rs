@@ -266,3 +266,21 @@ fn a_sink_is_stuck_once_it_stopped_or_an_event_failed_for_a_minute() {
     let changed = Sink { revision: SinkRevision::new(2), ..sink };
     assert_eq!((stuck_since(&disabled, &state, at(80)), stuck_since(&changed, &state, at(80))), (None, None));
 }
+
+#[test]
+fn a_sink_whose_secrets_cannot_sign_says_so_until_they_can_or_it_is_changed() {
+    let (sink, first, mut state) = (sink(1_000), event(1, "node/a"), state(0));
+    assert!(state.note_secrets(&sink, Some("secret key: it is empty"), at(10)));
+    assert!(!state.note_secrets(&sink, Some("secret key: it is empty"), at(70)), "nothing new to record");
+    assert_eq!(waits_for(&sink, &state, at(70)).unwrap(), "it cannot sign: secret key: it is empty");
+    assert_eq!(stuck_since(&sink, &state, at(70)), Some(at(10)), "since it was found");
+    let changed = Sink { revision: SinkRevision::new(2), ..sink.clone() };
+    assert_eq!((waits_for(&changed, &state, at(70)), stuck_since(&changed, &state, at(70))), (None, None));
+    state.fail(&sink, &first, &failed(FailureKind::Own), at(80));
+    assert!(waits_for(&sink, &state, at(80)).unwrap().starts_with("event 1 failed once"), "that says more");
+    state.deliver(first.sequence, "200", at(90));
+    assert_eq!((waits_for(&sink, &state, at(90)), state.defect.clone()), (None, None));
+    state.note_secrets(&sink, Some("secret key: it is empty"), at(100));
+    assert!(state.note_secrets(&sink, None, at(110)) && !state.note_secrets(&sink, None, at(120)));
+    assert_eq!(stuck_since(&sink, &state, at(120)), None);
+}

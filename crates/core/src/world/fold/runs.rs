@@ -72,6 +72,9 @@ impl Fleet {
             Some(TargetSource::Listed(nodes)) => Some(nodes),
             Some(TargetSource::Nodes(_) | TargetSource::External(_)) | None => None,
         };
+        if self.run_index.is_open(name) && open.is_none() {
+            self.reactions_may_change();
+        }
         for node in self.run_index.set_open(name, open) {
             self.queue_changed(name, &node, revision);
         }

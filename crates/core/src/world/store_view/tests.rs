@@ -46,7 +46,10 @@ fn lag_is_computed_from_the_only_primary_of_the_same_history_and_else_absent() {
         (None, ["shard 0 has 2 primaries: db-0, db-1".to_string()].into())
     );
     let none = of(&[up(ShardRole::Replica, 100), up(ShardRole::Vacant, 90)]);
-    assert_eq!((lag(&none, "db-0"), none.problems()), (None, ["shard 0 has no primary".to_string()].into()));
+    assert_eq!(
+        (lag(&none, "db-0"), none.problems()),
+        (None, ["shard 0 has no primary; up without a role: db-1".to_string()].into())
+    );
     let mut other = store(StoreState::Up, ShardRole::Replica, 1);
     other.facts.shards.get_mut("0").unwrap().history = Some("another".into());
     assert_eq!(lag(&of(&[up(ShardRole::Primary, 100), Some(other)]), "db-1"), None);
@@ -64,7 +67,7 @@ fn a_primary_that_nobody_sees_is_the_last_one_and_a_dead_one_is_none() {
         of(&[Some(store(StoreState::Unknown, ShardRole::Primary, 1)), up(ShardRole::Replica, 1), None]);
     assert_eq!((unseen.up, unseen.unknown, unseen.missing), (1, 1, 1));
     let said = unseen.problems();
-    assert_eq!(said, ["no primary of shard 0 is known; it was last db-0", "1 member without this probe"]);
+    assert_eq!(said, ["no primary of shard 0 is known; it was last db-0", "no probe of this name on db-2"]);
     let mut never = store(StoreState::Down, ShardRole::Replica, 1);
     (never.facts.version, never.facts.shards) = (None, BTreeMap::new());
     let never = of(&[up(ShardRole::Primary, 1), Some(never)]);

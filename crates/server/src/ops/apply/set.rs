@@ -251,7 +251,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a reaction; answers what it lacks so that no run would start.
+    /// Sets a reaction; answers what it lacks so that no run would start, and what it is warned of.
     async fn set_reaction(
         &self,
         name: &ReactionName,
@@ -260,7 +260,7 @@ impl Session {
         let (namespace, actor) = (&self.namespace, &self.actor);
         let scope = ReactionScope { namespace, name, actor, only_at: None };
         let (reaction, _) = reaction::set(&self.transactor, scope, &document.spec()).await?;
-        Ok(schedule::lacks(&self.fleet(), &reaction.workflow, &reaction.policy))
+        Ok(reaction::note(&self.fleet(), &reaction))
     }
 
     /// Sets a schedule; answers what it lacks so that no run would start.
