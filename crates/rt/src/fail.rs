@@ -8,7 +8,8 @@ macro_rules! points {
         /// A place at which the process may be killed.
         ///
         /// The first word of its name is the process that dies there: the leading server (`rollout`), a server that writes to its
-        /// store (`commit.etcd`, `commit.embedded`), an agent (`apply`), one that runs a job of a run (`job`).
+        /// store (`commit.etcd`, `commit.embedded`), the leading server that sends events (`delivery`), an agent (`apply`), one that runs a job of a
+        /// run (`job`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
             $($(#[doc = $text])+ $point,)+
@@ -50,6 +51,11 @@ points! {
     OrderUnsent = "rollout.order-unsent",
     /// A policy's controller has answered; the answer is not stored.
     HookAnswered = "rollout.hook-answered",
+
+    /// An event is acknowledged by the receiver of a sink, or is a line in its file; that is not recorded.
+    DeliverySent = "delivery.sent",
+    /// How far a sink is is recorded; nothing was sent since, but for what was on its way meanwhile.
+    DeliveryRecorded = "delivery.recorded",
 
     /// A transaction is complete; it has not been sent to etcd.
     EtcdUnsent = "commit.etcd.unsent",
@@ -157,7 +163,8 @@ mod tests {
     fn every_fail_point_has_a_unique_name_that_begins_with_the_process() {
         let names: BTreeSet<&str> = FailPoint::ALL.iter().map(|point| point.name()).collect();
         assert_eq!(names.len(), FailPoint::ALL.len());
-        let areas = ["rollout.", "cluster.", "commit.etcd.", "commit.embedded.", "apply.", "job."];
+        let areas =
+            ["rollout.", "cluster.", "delivery.", "commit.etcd.", "commit.embedded.", "apply.", "job."];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");
         }
