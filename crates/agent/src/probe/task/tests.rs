@@ -6,6 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::config::data_store::Login;
 use crate::config::recipe::Command;
+use crate::ledger::Ledger;
 
 /// For what never answers.
 const SHORT: Span = Span::from_millis(700);
@@ -15,6 +16,9 @@ const LONG: Span = Span::from_secs(60);
 
 fn probe(kind: StoreKind, timeout: Span) -> ProbeTask {
     let (found, known) = (watch::channel(BTreeMap::new()).0, watch::channel(None).0);
+    let ledger = tempfile::tempdir().unwrap();
+    let (ledger, _) = Ledger::open(ledger.path(), Tasks::new()).unwrap();
+    let begun = BegunHandover::new("db".parse().unwrap(), ledger.handovers(), None);
     ProbeTask {
         name: "db".parse().unwrap(),
         probe: StoreProbe { kind, interval: timeout, timeout, handover: false },
@@ -23,6 +27,7 @@ fn probe(kind: StoreKind, timeout: Span) -> ProbeTask {
         known,
         count: 1,
         seed: 7,
+        begun,
     }
 }
 
