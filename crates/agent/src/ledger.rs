@@ -5,6 +5,7 @@
 
 mod entry;
 mod error;
+mod handovers;
 mod identity;
 mod shape;
 mod work;
@@ -16,11 +17,12 @@ use std::path::{Path, PathBuf};
 use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, LedgerId};
+use bellwether_core::words::name::{EntityName, LedgerId, ProbeName};
 use bellwether_rt::tasks::Tasks;
 
-pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
+pub(crate) use entry::{EntityEntry, FormerReplicas, MetNeeds, RegisteredService};
 pub use error::LedgerError;
+pub(crate) use handovers::HandoverStore;
 pub(crate) use work::{FrozenInputs, RunStore};
 
 use self::error::{damaged, file, read};
@@ -44,6 +46,8 @@ pub(crate) struct LedgerContents {
     pub(crate) met: MetNeeds,
     /// The params that reach this node without a rollout.
     pub(crate) live_params: LiveParams,
+    /// Handovers of data stores that have begun and not ended.
+    pub(crate) handovers: BTreeMap<ProbeName, FormerReplicas>,
 }
 
 impl Ledger {
@@ -86,6 +90,7 @@ impl Ledger {
             }
             kept.entities.insert(name, entry);
         }
+        kept.handovers = HandoverStore::new(&dir, &tasks).read()?;
         let id = identity::open(&dir, &kept.entities)?;
         Ok((Self { dir, id, tasks }, kept))
     }
@@ -98,6 +103,11 @@ impl Ledger {
     /// The runs of workflows.
     pub(crate) fn runs(&self) -> RunStore {
         RunStore::new(&self.dir, &self.tasks)
+    }
+
+    /// The handovers of data stores that have begun.
+    pub(crate) fn handovers(&self) -> HandoverStore {
+        HandoverStore::new(&self.dir, &self.tasks)
     }
 
     /// Notes that an action has begun of which the entity's entry knows.

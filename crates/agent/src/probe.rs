@@ -3,6 +3,7 @@
 
 mod address;
 mod answer;
+mod begun;
 mod etcd;
 mod exec;
 pub(crate) mod handover;
@@ -24,9 +25,11 @@ use bellwether_core::words::name::ProbeName;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use self::begun::BegunHandover;
 use self::handover::Handovers;
 use self::task::ProbeTask;
 use crate::config::Config;
+use crate::ledger::{FormerReplicas, Ledger};
 
 /// The data stores of this node by probe; absent until each was asked once.
 pub(crate) type KnownStores = watch::Receiver<Option<BTreeMap<ProbeName, DataStore>>>;
@@ -41,8 +44,13 @@ pub(crate) struct StoreProbes {
 
 impl StoreProbes {
     /// Starts the probes of a configuration. Without any, the known stores are none at once if there were some before, which the control
-    /// plane may know, and absent for ever if there never were.
-    pub(crate) fn start(config: &Config, seed: u64, tasks: &Tasks) -> Self {
+    /// plane may know, and absent for ever if there never were. Handovers that an agent before has begun are ended.
+    pub(crate) fn start(
+        config: &Config,
+        seed: u64,
+        tasks: &Tasks,
+        (ledger, mut begun): (&Ledger, BTreeMap<ProbeName, FormerReplicas>),
+    ) -> Self {
         let marker = config.data_dir.join("probes");
         let first = (config.probes.is_empty() && marker.exists()).then(BTreeMap::new);
         if !config.probes.is_empty()
@@ -61,6 +69,7 @@ impl StoreProbes {
                 known: known.clone(),
                 count: config.probes.len(),
                 seed,
+                begun: BegunHandover::new(name.clone(), ledger.handovers(), begun.remove(name)),
             })
         });
         let each: Vec<Arc<ProbeTask>> = each.collect();

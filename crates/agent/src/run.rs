@@ -195,7 +195,8 @@ impl Agent {
     /// Starts every part, and waits for the end of those that must end in order.
     async fn run(self, contents: LedgerContents) {
         let Self { config, clock, tasks, identity, ledger, logs, steps, .. } = self;
-        let LedgerContents { order, entities, statuses, services: registered, met, live_params } = contents;
+        let LedgerContents { order, entities, statuses, services: registered, met, live_params, handovers } =
+            contents;
         let seed = RandomState::new().build_hasher().finish();
         let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
         let check_store = CheckStore::open(&config.data_dir, &clock, &tasks);
@@ -290,7 +291,7 @@ impl Agent {
         let facts = facts.start();
         let work = config.data_dir.join("work");
         former_work::remove(&work, &tasks);
-        let stores = StoreProbes::start(&config, seed, &tasks);
+        let stores = StoreProbes::start(&config, seed, &tasks, (&ledger, handovers));
         let context = EntityContext {
             handovers: stores.handovers.clone(),
             node: identity.node.clone(),

@@ -8,7 +8,8 @@ macro_rules! points {
         /// A place at which the process may be killed.
         ///
         /// The first word of its name is the process that dies there: the leading server (`rollout`), a server that writes to its
-        /// store (`commit.etcd`, `commit.embedded`), an agent (`apply`), one that runs a job of a run (`job`).
+        /// store (`commit.etcd`, `commit.embedded`), the leading server that sends events (`delivery`), an agent (`apply`), one that runs a job of a
+        /// run (`job`), one whose data store hands over (`handover`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
             $($(#[doc = $text])+ $point,)+
@@ -51,6 +52,11 @@ points! {
     /// A policy's controller has answered; the answer is not stored.
     HookAnswered = "rollout.hook-answered",
 
+    /// An event is acknowledged by the receiver of a sink, or is a line in its file; that is not recorded.
+    DeliverySent = "delivery.sent",
+    /// How far a sink is is recorded; nothing was sent since, but for what was on its way meanwhile.
+    DeliveryRecorded = "delivery.recorded",
+
     /// A transaction is complete; it has not been sent to etcd.
     EtcdUnsent = "commit.etcd.unsent",
     /// etcd has answered a transaction; its caller has not been answered.
@@ -83,6 +89,27 @@ points! {
     EndStored = "apply.end-stored",
     /// The process of an entity is started; the ledger does not name it.
     ProcessStarted = "apply.process-started",
+
+    /// A replica is chosen that is to take over; nothing is written anywhere.
+    HandoverChosen = "handover.chosen",
+    /// The primary and that replica have written their configurations; nobody's role has changed, and nothing is recorded.
+    HandoverFilesWritten = "handover.files-written",
+    /// The ledger has the handover and its other replicas; no store knows of it.
+    HandoverStored = "handover.stored",
+    /// The primary has accepted that it is to fail over; its end is not known.
+    HandoverBegun = "handover.begun",
+    /// The former primary follows; its configuration does not say so.
+    HandoverFollowed = "handover.followed",
+    /// The configuration of a store says that it follows; that of its primary may not say that it leads.
+    OwnRoleKept = "handover.own-role-kept",
+    /// The configurations of both say what they are; other replicas still follow the former primary.
+    RolesKept = "handover.roles-kept",
+    /// Another replica follows the new primary; its configuration does not say so.
+    ReplicaMoved = "handover.replica-moved",
+    /// Its configuration says so.
+    ReplicaKept = "handover.replica-kept",
+    /// All replicas follow the new primary; the change of the former one has not begun.
+    HandoverEnded = "handover.ended",
 
     /// The ledger has the inputs of a job of a run; it does not name the job.
     InputsStored = "job.inputs-stored",
@@ -157,7 +184,16 @@ mod tests {
     fn every_fail_point_has_a_unique_name_that_begins_with_the_process() {
         let names: BTreeSet<&str> = FailPoint::ALL.iter().map(|point| point.name()).collect();
         assert_eq!(names.len(), FailPoint::ALL.len());
-        let areas = ["rollout.", "cluster.", "commit.etcd.", "commit.embedded.", "apply.", "job."];
+        let areas = [
+            "rollout.",
+            "cluster.",
+            "delivery.",
+            "commit.etcd.",
+            "commit.embedded.",
+            "apply.",
+            "handover.",
+            "job.",
+        ];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");
         }

@@ -17,6 +17,7 @@ pub mod job_rights;
 pub mod join;
 mod key_files;
 pub mod known_servers;
+mod leader_tasks;
 mod leadership;
 mod lease_key;
 pub mod log_requests;

@@ -12,6 +12,9 @@ use crate::apply::process::ProcessMark;
 /// Needs that were met, by the instance that has them: it does not wait for them again.
 pub(crate) type MetNeeds = BTreeMap<(ServiceName, InstanceName), Vec<Need>>;
 
+/// The replicas of a former primary that are to follow the new one: by address, the address by which each follows the former one.
+pub(crate) type FormerReplicas = BTreeMap<String, String>;
+
 /// A service that a program registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegisteredService {

@@ -1,6 +1,7 @@
 //! The ledger's stored form: JSON with its schema version.
 
 mod envelope;
+mod handovers;
 mod identity;
 mod live_params;
 mod needs;
@@ -16,6 +17,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
 
+pub(super) use handovers::{handover, handover_text};
 pub(super) use identity::{identity, identity_text};
 pub(super) use live_params::{live_params, live_params_text};
 pub(super) use needs::{met, met_text};

@@ -51,7 +51,13 @@ async fn what_is_stored_is_read_back() {
     let key = ("web".parse().unwrap(), "web-1".parse().unwrap());
     let met = MetNeeds::from([(key, vec!["2 functional of db".parse().unwrap()])]);
     ledger.keep_met(&met).await.unwrap();
+    let (handovers, probe) = (ledger.handovers(), "db".parse().unwrap());
+    let replicas = FormerReplicas::from([("10.0.0.3:6379".to_owned(), "10.0.0.1:6379".to_owned())]);
+    handovers.keep(&probe, &replicas).await.unwrap();
     let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    assert_eq!(kept.handovers, BTreeMap::from([(probe.clone(), replicas)]));
+    handovers.forget(&probe).await.unwrap();
+    assert_eq!(Ledger::open(dir.path(), Tasks::new()).unwrap().1.handovers, BTreeMap::new());
     assert_eq!(kept.met, met);
     assert_eq!(kept.order, Some(order));
     assert_eq!(kept.entities[&name()], entry());

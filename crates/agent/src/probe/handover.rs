@@ -1,5 +1,5 @@
 //! Handing over the leadership of a data store of this node before it is changed: it is asked once more, and if it leads, a follower takes
-//! over. Only stores whose probe is configured for it. Nothing is remembered: who begins anew asks again.
+//! over. Only stores whose probe is configured for it. Who begins anew asks again; what was broken off is ended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,14 +57,33 @@ impl Handovers {
 }
 
 impl ProbeTask {
+    /// Ends a handover that was begun and broken off, by this agent or one before.
+    pub(super) async fn end_handover(&self) {
+        let StoreKind::Redis { address, login } = &self.probe.kind else { return };
+        if !self.probe.handover || self.begun.left().is_none() {
+            return;
+        }
+        // Who hands over at this moment ends it, too.
+        let Some(_turn) = self.begun.try_turn() else { return };
+        let ended = observed::timeout(LIMIT, redis::handover::end(address, login, &self.begun)).await;
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(store = %self.name, %error, "cannot end the handover yet"),
+            Err(_) => tracing::debug!(store = %self.name, "cannot end the handover within its limit"),
+        }
+    }
+
     async fn hand_over(&self, health: OwnHealth) -> HandoverStep {
         let (probe, kind) = (&self.name, &self.probe.kind);
+        let _turn = self.begun.turn().await;
         let handing = async {
             match kind {
                 StoreKind::Etcd { authority, tls } => {
                     etcd::handover::hand_over(authority, tls.as_ref()).await
                 }
-                StoreKind::Redis { address, login } => redis::handover::hand_over(address, login).await,
+                StoreKind::Redis { address, login } => {
+                    redis::handover::hand_over(address, login, &self.begun).await
+                }
                 StoreKind::Sentinel { .. }
                 | StoreKind::Postgresql { .. }
                 | StoreKind::Zookeeper { .. }
@@ -101,10 +120,11 @@ impl ProbeTask {
     /// Makes a store that follows keep that role over its restart, also if who handed over before died before it had done so.
     async fn keep_role(&self, health: OwnHealth) -> HandoverStep {
         let StoreKind::Redis { address, login } = &self.probe.kind else { return HandoverStep::Start };
-        let kept = observed::timeout(LIMIT, redis::handover::keep_role(address, login)).await;
+        let _turn = self.begun.turn().await;
+        let kept = observed::timeout(LIMIT, redis::handover::settle(address, login, &self.begun)).await;
         match kept {
             // What is down keeps what it has.
-            Ok(Ok(()) | Err(ProbeError::Down(_))) => HandoverStep::Start,
+            Ok(Ok(_) | Err(ProbeError::Down(_))) => HandoverStep::Start,
             Ok(Err(ProbeError::Broken(_))) if self.ask().await.state == StoreState::Down => {
                 HandoverStep::Start
             }

@@ -11,6 +11,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use super::answer::{ProbeError, failing, up};
+use super::begun::BegunHandover;
 use super::{etcd, exec, postgresql, redis, sentinel, zookeeper};
 use crate::apply::CommandFacts;
 use crate::config::data_store::{StoreKind, StoreProbe};
@@ -27,6 +28,7 @@ pub(super) struct ProbeTask {
     pub(super) known: watch::Sender<Option<BTreeMap<ProbeName, DataStore>>>,
     pub(super) count: usize,
     pub(super) seed: u64,
+    pub(super) begun: BegunHandover,
 }
 
 impl ProbeTask {
@@ -36,13 +38,23 @@ impl ProbeTask {
             // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
             tokio::select! {
                 () = token.cancelled() => return,
-                store = self.ask_observed() => self.publish(within_limits(store)),
+                () = self.look() => {}
             }
             let spread = delay::spread(self.probe.interval, self.seed, round);
             tokio::select! {
                 () = token.cancelled() => return,
                 () = tokio::time::sleep(spread.to_duration()) => {}
             }
+        }
+    }
+
+    /// Asks, and ends the handover that has begun, if one has.
+    async fn look(&self) {
+        let store = self.ask_observed().await;
+        let is_up = store.state == StoreState::Up;
+        self.publish(within_limits(store));
+        if is_up {
+            self.end_handover().await;
         }
     }
 

@@ -19,6 +19,8 @@ mod many;
 mod moments;
 mod paused;
 mod points;
+#[path = "../it/redis_client.rs"]
+mod redis_client;
 #[path = "../it/story_servers.rs"]
 mod story_servers;
 mod ways;

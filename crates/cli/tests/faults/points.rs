@@ -2,6 +2,8 @@
 //! behind is taken up without harm. The moments are those of `bellwether_rt::fail`; a new one is played by its name.
 
 mod agent;
+mod delivery;
+mod handover;
 mod job;
 mod leader;
 mod slices;

@@ -1,17 +1,15 @@
 //! A connection to a real Redis: one command, one answer.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
-
-use crate::place::text;
 
 /// A connection to a Redis.
 pub(crate) struct RedisClient(BufReader<TcpStream>);
 
 impl RedisClient {
-    pub(crate) fn connect(port: u16) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+    pub(crate) fn connect(address: impl ToSocketAddrs) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.set_nodelay(true)?;
         Ok(Self(BufReader::new(stream)))
@@ -29,6 +27,6 @@ impl RedisClient {
         };
         let mut bytes = vec![0; length + 2];
         std::io::Read::read_exact(&mut self.0, &mut bytes)?;
-        Ok(text(&bytes).trim_end().to_owned())
+        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 }

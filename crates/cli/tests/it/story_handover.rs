@@ -18,12 +18,12 @@ const PACE: Duration = Duration::from_millis(5);
 const POLICY: &str =
     "entity set db --selector role=web --batch 3 --soak 1s --deadline 90s --unreachable 1 --store db";
 
-fn set_policy(place: &Setup, more: &str) {
+pub(crate) fn set_policy(place: &Setup, more: &str) {
     let whole = format!("{POLICY} {more}");
     done(place, &whole.split_whitespace().collect::<Vec<_>>());
 }
 
-fn roll(place: &Setup, version: &str) {
+pub(crate) fn roll(place: &Setup, version: &str) {
     done(place, &["rollout", "start", "db", version, "-w", "--timeout", "120s"]);
 }
 
@@ -62,9 +62,13 @@ async fn the_leader_of_an_etcd_moves_its_leadership_before_it_is_stopped() {
     assert!(written > 0);
 }
 
+fn connect(port: u16) -> std::io::Result<RedisClient> {
+    RedisClient::connect(("127.0.0.1", port))
+}
+
 /// What a Redis says of its replication; nothing if it does not answer.
 fn replication(port: u16) -> String {
-    RedisClient::connect(port).and_then(|mut client| client.ask("INFO replication")).unwrap_or_default()
+    connect(port).and_then(|mut client| client.ask("INFO replication")).unwrap_or_default()
 }
 
 /// Writes one key after the other to whichever of three Redis takes it, until it is told to end.
@@ -95,7 +99,7 @@ fn write(ports: [u16; 3], name: &str, ended: &Receiver<()>) -> (Vec<u64>, u64) {
         let set = format!("SET {name}{number} {number}");
         let answer = match client.take() {
             Some(client) => Ok(client),
-            None => RedisClient::connect(ports.next().unwrap()),
+            None => connect(ports.next().unwrap()),
         };
         match answer.and_then(|mut client| Ok((client.ask(&set)?, client))) {
             Ok((answer, same)) if answer == "+OK" => {
@@ -140,7 +144,7 @@ fn redis_member(place: &Setup, port: u16, args: &[&str]) -> String {
     )
 }
 
-fn together(view: &ClusterView) -> bool {
+pub(crate) fn together(view: &ClusterView) -> bool {
     let streams = |of: &bellwether_api::v1::cluster::view::NodeStores| {
         of.stores
             .get("db")
@@ -151,7 +155,7 @@ fn together(view: &ClusterView) -> bool {
 }
 
 /// Three agents, each with a Redis as its process; the first is the primary, whose agent has these lines in its entity too.
-async fn three_redis_members(first: &str) -> (Setup, [u16; 3]) {
+pub(crate) async fn three_redis_members(first: &str) -> (Setup, [u16; 3]) {
     let (mut place, ports) = (Setup::new().await, free_ports::<3>());
     for (index, (node, port)) in NODES.iter().zip(ports).enumerate() {
         let config = configure(&place, node, port, (index > 0).then_some(ports[0]));
@@ -202,7 +206,7 @@ async fn a_redis_fails_over_before_its_primary_is_changed_and_keeps_every_acknow
 
     assert_one_primary(ports);
     let index = NODES.iter().position(|node| *node == next).unwrap();
-    let mut client = RedisClient::connect(ports[index]).unwrap();
+    let mut client = connect(ports[index]).unwrap();
     for (name, written) in [("a", handed_over), ("b", by_name)] {
         for number in written {
             assert_eq!(client.ask(&format!("GET {name}{number}")).unwrap(), number.to_string());
@@ -230,7 +234,7 @@ async fn a_primary_hands_over_before_it_is_rolled_back() {
     let last = view(&place, "all three at the end", together).await;
     assert_one_primary(ports);
     let index = NODES.iter().position(|node| Some(*node) == primary(&last)).unwrap();
-    let mut client = RedisClient::connect(ports[index]).unwrap();
+    let mut client = connect(ports[index]).unwrap();
     for number in written {
         assert_eq!(client.ask(&format!("GET a{number}")).unwrap(), number.to_string());
     }
@@ -275,7 +279,7 @@ async fn a_primary_with_nobody_to_hand_over_to_waits_and_says_so_until_there_is_
     let replica = configure(&place, "other", other, Some(port));
     let _other: Program = start("redis-server", &[replica], PathBuf::from(place.path("other.log")));
     wait_for("the replica", async || replication(port).contains("state=online")).await;
-    assert_eq!(RedisClient::connect(port).unwrap().ask("FAILOVER TIMEOUT 30000").unwrap(), "+OK");
+    assert_eq!(connect(port).unwrap().ask("FAILOVER TIMEOUT 30000").unwrap(), "+OK");
     wait_for("the failover", async || {
         replication(port).contains("role:slave")
             && replication(port).contains("master_failover_state:no-failover")
@@ -330,9 +334,7 @@ async fn a_redis_that_would_forget_its_role_or_that_a_sentinel_watches_is_left_t
     .unwrap();
     let args = [file, "--sentinel".to_owned()];
     let _sentinel = start("redis-server", &args, PathBuf::from(place.path("sentinel.log")));
-    let masters = || {
-        RedisClient::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel")).unwrap_or_default()
-    };
+    let masters = || connect(sentinel).and_then(|mut client| client.ask("INFO sentinel")).unwrap_or_default();
     wait_for("the Sentinel knows the replica", async || {
         masters().contains("status=ok,address=") && masters().contains("slaves=1")
     })
@@ -352,7 +354,7 @@ async fn a_redis_that_would_forget_its_role_or_that_a_sentinel_watches_is_left_t
     );
 
     // The Sentinel hands over; the change of what is a replica now goes on.
-    assert_eq!(RedisClient::connect(sentinel).unwrap().ask("SENTINEL FAILOVER shop").unwrap(), "+OK");
+    assert_eq!(connect(sentinel).unwrap().ask("SENTINEL FAILOVER shop").unwrap(), "+OK");
     wait_for("the change of db-1", async || order(&place, since).await == ["db-1"]).await;
     wait_for("the replica again", async || replication(watched).contains("role:slave")).await;
     assert!(replication(one).contains("role:master"));

@@ -49,7 +49,8 @@ async fn a_sentinel_names_the_primary_that_it_watches_and_the_one_that_it_promot
     );
     assert!(before.stores["db"].shards.is_empty() && before.stores["db"].versions.len() == 1);
     wait_for("the Sentinel knows the replica", async || {
-        let said = RedisClient::connect(sentinel).and_then(|mut client| client.ask("INFO sentinel"));
+        let said =
+            RedisClient::connect(("127.0.0.1", sentinel)).and_then(|mut client| client.ask("INFO sentinel"));
         said.is_ok_and(|said| said.contains("slaves=1"))
     })
     .await;

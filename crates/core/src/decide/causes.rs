@@ -182,6 +182,9 @@ impl NewEvent<'_> {
                 let also = match condition {
                     "mixed_versions" => kind == "store.version_changed",
                     "several_cluster_ids" => kind == "store.cluster_id_changed",
+                    "upstream_not_primary" => {
+                        is_role || matches!(kind, "shard.replication_changed" | "store.members_changed")
+                    }
                     "members_differ" => kind == "store.members_changed",
                     _ => is_role,
                 };

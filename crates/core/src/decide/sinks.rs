@@ -101,6 +101,19 @@ impl SinkState {
             Some(_) | None => self.cursor = self.cursor.max(event),
         }
         self.retry.take_if(|retry| retry.event == event);
+        self.earlier_attempts.remove(&event);
+    }
+
+    /// Tries the event that waits for its next attempt at once, and as if it had not failed. What it has failed so far counts if it is given up.
+    pub fn retry_anew(&mut self) {
+        if let Some(retry) = self.retry.take() {
+            self.note_earlier(retry.event, retry.attempts);
+        }
+    }
+
+    fn note_earlier(&mut self, event: Sequence, attempts: u32) {
+        let earlier = self.earlier_attempts.entry(event).or_default();
+        *earlier = earlier.saturating_add(attempts);
     }
 
     /// Goes on to an event that was delivered.
@@ -140,7 +153,8 @@ impl SinkState {
         self.last_attempt =
             Some(SinkAttempt { event: sequence, at: now, delivered: false, answer: reason.clone() });
         if failed.kind == FailureKind::Gone {
-            self.retry = None;
+            self.retry_anew();
+            self.note_earlier(sequence, 1);
             let cause = format!("{reason}; it sends nothing until it is enabled or changed");
             self.stopped = Some(SinkStop { revision: sink.revision, at: now, reason });
             return Some(told("sink.stopped", sink, cause));
@@ -159,6 +173,8 @@ impl SinkState {
             }
         };
         if is_over {
+            let earlier = self.earlier_attempts.get(&sequence).copied().unwrap_or_default();
+            let attempts = attempts.saturating_add(earlier);
             return self.give_up(sink, event, DeadLetter { event: sequence, at: now, attempts, reason });
         }
         let own = delay(sink.name.as_str(), sequence, attempts);
@@ -195,6 +211,7 @@ impl SinkState {
         let mut said = told("sink.gap", sink, "they are not kept any more, and were not sent".to_string());
         said.after = Some(if next == last { last.to_string() } else { format!("{next}..{last}") });
         self.retry.take_if(|retry| retry.event <= last);
+        self.earlier_attempts.retain(|event, _| *event > last || self.resend.contains(event));
         self.cursor = last;
         Some(said)
     }
@@ -204,18 +221,19 @@ impl SinkState {
         let letters = core::mem::take(&mut self.dead_letters);
         let count = letters.len();
         for letter in letters {
+            self.note_earlier(letter.event, letter.attempts);
             if !self.resend.contains(&letter.event) {
                 self.resend.push(letter.event);
             }
         }
-        self.retry = None;
+        self.retry_anew();
         count
     }
 
     /// Has all events from this one on sent again.
     pub fn rewind(&mut self, from: Sequence) {
         self.cursor = Sequence::new(from.get().saturating_sub(1)).min(self.cursor);
-        self.retry = None;
+        self.retry_anew();
     }
 }
 

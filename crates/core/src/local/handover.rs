@@ -15,6 +15,17 @@ pub const MAX_LAG_ENTRIES: u64 = 5_000;
 /// Most names in one reason.
 const NAMED: usize = 5;
 
+/// What becomes of a replica of the former primary once another store leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplicaStep {
+    /// It is made to follow the new primary, and to keep that.
+    Follow,
+    /// It follows that one already, and is made to keep that.
+    Keep,
+    /// Somebody else has decided what it does.
+    Leave,
+}
+
 /// What is known of the entity itself before it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnHealth {
@@ -46,6 +57,16 @@ pub struct Follower {
     pub name: String,
     /// How far it is behind, or why it must not take over.
     pub lag: Result<u64, String>,
+}
+
+/// What becomes of a replica after a handover: `upstream` is what it follows now, `former` what it followed before, under its own name for it.
+#[must_use]
+pub fn after_handover(upstream: Option<&str>, former: &str, next: &str) -> ReplicaStep {
+    match upstream {
+        Some(upstream) if upstream == next => ReplicaStep::Keep,
+        Some(upstream) if upstream == former => ReplicaStep::Follow,
+        Some(_) | None => ReplicaStep::Leave,
+    }
 }
 
 /// What comes before the change of an entity, by what its data store has just answered.
@@ -189,6 +210,15 @@ mod tests {
         assert_eq!(after_failure(&probe(), "", OwnHealth::Failing), HandoverStep::Start);
         assert_eq!(after_failed_keeping(&probe(), "", OwnHealth::Failing), HandoverStep::Start);
         assert!(matches!(after_failed_keeping(&probe(), "", OwnHealth::Healthy), HandoverStep::Wait(_)));
+    }
+
+    #[test]
+    fn only_who_still_follows_the_former_primary_is_made_to_follow_the_next_one() {
+        let after = |upstream| after_handover(upstream, "a:1", "b:1");
+        assert_eq!(after(Some("a:1")), ReplicaStep::Follow);
+        assert_eq!(after(Some("b:1")), ReplicaStep::Keep);
+        // A person has moved it, or made it a primary.
+        assert_eq!([after(Some("c:1")), after(None)], [ReplicaStep::Leave; 2]);
     }
 
     #[test]

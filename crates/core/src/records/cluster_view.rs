@@ -58,6 +58,8 @@ pub enum ConditionKind {
     PrimaryUnknown,
     /// Shards with more than one primary.
     SeveralPrimaries,
+    /// Replicas that replicate from a replica, not from the primary of their shard.
+    UpstreamNotPrimary,
     /// Stores of different versions.
     MixedVersions,
     /// Stores that belong to different clusters.
@@ -68,13 +70,14 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// All conditions.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::StoreDown,
         Self::StoreUnknown,
         Self::ProbeMissing,
         Self::NoPrimary,
         Self::PrimaryUnknown,
         Self::SeveralPrimaries,
+        Self::UpstreamNotPrimary,
         Self::MixedVersions,
         Self::SeveralClusterIds,
         Self::MembersDiffer,
@@ -90,6 +93,7 @@ impl ConditionKind {
             Self::NoPrimary => "no_primary",
             Self::PrimaryUnknown => "primary_unknown",
             Self::SeveralPrimaries => "several_primaries",
+            Self::UpstreamNotPrimary => "upstream_not_primary",
             Self::MixedVersions => "mixed_versions",
             Self::SeveralClusterIds => "several_cluster_ids",
             Self::MembersDiffer => "members_differ",

@@ -1,6 +1,7 @@
 //! How far a sink is. Created and deleted with its sink; written by the server that leads while it sends events, and by the operations that
 //! enable a sink or have events sent again.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -29,6 +30,8 @@ pub struct SinkState {
     pub last_attempt: Option<SinkAttempt>,
     /// The event that is tried again, if the last attempt failed.
     pub retry: Option<SinkRetry>,
+    /// Of events that are sent once more after a person changed something: the failed attempts before that, by event.
+    pub earlier_attempts: BTreeMap<Sequence, u32>,
     /// The newest dead letters, in the order in which they were given up.
     pub dead_letters: Vec<DeadLetter>,
     /// Number of dead letters since the sink was created.
@@ -61,7 +64,7 @@ pub struct SinkAttempt {
 pub struct SinkRetry {
     /// The event.
     pub event: Sequence,
-    /// Failed attempts so far.
+    /// Failed attempts since the sink was created, changed or enabled last, or was told to send events again.
     pub attempts: u32,
     /// How many of them were refusals by the receiver, which say something about the event.
     pub refusals: u32,
@@ -78,7 +81,7 @@ pub struct DeadLetter {
     pub event: Sequence,
     /// When it was given up.
     pub at: Timestamp,
-    /// Attempts that were made.
+    /// Attempts that were made, whatever was changed in between.
     pub attempts: u32,
     /// Why the last one failed.
     pub reason: String,
@@ -117,6 +120,7 @@ impl SinkState {
             last_delivery: None,
             last_attempt: None,
             retry: None,
+            earlier_attempts: BTreeMap::new(),
             dead_letters: Vec::new(),
             dead_lettered: 0,
             in_dead_letters: false,

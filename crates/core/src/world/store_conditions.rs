@@ -36,6 +36,7 @@ impl StoreSummary {
             (ConditionKind::NoPrimary, none),
             (ConditionKind::PrimaryUnknown, unknown),
             (ConditionKind::SeveralPrimaries, several),
+            (ConditionKind::UpstreamNotPrimary, self.chained_replicas()),
             (ConditionKind::ProbeMissing, of(self.missing, &self.some_missing, "no probe of this name")),
         ];
         all.into_iter().filter_map(|(kind, reason)| Some((kind, reason?))).collect()
@@ -62,6 +63,20 @@ impl StoreSummary {
             let texts = each.iter().map(String::as_str);
             (!each.is_empty()).then(|| named_of(texts, each.len() as u64))
         })
+    }
+
+    /// The replicas of replicas.
+    fn chained_replicas(&self) -> Option<String> {
+        let of = |(name, shard): (&String, &ShardSummary)| {
+            let shard_name = if self.shards.len() > 1 { format!("shard {name}: ") } else { String::new() };
+            let primary = shard.primaries.first().map(ToString::to_string).unwrap_or_default();
+            let each = shard.chained.iter().map(move |(node, upstream)| {
+                format!("{shard_name}{node} replicates from {upstream}, a replica of the primary {primary}")
+            });
+            each.collect::<Vec<_>>()
+        };
+        let each: Vec<String> = self.shards.iter().flat_map(of).collect();
+        (!each.is_empty()).then(|| named_of(each.iter().map(String::as_str), each.len() as u64))
     }
 
     /// What a person should know about these stores besides who is down, in one line each.

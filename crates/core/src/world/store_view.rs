@@ -65,6 +65,8 @@ pub struct ShardSummary {
     pub unknown: u64,
     /// By member: how far its store is behind; only where the store says so, or where it can be computed.
     pub lags: BTreeMap<NodeName, Amount>,
+    /// By member whose store replicates from a replica: the address of that one, which the primary names among its own replicas.
+    pub chained: BTreeMap<NodeName, String>,
 }
 
 /// Whether data stores agree on who is a member of their cluster.
@@ -155,6 +157,7 @@ fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore
     summary.views = views.into_values().collect();
     summary.views.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     summary.add_lags(&up);
+    summary.add_chained(&up);
     summary
 }
 
@@ -162,6 +165,14 @@ fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore
 fn opinion(store: &DataStore) -> Option<Vec<(&str, Option<&str>, bool)>> {
     let members = store.facts.members.as_ref()?;
     Some(members.iter().map(|(id, member)| (id.as_str(), member.address.as_deref(), member.votes)).collect())
+}
+
+/// Addresses of the other members in a store's own view. One that does not say which of them it is may be any.
+fn followers(store: &DataStore) -> impl Iterator<Item = &str> {
+    let own = store.facts.member_id.as_ref();
+    let others =
+        store.facts.members.iter().flatten().filter(move |(id, _)| own.is_some_and(|own| own != *id));
+    others.filter_map(|(_, member)| member.address.as_deref())
 }
 
 impl StoreSummary {
@@ -220,6 +231,22 @@ impl StoreSummary {
                     shard.lags.insert(node.clone(), lag);
                 }
             }
+        }
+    }
+
+    /// Stores that replicate from what the only primary names as one of its replicas: two stores say it together. An address under another
+    /// name is no evidence of anything.
+    fn add_chained(&mut self, up: &[(&NodeName, &DataStore)]) {
+        for (name, shard) in self.shards.iter_mut().filter(|(_, shard)| shard.primaries.len() == 1) {
+            let parts =
+                || up.iter().filter_map(|(node, store)| Some((*node, *store, store.facts.shards.get(name)?)));
+            let followers: BTreeSet<&str> = parts()
+                .filter(|(_, _, part)| part.role == ShardRole::Primary)
+                .flat_map(|(_, store, _)| followers(store))
+                .collect();
+            let others = parts().filter(|(_, _, part)| part.role != ShardRole::Primary);
+            let chained = others.filter_map(|(node, _, part)| Some((node.clone(), part.upstream.clone()?)));
+            shard.chained = chained.filter(|(_, upstream)| followers.contains(upstream.as_str())).collect();
         }
     }
 }

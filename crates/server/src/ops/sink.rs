@@ -290,9 +290,12 @@ fn may_rewind(fleet: &Fleet, state: &SinkState, from: Sequence) -> Result<(), Op
 
 /// The state without what keeps it from sending, if something does.
 fn unhindered(state: &SinkState) -> Option<Write> {
-    let is_hindered = state.retry.is_some() || state.stopped.is_some();
-    is_hindered
-        .then(|| Write::put(Record::SinkState(SinkState { retry: None, stopped: None, ..state.clone() })))
+    if state.retry.is_none() && state.stopped.is_none() {
+        return None;
+    }
+    let mut state = SinkState { stopped: None, ..state.clone() };
+    state.retry_anew();
+    Some(Write::put(Record::SinkState(state)))
 }
 
 /// The sink with what it is to be, at its present revision.

@@ -5,16 +5,15 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::discovery::MemberDiscovery;
 use crate::discovery::context::DiscoveryContext;
 use crate::hooks::HookCaller;
 use crate::http::AppState;
+use crate::leader_tasks::LeaderTasks;
 use crate::presences::Presences;
 use crate::reactor::Reactor;
 use crate::reconcile::Reconciler;
 use crate::scheduler::Scheduler;
 use crate::secrets::reencrypt::Reencryption;
-use crate::sinks::SinkSender;
 use crate::sinks::context::SinkContext;
 
 /// Starts the tasks of the leader: presences, the reconcile loop, hooks, schedules, reactions, sinks, lists of members, secrets.
@@ -68,7 +67,7 @@ pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watc
         providers: app.providers.clone(),
         installation: app.identity.installation.id.clone(),
     };
-    let sinks = SinkSender { context, relist: app.records.relist.clone(), tasks: tasks.clone() };
+    let sinks = LeaderTasks { context, relist: app.records.relist.clone(), tasks: tasks.clone() };
     tasks.spawn("sinks", sinks.run(tasks.token()));
     let discovery = discovery(app, tasks);
     tasks.spawn("discoveries", discovery.run(tasks.token()));
@@ -79,11 +78,11 @@ pub(super) fn start(config: &Config, app: &AppState, watches: watch::Sender<Watc
     tasks.spawn("secrets", secrets.run(tasks.token()));
 }
 
-fn discovery(app: &AppState, tasks: &Tasks) -> MemberDiscovery {
+fn discovery(app: &AppState, tasks: &Tasks) -> LeaderTasks<DiscoveryContext> {
     let context = DiscoveryContext {
         transactor: app.records.transactor.clone(),
         leadership: app.cluster.leadership.clone(),
         settings: app.discovery.clone(),
     };
-    MemberDiscovery { context, relist: app.records.relist.clone(), tasks: tasks.clone() }
+    LeaderTasks { context, relist: app.records.relist.clone(), tasks: tasks.clone() }
 }

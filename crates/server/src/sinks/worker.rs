@@ -16,6 +16,7 @@ use bellwether_core::words::counter::{Revision, Sequence, SinkRevision, Term};
 use bellwether_core::words::name::{Namespace, SinkName};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
+use bellwether_rt::fail::{self, FailPoint};
 use tokio_util::sync::CancellationToken;
 
 use super::checked_secrets::CheckedSecrets;
@@ -291,7 +292,10 @@ impl SinkWorker {
         let now = self.context.transactor.now();
         self.position.is_dirty = true;
         match sent {
-            Ok(answer) => self.position.state.deliver(Sequence::new(event.seq), &answer, now),
+            Ok(answer) => {
+                fail::pass(FailPoint::DeliverySent);
+                self.position.state.deliver(Sequence::new(event.seq), &answer, now);
+            }
             Err(failed) => {
                 tracing::debug!(namespace = %self.namespace, sink = %self.name, event = event.seq, reason = failed.reason, "not delivered");
                 // What was stored was read, so it is valid.
@@ -338,6 +342,7 @@ impl SinkWorker {
                 self.position.recorded = Some(revision);
                 self.position.cursor = self.position.state.cursor;
                 (self.position.told, self.position.is_dirty) = (Vec::new(), false);
+                fail::pass(FailPoint::DeliveryRecorded);
             }
             Err(CommitError::LostTerm) => {
                 self.context.leadership.give_up(self.term);

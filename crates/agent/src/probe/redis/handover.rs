@@ -1,10 +1,12 @@
 //! A Redis hands over its leadership: by `FAILOVER` to the replica that is least behind. Since a Redis reads its role from its configuration
 //! when it starts, it rewrites that before and after; one that cannot is left alone.
 
-use bellwether_core::local::handover::{Follower, choose};
+use bellwether_core::local::handover::{Follower, ReplicaStep, after_handover, choose};
+use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed;
 
 use super::super::answer::ProbeError;
+use super::super::begun::BegunHandover;
 use super::super::limits::{FOLLOWER_LIMIT, LOOK};
 use super::super::resp::{Redis, Reply};
 use super::Info;
@@ -27,40 +29,114 @@ enum FailoverProgress {
     Follows,
 }
 
+/// A replica as it is before a handover.
+struct FormerReplica {
+    follower: Follower,
+    /// Its own name for what it follows.
+    upstream: Option<String>,
+}
+
 /// Hands over to a replica, if it leads, and waits until it follows. Answers the address of the new primary.
-pub(in super::super) async fn hand_over(address: &str, login: &Login) -> Result<String, ProbeError> {
+pub(in super::super) async fn hand_over(
+    address: &str,
+    login: &Login,
+    begun: &BegunHandover,
+) -> Result<String, ProbeError> {
     let mut own = Redis::connect(address, login).await?;
     let now = info(&mut own).await?;
     if let Some(reason) = refusal(&now) {
         return Err(ProbeError::Unknown(reason.to_owned()));
     }
-    let mut others = Vec::new();
     if progress(&now) == FailoverProgress::Leads {
         if is_watched(&mut own).await? {
             let reason = "a Sentinel watches it: hand over by SENTINEL FAILOVER";
             return Err(ProbeError::Unknown(reason.to_owned()));
         }
-        let mut followers = Vec::new();
-        for replica in replicas(&now) {
-            followers.push(asked(replica, login).await);
-        }
-        let next = choose(&followers, None).map_err(ProbeError::Unknown)?.clone();
-        // Before anything has changed: one that cannot keep its role must not get another.
-        own.text(&["CONFIG", "REWRITE"]).await?;
-        Redis::connect(&next.id, login).await?.text(&["CONFIG", "REWRITE"]).await?;
-        let (host, port) = host_and_port(&next.id);
-        own.text(&["FAILOVER", "TO", host, port, "TIMEOUT", PAUSE_MS]).await?;
-        others.extend(followers.into_iter().filter(|other| other.lag.is_ok() && other.id != next.id));
+        fail_over(&mut own, &now, login, begun).await?;
     }
-    let next = followed(&mut own).await?;
-    keep_role(address, login).await?;
-    for other in others {
-        if let Err(error) =
-            observed::timeout(FOLLOWER_LIMIT, follow(&other.id, &next, login)).await.unwrap_or(Ok(()))
-        {
-            tracing::warn!(replica = other.id, to = next, %error, "the replica goes on behind its former primary");
+    if !follows(&mut own).await? {
+        begun.end().await;
+        return Err(ProbeError::Unknown("the replica did not catch up in time".to_owned()));
+    }
+    fail::pass(FailPoint::HandoverFollowed);
+    let next = settle(address, login, begun).await?;
+    fail::pass(FailPoint::HandoverEnded);
+    Ok(next)
+}
+
+/// Has a primary fail over to one of its replicas, after it was remembered which others are to follow that one.
+async fn fail_over(
+    own: &mut Redis,
+    now: &Info,
+    login: &Login,
+    begun: &BegunHandover,
+) -> Result<(), ProbeError> {
+    let mut known = Vec::new();
+    for replica in replicas(now) {
+        known.push(asked(replica, login).await);
+    }
+    let followers: Vec<Follower> = known.iter().map(|replica| replica.follower.clone()).collect();
+    let next = choose(&followers, None).map_err(ProbeError::Unknown)?.id.clone();
+    fail::pass(FailPoint::HandoverChosen);
+    // Before anything has changed: one that cannot keep its role must not get another.
+    own.text(&["CONFIG", "REWRITE"]).await?;
+    Redis::connect(&next, login).await?.text(&["CONFIG", "REWRITE"]).await?;
+    fail::pass(FailPoint::HandoverFilesWritten);
+    let others = known.into_iter().filter(|other| other.follower.id != next);
+    begun.begin(others.filter_map(|other| Some((other.follower.id, other.upstream?))).collect()).await?;
+    fail::pass(FailPoint::HandoverStored);
+    let (host, port) = host_and_port(&next);
+    let accepted = own.text(&["FAILOVER", "TO", host, port, "TIMEOUT", PAUSE_MS]).await;
+    if let Err(ProbeError::Unknown(_)) = &accepted {
+        // It says no; where nothing was said, it may have begun.
+        begun.end().await;
+    }
+    accepted?;
+    fail::pass(FailPoint::HandoverBegun);
+    Ok(())
+}
+
+/// Ends a handover that was broken off, as far as that can be done now.
+pub(in super::super) async fn end(
+    address: &str,
+    login: &Login,
+    begun: &BegunHandover,
+) -> Result<(), ProbeError> {
+    let now = info(&mut Redis::connect(address, login).await?).await?;
+    match progress(&now) {
+        // It did not take place, or it leads again: whoever follows it does so rightly.
+        FailoverProgress::Leads => begun.end().await,
+        FailoverProgress::UnderWay => {}
+        FailoverProgress::Follows => drop(settle(address, login, begun).await?),
+    }
+    Ok(())
+}
+
+/// Makes a store that follows keep that role, and the replicas that a handover has left behind follow the primary. Answers the address of
+/// that one.
+pub(in super::super) async fn settle(
+    address: &str,
+    login: &Login,
+    begun: &BegunHandover,
+) -> Result<String, ProbeError> {
+    let next = keep_role(address, login).await?;
+    let Some(mut left) = begun.left() else { return Ok(next) };
+    for (replica, former) in left.clone() {
+        match observed::timeout(FOLLOWER_LIMIT, follow(&replica, (&former, &next), login)).await {
+            Ok(Ok(())) => drop(left.remove(&replica)),
+            Ok(Err(error)) => {
+                tracing::warn!(replica, to = next, %error, "the replica goes on behind its former primary until it answers");
+            }
+            Err(_) => {
+                tracing::warn!(
+                    replica,
+                    to = next,
+                    "the replica does not answer, and goes on behind its former primary"
+                );
+            }
         }
     }
+    begun.leave(left).await;
     Ok(next)
 }
 
@@ -71,7 +147,7 @@ pub(in super::super) async fn abort(address: &str, login: &Login) -> Result<(), 
 
 /// Makes a replica remember over its restart that it is one, and its primary that it is none, which may have changed without a word in
 /// their configurations. One that runs without a file was never handed over, and is what its arguments say.
-pub(in super::super) async fn keep_role(address: &str, login: &Login) -> Result<(), ProbeError> {
+async fn keep_role(address: &str, login: &Login) -> Result<String, ProbeError> {
     let mut own = Redis::connect(address, login).await?;
     let now = info(&mut own).await?;
     // Who asked for its role before was told that it follows.
@@ -83,32 +159,41 @@ pub(in super::super) async fn keep_role(address: &str, login: &Login) -> Result<
         Ok(_) | Err(ProbeError::Unknown(_)) => {}
         Err(error @ (ProbeError::Down(_) | ProbeError::Broken(_))) => return Err(error),
     }
+    fail::pass(FailPoint::OwnRoleKept);
     let primary = async { Redis::connect(&upstream, login).await?.text(&["CONFIG", "REWRITE"]).await };
     if let Ok(Err(error)) = observed::timeout(FOLLOWER_LIMIT, primary).await {
         tracing::warn!(primary = upstream, %error, "the primary may start as a replica");
     }
-    Ok(())
+    fail::pass(FailPoint::RolesKept);
+    Ok(upstream)
 }
 
-/// Makes a replica follow another primary, also after its restart.
-async fn follow(address: &str, primary: &str, login: &Login) -> Result<(), ProbeError> {
+/// Makes a replica of the former primary follow the next one, also after its restart. One that somebody else has changed is left as it is.
+async fn follow(address: &str, (former, next): (&str, &str), login: &Login) -> Result<(), ProbeError> {
     let mut replica = Redis::connect(address, login).await?;
-    let (host, port) = host_and_port(primary);
-    replica.text(&["REPLICAOF", host, port]).await?;
+    let now = info(&mut replica).await?;
+    match after_handover(upstream(&now).as_deref(), former, next) {
+        ReplicaStep::Leave => return Ok(()),
+        ReplicaStep::Keep => {}
+        ReplicaStep::Follow => {
+            let (host, port) = host_and_port(next);
+            replica.text(&["REPLICAOF", host, port]).await?;
+            fail::pass(FailPoint::ReplicaMoved);
+        }
+    }
     // Its role stays: with the old configuration it would be a replica of a replica.
     drop(replica.text(&["CONFIG", "REWRITE"]).await);
+    fail::pass(FailPoint::ReplicaKept);
     Ok(())
 }
 
-/// Waits until it follows, and answers whom.
-async fn followed(own: &mut Redis) -> Result<String, ProbeError> {
+/// Waits for the end of a failover: whether it follows then.
+async fn follows(own: &mut Redis) -> Result<bool, ProbeError> {
     loop {
         let now = info(own).await?;
         match (progress(&now), upstream(&now)) {
-            (FailoverProgress::Follows, Some(upstream)) => return Ok(upstream),
-            (FailoverProgress::Leads, _) => {
-                return Err(ProbeError::Unknown("the replica did not catch up in time".to_owned()));
-            }
+            (FailoverProgress::Follows, Some(_)) => return Ok(true),
+            (FailoverProgress::Leads, _) => return Ok(false),
             (FailoverProgress::Follows | FailoverProgress::UnderWay, _) => tokio::time::sleep(LOOK).await,
         }
     }
@@ -130,10 +215,10 @@ async fn is_watched(redis: &mut Redis) -> Result<bool, ProbeError> {
     Ok(answer.get(1).is_some_and(|count| *count != Reply::Text("0".to_owned())))
 }
 
-/// Asks a replica whether it may take over; the primary's word of it says how far it is behind.
-async fn asked(replica: Follower, login: &Login) -> Follower {
+/// Asks a replica whether it may take over, and whom it follows; the primary's word of it says how far it is behind.
+async fn asked(replica: Follower, login: &Login) -> FormerReplica {
     if replica.lag.is_err() {
-        return replica;
+        return FormerReplica { follower: replica, upstream: None };
     }
     let asking = async {
         let mut redis = Redis::connect(&replica.id, login).await?;
@@ -141,11 +226,12 @@ async fn asked(replica: Follower, login: &Login) -> Follower {
     };
     let late = || ProbeError::Unknown(format!("no answer within {} s", FOLLOWER_LIMIT.as_secs()));
     let answer = observed::timeout(FOLLOWER_LIMIT, asking).await.unwrap_or_else(|_| Err(late()));
-    let unfit = match answer {
-        Ok(info) => unfit(&info),
-        Err(error) => Some(error.to_string()),
+    let (unfit, upstream) = match answer {
+        Ok(info) => (unfit(&info), upstream(&info)),
+        Err(error) => (Some(error.to_string()), None),
     };
-    Follower { lag: unfit.map_or(replica.lag, Err), ..replica }
+    let lag = replica.lag.and_then(|lag| unfit.map_or(Ok(lag), Err));
+    FormerReplica { follower: Follower { lag, ..replica }, upstream }
 }
 
 /// Why a Redis hands over to nobody.

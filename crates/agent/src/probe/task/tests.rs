@@ -5,6 +5,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::config::data_store::Login;
+use crate::ledger::Ledger;
 
 /// For what never answers.
 const SHORT: Span = Span::from_millis(700);
@@ -14,6 +15,9 @@ const LONG: Span = Span::from_secs(60);
 
 fn probe(kind: StoreKind, timeout: Span) -> ProbeTask {
     let (found, known) = (watch::channel(BTreeMap::new()).0, watch::channel(None).0);
+    let ledger = tempfile::tempdir().unwrap();
+    let (ledger, _) = Ledger::open(ledger.path(), Tasks::new()).unwrap();
+    let begun = BegunHandover::new("db".parse().unwrap(), ledger.handovers(), None);
     ProbeTask {
         name: "db".parse().unwrap(),
         probe: StoreProbe { kind, interval: timeout, timeout, handover: false },
@@ -22,6 +26,7 @@ fn probe(kind: StoreKind, timeout: Span) -> ProbeTask {
         known,
         count: 1,
         seed: 7,
+        begun,
     }
 }
 

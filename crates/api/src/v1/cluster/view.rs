@@ -38,6 +38,8 @@ words! {
         PrimaryUnknown = "primary_unknown",
         /// Shards with more than one primary.
         SeveralPrimaries = "several_primaries",
+        /// Replicas that replicate from a replica, not from the primary of their shard.
+        UpstreamNotPrimary = "upstream_not_primary",
         /// Stores of different versions.
         MixedVersions = "mixed_versions",
         /// Stores that belong to different clusters.

@@ -1,5 +1,7 @@
 //! How far a sink is: answers and stored records.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::records::sink_state as core;
 use bellwether_core::words::counter::{Sequence, SinkRevision};
 use bellwether_core::words::time::Timestamp;
@@ -40,6 +42,10 @@ pub struct SinkState {
     /// The event that is tried again, if the last attempt failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<SinkRetry>,
+    /// By number of an event that is sent once more after the sink was changed or enabled, or was told to send events again: the failed
+    /// attempts before that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub earlier_attempts: BTreeMap<u64, u32>,
     /// The newest dead letters, at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead_letters: Vec<DeadLetter>,
@@ -77,7 +83,7 @@ pub struct SinkAttempt {
 pub struct SinkRetry {
     /// Number of the event.
     pub event: u64,
-    /// Failed attempts so far.
+    /// Failed attempts since the sink was created, changed or enabled last, or was told to send events again.
     pub attempts: u32,
     /// How many of them were refusals by the receiver.
     pub refusals: u32,
@@ -94,7 +100,7 @@ pub struct DeadLetter {
     pub event: u64,
     /// When it was given up, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// Attempts that were made.
+    /// Attempts that were made, whatever was changed in between.
     pub attempts: u32,
     /// Why the last one failed.
     pub reason: String,
@@ -160,6 +166,11 @@ impl From<&core::SinkState> for SinkState {
             last_delivery_ms: from.last_delivery.map(Timestamp::as_millis),
             last_attempt: attempt,
             retry,
+            earlier_attempts: from
+                .earlier_attempts
+                .iter()
+                .map(|(event, count)| (event.get(), *count))
+                .collect(),
             dead_letters: letters.collect(),
             dead_lettered: from.dead_lettered,
             in_dead_letters: from.in_dead_letters,
@@ -210,6 +221,11 @@ impl TryFrom<SinkState> for core::SinkState {
             last_delivery: from.last_delivery_ms.map(at),
             last_attempt: attempt,
             retry,
+            earlier_attempts: from
+                .earlier_attempts
+                .into_iter()
+                .map(|(event, count)| (Sequence::new(event), count))
+                .collect(),
             dead_letters: letters.collect(),
             dead_lettered: from.dead_lettered,
             in_dead_letters: from.in_dead_letters,

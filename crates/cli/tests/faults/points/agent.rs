@@ -156,12 +156,12 @@ fn once_at_most(bed: &Bed, point: FailPoint, version: &str, target: &TargetView)
 
 impl Bed {
     /// Whether a part runs.
-    fn lives(&mut self, part: &str) -> bool {
+    pub(super) fn lives(&mut self, part: &str) -> bool {
         self.inner.part(part).unwrap().runs()
     }
 
     /// Waits until a part is dead, or something holds.
-    async fn dead_or(&mut self, part: &str, mut holds: impl AsyncFnMut(&Self) -> bool) {
+    pub(super) async fn dead_or(&mut self, part: &str, mut holds: impl AsyncFnMut(&Self) -> bool) {
         let waiting = async {
             while self.lives(part) && !holds(self).await {
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -116,6 +116,45 @@ fn an_event_that_is_refused_too_often_is_a_dead_letter_and_the_next_one_follows(
 }
 
 #[test]
+fn a_dead_letter_counts_all_attempts_at_its_event_whatever_was_changed_in_between() {
+    let (sink, mut state) = (sink(2), state(0));
+    let first = event(1, "node/a");
+    let fails = |state: &mut SinkState, event: &Event, kind| state.fail(&sink, event, &failed(kind), at(0));
+    assert_eq!(fails(&mut state, &first, FailureKind::Refused), None);
+    // As when the sink is changed or enabled: it has as many attempts as a new one.
+    state.retry_anew();
+    assert_eq!(turn(&sink, &state, Sequence::new(1), at(0)), SinkTurn::After(Sequence::ZERO));
+    assert_eq!(fails(&mut state, &first, FailureKind::Refused), None);
+    assert_eq!(state.retry.clone().unwrap().attempts, 1);
+    assert_eq!(fails(&mut state, &first, FailureKind::Gone).unwrap().kind, "sink.stopped");
+    state.stopped = None;
+    assert_eq!(fails(&mut state, &first, FailureKind::Refused), None);
+    let said = fails(&mut state, &first, FailureKind::Refused).unwrap();
+    assert_eq!(said.cause, "status 500, after 5 attempts");
+    assert_eq!((state.dead_letters[0].attempts, state.earlier_attempts.len()), (5, 0));
+
+    // As when dead letters are sent again, while another event waits for its next attempt.
+    let second = event(2, "node/b");
+    assert_eq!(fails(&mut state, &second, FailureKind::Unavailable), None);
+    assert_eq!(state.resend_dead_letters(), 1);
+    assert_eq!(fails(&mut state, &first, FailureKind::Refused), None);
+    fails(&mut state, &first, FailureKind::Refused);
+    assert_eq!(state.dead_letters[0].attempts, 7);
+    for _ in 0..2 {
+        fails(&mut state, &second, FailureKind::Refused);
+    }
+    assert_eq!(state.dead_letters[1].attempts, 3);
+    // One that is delivered leaves nothing behind, nor do those that are not kept any more.
+    state.resend_dead_letters();
+    state.deliver(Sequence::new(1), "status 200", at(0));
+    state.deliver(Sequence::new(2), "status 200", at(0));
+    fails(&mut state, &event(3, "node/a"), FailureKind::Refused);
+    state.rewind(Sequence::new(3));
+    state.skip_to(&sink, Sequence::new(9));
+    assert_eq!(state.earlier_attempts, BTreeMap::new());
+}
+
+#[test]
 fn a_receiver_that_is_away_holds_the_events_until_they_are_too_old() {
     let (sink, mut state) = (sink(2), state(0));
     for second in 0..100 {

@@ -62,6 +62,39 @@ fn lag_is_computed_from_the_only_primary_of_the_same_history_and_else_absent() {
 }
 
 #[test]
+fn a_replica_of_a_replica_is_named_with_what_it_replicates_from() {
+    let primary = |replicas: &[&str]| {
+        let mut store = store(StoreState::Up, ShardRole::Primary, 9);
+        store.facts.member_id = Some("run-1".into());
+        let member =
+            |address: &&str| StoreMember { address: Some(address.to_string()), ..StoreMember::default() };
+        store.facts.members = Some(replicas.iter().map(|of| (of.to_string(), member(of))).collect());
+        Some(store)
+    };
+    let replica = |state, upstream: &str| {
+        let mut store = store(state, ShardRole::Replica, 9);
+        store.facts.shards.get_mut("0").unwrap().upstream = Some(upstream.into());
+        Some(store)
+    };
+    let up = |upstream| replica(StoreState::Up, upstream);
+    let chained = of(&[primary(&["b:1"]), up("a:1"), up("b:1")]);
+    assert_eq!(chained.problems(), ["db-2 replicates from b:1, a replica of the primary db-0"]);
+    let kinds: Vec<_> = chained.conditions().into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, [crate::records::cluster_view::ConditionKind::UpstreamNotPrimary]);
+    // Each of the primary, also under another name; one that is down replicates from nothing; nobody is its own follower.
+    assert!(of(&[primary(&["b:1", "c:1"]), up("a:1"), up("name-of-a:1")]).problems().is_empty());
+    assert_eq!(of(&[primary(&["b:1"]), up("a:1"), replica(StoreState::Down, "b:1")]).problems(), [""; 0]);
+    let mut all = primary(&["a:1", "b:1"]);
+    all.as_mut().unwrap().facts.member_id = Some("a:1".into());
+    assert!(of(&[all.clone(), up("a:1")]).problems().is_empty());
+    all.as_mut().unwrap().facts.member_id = None;
+    assert!(of(&[all, up("a:1")]).problems().is_empty(), "it may be its own address");
+    // Of two primaries it is not known whose replicas they should be.
+    let two = of(&[primary(&["c:1"]), primary(&["b:1"]), up("c:1")]);
+    assert_eq!(two.problems()[1..], ["shard 0 has 2 primaries: db-0, db-1"]);
+}
+
+#[test]
 fn a_primary_that_nobody_sees_is_the_last_one_and_a_dead_one_is_none() {
     let unseen =
         of(&[Some(store(StoreState::Unknown, ShardRole::Primary, 1)), up(ShardRole::Replica, 1), None]);
