@@ -13,6 +13,7 @@ pub mod facts;
 pub mod jobs;
 pub mod liveness;
 pub mod order;
+pub mod placement;
 pub mod probes;
 pub mod reactions;
 pub mod registrations;

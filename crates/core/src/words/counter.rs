@@ -55,6 +55,8 @@ counters! {
     LogPosition;
     /// Number of a node's order.
     Generation;
+    /// Number of a member of an ensemble, from 1. No other member of that ensemble ever has it.
+    MemberNumber;
     /// Number of a leadership. Every decider's write is guarded by it.
     Term;
     /// Position of an event in its namespace: 1, 2, 3 … without gaps.

@@ -1,0 +1,130 @@
+//! Where the members of an ensemble are to be: how many, on which nodes, and which of them is one too many. Members stay where they are;
+//! new ones are spread over domains. What the next change is depends on the kind of the ensemble, such as [`quorum`] and [`primary`].
+
+pub mod primary;
+pub mod quorum;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use core::cmp::Reverse;
+
+use crate::words::counter::MemberNumber;
+use crate::words::digest::Digest;
+use crate::words::name::NodeName;
+
+/// How many members there are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnsembleSize {
+    /// So many, at least 1.
+    Number(u32),
+    /// As many as a quorum of this many nodes wants: 1 of up to 2 nodes, 3 of up to 20, 5 of up to 100, and 7 of more. It grows with the
+    /// nodes and never shrinks by itself: nodes that are gone for a while, or that a filter does not match any more, take no member away.
+    Quorum,
+}
+
+impl EnsembleSize {
+    /// The number of members that are wanted with this many nodes that match, where there are some already.
+    #[must_use]
+    pub const fn wanted(self, nodes: usize, members: usize) -> usize {
+        let wanted = match self {
+            // Shorter than any fleet.
+            Self::Number(number) => return number as usize,
+            Self::Quorum => match nodes {
+                0..=2 => 1,
+                3..=20 => 3,
+                21..=100 => 5,
+                _ => 7,
+            },
+        };
+        if wanted > members { wanted } else { members }
+    }
+}
+
+/// Why a member is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemovalReason {
+    /// It was silent for too long.
+    Dead,
+    /// There are more than are wanted.
+    Surplus,
+    /// It has not joined in time.
+    NotJoined,
+}
+
+/// A node, as far as it may have members.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CandidateNode {
+    /// The domain that members are spread over, such as a rack.
+    pub domain: Option<String>,
+    /// Whether the ensemble's filter matches it.
+    pub matches: bool,
+    /// Why no new member is placed on it, although it matches: it is unreachable, not runnable, cordoned, or its agent is too old.
+    pub refusal: Option<String>,
+    /// Whether somebody asked that its members leave it.
+    pub is_drained: bool,
+}
+
+impl CandidateNode {
+    /// Whether a new member may be placed on it.
+    #[must_use]
+    pub const fn is_eligible(&self) -> bool {
+        self.matches && self.refusal.is_none() && !self.is_drained
+    }
+}
+
+/// The nodes by name.
+pub type CandidateNodes = BTreeMap<NodeName, CandidateNode>;
+
+/// Which node each member is on, by its number.
+pub type Placed<'a> = BTreeMap<MemberNumber, &'a NodeName>;
+
+/// The node for the next member: one without any, in the domain with the fewest members; among these each ensemble has an order of its own.
+#[must_use]
+pub fn next_node<'a>(
+    ensemble: &str,
+    places: &'a CandidateNodes,
+    placed: &Placed<'_>,
+) -> Option<&'a NodeName> {
+    let domains = domains(places, placed);
+    let free = places
+        .iter()
+        .filter(|(name, place)| place.is_eligible() && placed.values().all(|occupied| *occupied != *name));
+    let best = free.min_by_key(|(name, place)| {
+        let crowd = domains.get(&place.domain.as_deref()).copied().unwrap_or_default();
+        (crowd, Reverse(weight(ensemble, name)))
+    });
+    best.map(|(name, _)| name)
+}
+
+/// The member to remove if there is one too many: one on a node that is drained, then one in the domain with the most members, then the
+/// newest.
+#[must_use]
+pub fn surplus(places: &CandidateNodes, placed: &Placed<'_>) -> Option<MemberNumber> {
+    let domains = domains(places, placed);
+    let last = placed.iter().max_by_key(|(number, node)| {
+        let place = places.get(**node);
+        let crowd = domains.get(&place.and_then(|place| place.domain.as_deref())).copied();
+        (place.is_some_and(|place| place.is_drained), crowd, **number)
+    });
+    last.map(|(number, _)| *number)
+}
+
+/// Number of members in each domain.
+fn domains<'a>(places: &'a CandidateNodes, placed: &Placed<'_>) -> BTreeMap<Option<&'a str>, usize> {
+    let mut domains = BTreeMap::new();
+    for place in placed.values().filter_map(|node| places.get(*node)) {
+        *domains.entry(place.domain.as_deref()).or_insert(0) += 1;
+    }
+    domains
+}
+
+/// How much an ensemble prefers a node: of many ensembles, each node is preferred by equally many.
+fn weight(ensemble: &str, node: &NodeName) -> u64 {
+    let mut digest = Digest::default();
+    digest.add(ensemble.as_bytes());
+    digest.add(node.as_str().as_bytes());
+    digest.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,379 @@
+use core::cmp::Reverse;
+use std::format;
+use std::string::ToString;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::decide::placement::CandidateNode;
+
+const FAILOVER: Span = Span::from_secs(30);
+const QUIET: Span = Span::from_secs(3_600);
+
+fn at(second: u64) -> Timestamp {
+    Timestamp::from_millis(second * 1_000)
+}
+
+/// What really runs on a node.
+#[derive(Debug, Clone, Default)]
+struct Process {
+    is_dead: bool,
+    agent_is_dead: bool,
+    /// Since when it is not heard of.
+    silent: Option<u64>,
+    history: u32,
+    /// Whom it follows.
+    follows: Option<MemberNumber>,
+    offset: u64,
+    has_data: bool,
+}
+
+/// An ensemble with a writing client.
+#[derive(Debug, Clone)]
+struct Model {
+    spec: PrimarySpec,
+    places: CandidateNodes,
+    members: BTreeMap<MemberNumber, (NodeName, Process, Option<u64>)>,
+    record: PrimaryRecord,
+    last: MemberNumber,
+    history: u32,
+    now: u64,
+    /// The newest write that was acknowledged in each history.
+    acknowledged: u64,
+    promotions: u32,
+}
+
+impl Model {
+    fn new(nodes: usize, size: u32, writes_needed: u32) -> Self {
+        let place = |number: usize| {
+            (
+                format!("n-{number}").parse().unwrap(),
+                CandidateNode { matches: true, ..CandidateNode::default() },
+            )
+        };
+        Self {
+            spec: PrimarySpec {
+                name: "cache".to_string(),
+                size: EnsembleSize::Number(size),
+                failover_after: FAILOVER,
+                join_within: Span::from_secs(60),
+                writes_needed,
+                quiet: QUIET,
+            },
+            places: (0..nodes).map(place).collect(),
+            members: BTreeMap::new(),
+            record: PrimaryRecord::default(),
+            last: MemberNumber::ZERO,
+            history: 0,
+            now: 0,
+            acknowledged: 0,
+            promotions: 0,
+        }
+    }
+
+    fn primary(&mut self) -> Option<&mut Process> {
+        let number = self.record.primary?;
+        self.members.get_mut(&number).map(|(_, process, _)| process)
+    }
+
+    fn instances(&self) -> Instances {
+        let of = |(number, (node, process, joining)): (&MemberNumber, &(NodeName, Process, Option<u64>))| {
+            let state = match (process.silent, joining) {
+                (_, Some(since)) => InstanceState::Joining { since: at(*since) },
+                (Some(since), None) => InstanceState::Silent { since: at(since) },
+                (None, None) => InstanceState::Up,
+            };
+            let source = process.follows.and_then(|of| self.members.get(&of));
+            let data = HistoryPosition { history: process.history.to_string(), offset: process.offset };
+            let instance = Instance {
+                node: node.clone(),
+                state,
+                follows: process.follows,
+                streams: source.is_some_and(|(_, source, _)| !source.is_dead),
+                data: process.has_data.then_some(data),
+                is_whole: process.has_data,
+            };
+            (*number, instance)
+        };
+        self.members.iter().map(of).collect()
+    }
+
+    fn step(&self) -> PrimaryStep {
+        next_step(&self.spec, &self.places, (&self.record, &self.instances()), at(self.now))
+    }
+
+    fn act(&mut self) -> PrimaryStep {
+        let step = self.step();
+        assert_eq!(step, self.step());
+        match &step {
+            PrimaryStep::Add(node) => {
+                assert!(self.members.values().all(|(other, _, _)| other != node));
+                self.last = self.last.next();
+                self.members.insert(self.last, (node.clone(), Process::default(), Some(self.now)));
+            }
+            PrimaryStep::Remove(number, _) => {
+                assert_ne!(self.record.primary, Some(*number), "the primary is never removed");
+                self.members.remove(number);
+            }
+            PrimaryStep::Follow(number, of) => {
+                let (_, process, _) = self.members.get_mut(number).unwrap();
+                assert!(process.silent.is_none(), "nobody who is silent obeys");
+                process.follows = *of;
+            }
+            PrimaryStep::Promote(number) => self.promote(*number),
+            PrimaryStep::Wait(_) | PrimaryStep::Rest => {}
+        }
+        step
+    }
+
+    fn promote(&mut self, number: MemberNumber) {
+        let is_first = self.record.primary.is_none();
+        self.history += 1;
+        let (history, acknowledged) = (self.history, self.acknowledged);
+        let (_, process, _) = self.members.get_mut(&number).unwrap();
+        assert!(process.silent.is_none());
+        assert!(is_first || process.offset >= acknowledged, "an acknowledged write is lost: {self:?}");
+        (process.history, process.has_data, process.follows) = (history, true, None);
+        self.acknowledged = self.acknowledged.min(process.offset);
+        self.record.primary = Some(number);
+        self.record.history = Some(history.to_string());
+        self.promotions += 1;
+        if !is_first {
+            self.record.failed_over = Some(at(self.now));
+        }
+    }
+
+    /// The primary takes a write; it is acknowledged once enough replicas have it, see [`Self::copies`].
+    fn write(&mut self) {
+        let Some(primary) = self.primary().filter(|primary| !primary.is_dead) else { return };
+        primary.offset += 1;
+    }
+
+    /// A replica gets what its primary has.
+    fn copies(&mut self, which: usize) {
+        let Some(number) = self.members.keys().nth(which % self.members.len().max(1)).copied() else {
+            return;
+        };
+        let Some(of) = self.members[&number].1.follows else { return };
+        let Some(source) = self.members.get(&of).map(|(_, source, _)| source.clone()) else { return };
+        let (_, replica, _) = self.members.get_mut(&number).unwrap();
+        if !source.is_dead && source.has_data && !replica.is_dead {
+            (replica.offset, replica.history, replica.has_data) = (source.offset, source.history, true);
+        }
+        self.acknowledge();
+    }
+
+    fn acknowledge(&mut self) {
+        let (Some(number), needed) = (self.record.primary, self.spec.writes_needed as usize) else { return };
+        let Some((_, primary, _)) = self.members.get(&number) else { return };
+        if needed == 0 || primary.is_dead {
+            return;
+        }
+        let have = self.members.values().filter(|(_, process, _)| {
+            process.follows == Some(number)
+                && process.history == primary.history
+                && process.has_data
+                && !process.is_dead
+        });
+        let mut have: Vec<u64> = have.map(|(_, process, _)| process.offset).collect();
+        have.sort_by_key(|offset| Reverse(*offset));
+        if let Some(offset) = have.get(needed - 1) {
+            self.acknowledged = self.acknowledged.max(*offset);
+        }
+    }
+
+    fn change(&mut self, which: usize, change: impl FnOnce(&mut Process)) {
+        let (now, which) = (self.now, which % self.members.len().max(1));
+        if let Some((_, process, joining)) = self.members.values_mut().nth(which) {
+            change(process);
+            match process.is_dead || process.agent_is_dead {
+                true => drop(process.silent.get_or_insert(now)),
+                false => (process.silent, *joining) = (None, None),
+            }
+        }
+    }
+
+    fn joins(&mut self) {
+        for (_, process, joining) in self.members.values_mut() {
+            if process.silent.is_none() {
+                *joining = None;
+            }
+        }
+    }
+
+    fn settle(&mut self) -> PrimaryStep {
+        for _ in 0..200 {
+            self.now += 1;
+            self.joins();
+            (0..self.members.len()).for_each(|which| self.copies(which));
+            let step = self.act();
+            let is_done = matches!(step, PrimaryStep::Rest | PrimaryStep::Wait(_));
+            if is_done && self.members.values().all(|(_, _, joining)| joining.is_none()) {
+                return step;
+            }
+        }
+        panic!("it does not come to rest: {self:?}");
+    }
+}
+
+fn number(number: u64) -> MemberNumber {
+    MemberNumber::new(number)
+}
+
+/// Three members under writes, of which one must have each.
+fn three(nodes: usize) -> Model {
+    let mut model = Model::new(nodes, 3, 1);
+    assert_eq!(model.settle(), PrimaryStep::Rest);
+    assert_eq!((model.record.primary, model.members.len()), (Some(number(1)), 3));
+    model.write();
+    model.settle();
+    model
+}
+
+#[test]
+fn a_dead_primary_is_followed_by_the_replica_with_most_of_its_history() {
+    let mut model = three(3);
+    model.write();
+    model.copies(2);
+    assert_eq!(model.acknowledged, 2);
+    model.change(0, |process| process.is_dead = true);
+    let until = at(model.now).plus(FAILOVER);
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Silent { member: number(1), until }));
+    model.now += 30;
+    let steps: Vec<PrimaryStep> = (0..3).map(|_| model.act()).collect();
+    let expected = [
+        PrimaryStep::Follow(number(2), None),
+        PrimaryStep::Follow(number(3), None),
+        PrimaryStep::Promote(number(3)),
+    ];
+    assert_eq!(steps, expected);
+    model.change(0, |process| process.is_dead = false);
+    model.settle();
+    assert!(model.members.values().all(|(_, process, _)| process.follows.is_none_or(|of| of == number(3))));
+    // The next one within the hour is a person's to order.
+    model.change(2, |process| process.is_dead = true);
+    model.now += 60;
+    let until = model.record.failed_over.unwrap().plus(QUIET);
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Quiet { until }));
+    model.record.failed_over = None;
+    assert_eq!(model.act(), PrimaryStep::Follow(number(1), None));
+}
+
+#[test]
+fn a_replica_that_still_streams_keeps_its_primary() {
+    let mut model = three(3);
+    model.change(0, |process| process.agent_is_dead = true);
+    model.now += 1_000;
+    let both = [number(2), number(3)].to_vec();
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::StillStreams(both)));
+}
+
+#[test]
+fn nobody_takes_over_while_an_acknowledged_write_may_be_on_none_of_those_that_are_reached() {
+    let mut model = three(3);
+    model.change(2, |process| process.agent_is_dead = true);
+    model.change(0, |process| process.is_dead = true);
+    model.now += 1_000;
+    let silent = [number(3)].to_vec();
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::TooFewReached { reached: 1, needed: 2, silent }));
+    model.change(2, |process| process.agent_is_dead = false);
+    assert_eq!(model.act(), PrimaryStep::Follow(number(2), None));
+}
+
+#[test]
+fn a_foreign_history_never_takes_over_however_far_it_is() {
+    let mut model = three(3);
+    for which in [1, 2] {
+        model.change(which, |process| (process.history, process.offset) = (99, 1_000));
+    }
+    model.change(0, |process| process.is_dead = true);
+    model.now += 1_000;
+    let steps: Vec<PrimaryStep> = (0..3).map(|_| model.act()).collect();
+    assert_eq!(steps[2], PrimaryStep::Wait(PrimaryWait::NoCandidate));
+}
+
+#[test]
+fn a_replica_is_removed_once_others_have_what_it_has() {
+    let mut model = three(4);
+    model.write();
+    model.copies(1);
+    model.spec.size = EnsembleSize::Number(2);
+    model.change(1, |process| process.agent_is_dead = true);
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Copies(number(2))));
+    model.copies(2);
+    assert_eq!(model.act(), PrimaryStep::Remove(number(2), RemovalReason::Surplus));
+}
+
+#[test]
+fn a_drained_replica_is_replaced_and_a_drained_primary_is_a_persons() {
+    let mut model = three(4);
+    let node = model.members[&number(2)].0.clone();
+    model.places.get_mut(&node).unwrap().is_drained = true;
+    assert_eq!(model.settle(), PrimaryStep::Rest);
+    assert!(!model.members.contains_key(&number(2)) && model.members.len() == 3);
+    let node = model.members[&number(1)].0.clone();
+    model.places.get_mut(&node).unwrap().is_drained = true;
+    assert_eq!(model.settle(), PrimaryStep::Wait(PrimaryWait::PrimaryDrained(number(1))));
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write,
+    Copies(usize),
+    Dies(usize),
+    AgentDies(usize),
+    Back(usize),
+    Later(u64),
+    Acknowledge,
+    Size(u32),
+    Joins,
+    Step,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => Just(Act::Write),
+        5 => (0_usize..6).prop_map(Act::Copies),
+        1 => (0_usize..6).prop_map(Act::Dies),
+        1 => (0_usize..6).prop_map(Act::AgentDies),
+        2 => (0_usize..6).prop_map(Act::Back),
+        2 => (1_u64..100).prop_map(Act::Later),
+        1 => Just(Act::Acknowledge),
+        1 => (1_u32..6).prop_map(Act::Size),
+        2 => Just(Act::Joins),
+        8 => Just(Act::Step),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    /// Whatever processes and agents do, no promotion loses a write that as many replicas had as it needed.
+    #[test]
+    fn no_acknowledged_write_is_lost_by_a_promotion(
+        nodes in 2_usize..6,
+        size in 1_u32..6,
+        writes_needed in 0_u32..4,
+        acts in proptest::collection::vec(act(), 1..120),
+    ) {
+        let mut model = Model::new(nodes, size, writes_needed);
+        model.settle();
+        for act in acts {
+            match act {
+                Act::Write => model.write(),
+                Act::Copies(which) => model.copies(which),
+                Act::Dies(which) => model.change(which, |process| process.is_dead = true),
+                Act::AgentDies(which) => model.change(which, |process| process.agent_is_dead = true),
+                Act::Back(which) => model.change(which, |process| {
+                    (process.is_dead, process.agent_is_dead) = (false, false);
+                }),
+                Act::Later(seconds) => model.now += seconds,
+                Act::Acknowledge => model.record.failed_over = None,
+                Act::Size(size) => model.spec.size = EnsembleSize::Number(size),
+                Act::Joins => model.joins(),
+                Act::Step => drop(model.act()),
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The next change of an ensemble whose members vote, such as etcd: one at a time, each caught up before the next, and never one by which
+//! fewer vote than a quorum needs. A voter that is dead is removed before another one is added, since every add is refused while a voter
+//! is unreachable; one that is alive is removed only after its replacement votes.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::{CandidateNodes, EnsembleSize, Placed, RemovalReason, next_node, surplus};
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::{Span, Timestamp};
+
+/// A member, as the store itself tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Voter {
+    /// Its node.
+    pub node: NodeName,
+    /// Its state.
+    pub state: VoterState,
+}
+
+/// State of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VoterState {
+    /// It was ordered, and does not vote yet.
+    Joining {
+        /// When it was ordered.
+        since: Timestamp,
+    },
+    /// It votes and works.
+    Working,
+    /// It votes, and nobody knows whether it works, or it does not.
+    Silent {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It is to be removed, and may still vote.
+    Leaving,
+}
+
+/// The members by number.
+pub type Voters = BTreeMap<MemberNumber, Voter>;
+
+/// What an ensemble of voters is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuorumSpec {
+    /// Its name, which orders the nodes for it.
+    pub name: alloc::string::String,
+    /// How many members.
+    pub size: EnsembleSize,
+    /// How long one is silent before it is replaced.
+    pub failover_after: Span,
+    /// How long a new one may take until it votes.
+    pub join_within: Span,
+}
+
+/// The next change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuorumStep {
+    /// It is as it is to be.
+    Rest,
+    /// A new member joins on this node.
+    Add(NodeName),
+    /// This member is removed.
+    Remove(MemberNumber, RemovalReason),
+    /// Nothing is changed now.
+    Wait(QuorumWait),
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuorumWait {
+    /// This member joins.
+    Joining(MemberNumber),
+    /// This member is removed.
+    Leaving(MemberNumber),
+    /// Too few work, so that nothing can be changed; a person may recover it.
+    QuorumLost {
+        /// Members that work.
+        working: usize,
+        /// Members that vote.
+        voters: usize,
+        /// Those that do not work.
+        silent: Vec<MemberNumber>,
+    },
+    /// This member may be back before it is replaced.
+    Silent {
+        /// The member.
+        member: MemberNumber,
+        /// When it is replaced.
+        until: Timestamp,
+    },
+    /// No node may have another member.
+    NoRoom {
+        /// How many are missing.
+        missing: usize,
+    },
+}
+
+/// The smallest number of voters that is more than half of them.
+#[must_use]
+pub const fn quorum(voters: usize) -> usize {
+    voters / 2 + 1
+}
+
+/// The next change of an ensemble.
+#[must_use]
+pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, now: Timestamp) -> QuorumStep {
+    let placed: Placed<'_> = members.iter().map(|(number, voter)| (*number, &voter.node)).collect();
+    if let Some(step) = under_way(spec, members, now) {
+        return step;
+    }
+    let silent: Vec<MemberNumber> =
+        members.iter().filter(|(_, voter)| voter.is_silent()).map(|(number, _)| *number).collect();
+    let (voters, working) = (members.len(), members.len().saturating_sub(silent.len()));
+    if voters > 0 && working < quorum(voters) {
+        return QuorumStep::Wait(QuorumWait::QuorumLost { working, voters, silent });
+    }
+    let nodes = places.values().filter(|place| place.matches).count();
+    let wanted = spec.size.wanted(nodes, voters).max(1);
+    if voters > wanted {
+        return shrink(places, &placed, &silent);
+    }
+    let next = next_node(&spec.name, places, &placed);
+    if let Some((member, since)) = first_silent(members) {
+        let until = since.plus(spec.failover_after);
+        return match next {
+            _ if now < until => QuorumStep::Wait(QuorumWait::Silent { member, until }),
+            // Without a node for another one nothing is gained by its removal.
+            None => QuorumStep::Wait(QuorumWait::NoRoom { missing: wanted.saturating_sub(working) }),
+            Some(_) => QuorumStep::Remove(member, RemovalReason::Dead),
+        };
+    }
+    let is_drained = |node: &NodeName| places.get(node).is_some_and(|place| place.is_drained);
+    let to_leave = placed.values().filter(|node| is_drained(node)).count();
+    match next {
+        _ if voters == wanted && to_leave == 0 => QuorumStep::Rest,
+        // One on a drained node leaves once its replacement votes: then there is one too many.
+        Some(node) => QuorumStep::Add(node.clone()),
+        None => QuorumStep::Wait(QuorumWait::NoRoom { missing: wanted.saturating_sub(voters).max(to_leave) }),
+    }
+}
+
+/// The change that has begun: it is finished, or withdrawn, before another one begins.
+fn under_way(spec: &QuorumSpec, members: &Voters, now: Timestamp) -> Option<QuorumStep> {
+    members.iter().find_map(|(number, voter)| match voter.state {
+        VoterState::Leaving => Some(QuorumStep::Wait(QuorumWait::Leaving(*number))),
+        VoterState::Joining { since } if now >= since.plus(spec.join_within) => {
+            Some(QuorumStep::Remove(*number, RemovalReason::NotJoined))
+        }
+        VoterState::Joining { .. } => Some(QuorumStep::Wait(QuorumWait::Joining(*number))),
+        VoterState::Working | VoterState::Silent { .. } => None,
+    })
+}
+
+/// One that is silent is removed first, since it votes against nobody.
+fn shrink(places: &CandidateNodes, placed: &Placed<'_>, silent: &[MemberNumber]) -> QuorumStep {
+    let of_silent = placed.iter().filter(|(number, _)| silent.contains(number));
+    let of_silent: Placed<'_> = of_silent.map(|(number, node)| (*number, *node)).collect();
+    let from = if of_silent.is_empty() { placed } else { &of_silent };
+    surplus(places, from)
+        .map_or(QuorumStep::Rest, |number| QuorumStep::Remove(number, RemovalReason::Surplus))
+}
+
+/// The member that is silent for longest.
+fn first_silent(members: &Voters) -> Option<(MemberNumber, Timestamp)> {
+    let silent = members.iter().filter_map(|(number, voter)| match voter.state {
+        VoterState::Silent { since } => Some((*number, since)),
+        VoterState::Joining { .. } | VoterState::Working | VoterState::Leaving => None,
+    });
+    silent.min_by_key(|(number, since)| (*since, *number))
+}
+
+impl Voter {
+    const fn is_silent(&self) -> bool {
+        matches!(self.state, VoterState::Silent { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests;
