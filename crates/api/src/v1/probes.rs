@@ -62,7 +62,7 @@ pub struct DataStore {
     /// Since when it has this state, in milliseconds since the Unix epoch, by the server's clock; what an agent sends is ignored.
     #[serde(default)]
     pub since_ms: u64,
-    /// Why it is not up, in one line of at most 512 bytes; empty if it is up.
+    /// Why it is not up, or what it cannot do although it is, in one line of at most 512 bytes; empty if it is well.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// What it says of itself; what it said last while it is not up.

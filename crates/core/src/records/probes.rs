@@ -49,7 +49,7 @@ pub struct DataStore {
     pub state: StoreState,
     /// Since when it has this state, by the server's clock.
     pub since: Timestamp,
-    /// Why it is not up; empty if it is.
+    /// Why it is not up, or what it cannot do although it is, such as an etcd without a leader; empty if it is well.
     pub reason: String,
     /// What it said of itself when it was up last.
     pub facts: StoreFacts,

@@ -26,6 +26,7 @@ use super::signature::keys;
 use crate::event_log;
 use crate::reconcile::{LOOK_AGAIN, as_decider};
 use crate::records::commit::CommitError;
+use crate::repeated_failure::RepeatedFailure;
 use crate::sleep::sleep_until;
 use crate::transactor::CommitContext;
 
@@ -46,6 +47,8 @@ pub(super) struct SinkWorker {
     events: VecDeque<EventShape>,
     receiver: Option<(SinkRevision, Receiver)>,
     secrets: Option<CheckedSecrets>,
+    /// What it could not do last; what the receiver does not take is in the sink's record.
+    failure: RepeatedFailure,
 }
 
 /// How far the sink is, and what of that is recorded.
@@ -105,6 +108,7 @@ impl SinkWorker {
             events: VecDeque::new(),
             receiver: None,
             secrets: None,
+            failure: RepeatedFailure::default(),
         }
     }
 
@@ -238,10 +242,22 @@ impl SinkWorker {
         self.position.state.pass(event);
     }
 
-    async fn read(&self, world: &World, after: Sequence, limit: usize) -> Result<VecDeque<EventShape>, Next> {
+    /// Logs a failure once, when it changes, and each minute.
+    fn tell(&mut self, what: &str, error: &impl std::fmt::Display) {
+        if self.failure.is_news(&format!("{what}: {error}")) {
+            tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "{what}");
+        }
+    }
+
+    async fn read(
+        &mut self,
+        world: &World,
+        after: Sequence,
+        limit: usize,
+    ) -> Result<VecDeque<EventShape>, Next> {
         let read = event_log::read(world, &self.context.store, (&self.namespace, after), limit).await;
         read.map(VecDeque::from).map_err(|error| {
-            tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "cannot read events; it is tried again");
+            self.tell("cannot read events; it is tried again", &error);
             Next::GoOn
         })
     }
@@ -318,7 +334,7 @@ impl SinkWorker {
         if let Some((_, receiver)) = &self.receiver
             && let Err(error) = receiver.sync().await
         {
-            tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "cannot write to the disk; events are written again");
+            self.tell("cannot write to the disk; events are written again", &error);
             self.receiver = None;
             self.position.recorded = None;
             self.position.not_before = now.plus(LOOK_AGAIN);
@@ -339,6 +355,7 @@ impl SinkWorker {
         match committed {
             Ok(revision) => {
                 (self.position.at, self.position.not_before) = (now, Timestamp::EPOCH);
+                self.failure.is_over();
                 self.position.recorded = Some(revision);
                 self.position.cursor = self.position.state.cursor;
                 (self.position.told, self.position.is_dirty) = (Vec::new(), false);
@@ -354,7 +371,7 @@ impl SinkWorker {
                 self.position.recorded = None;
             }
             Err(error) => {
-                tracing::warn!(namespace = %self.namespace, sink = %self.name, %error, "cannot record how far the sink is");
+                self.tell("cannot record how far the sink is", &error);
             }
         }
         Next::GoOn
