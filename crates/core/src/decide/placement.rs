@@ -1,6 +1,7 @@
 //! Where the members of an ensemble are to be: how many, on which nodes, and which of them is one too many. Members stay where they are;
-//! new ones are spread over domains. What the next change is depends on the kind of the ensemble, such as [`quorum`] and [`primary`].
+//! new ones are spread over domains. What the next change is depends on the kind of the ensemble, such as [`quorum`], [`primary`] and [`devices`].
 
+pub mod devices;
 pub mod primary;
 pub mod quorum;
 
