@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::observed;
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::changed_or_never;
@@ -92,6 +93,7 @@ impl JobGuard {
         let ended = async {
             // If nobody listens, there is no answer either.
             drop(self.requests.send(GuardRequest::Run(script)).await);
+            fail::pass(FailPoint::ProgramStarted);
             // Both continue until the script has ended; an output that closes early only ends the reading.
             tokio::select! {
                 answer = self.answers.next_line() => return answer,
@@ -99,7 +101,9 @@ impl JobGuard {
             }
             self.answers.next_line().await
         };
-        let answer = match observed::timeout(deadline, ended).await {
+        let ended = observed::timeout(deadline, ended).await;
+        fail::pass(FailPoint::ProgramEnded);
+        let answer = match ended {
             Ok(answer) => answer.ok().flatten().and_then(|line| serde_json::from_str(&line).ok()),
             Err(_) => return self.exited(CommandExit::TimedOut(deadline), (tail, log)),
         };
