@@ -60,7 +60,7 @@ impl ProbeTask {
     /// Ends a handover that was begun and broken off, by this agent or one before.
     pub(super) async fn end_handover(&self) {
         let StoreKind::Redis { address, login } = &self.probe.kind else { return };
-        if !self.probe.handover || self.begun.left().is_none() {
+        if !self.probe.handover || !self.begun.is_due() {
             return;
         }
         // Who hands over at this moment ends it, too.
@@ -68,8 +68,8 @@ impl ProbeTask {
         let ended = observed::timeout(LIMIT, redis::handover::end(address, login, &self.begun)).await;
         match ended {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(store = %self.name, %error, "cannot end the handover yet"),
-            Err(_) => tracing::debug!(store = %self.name, "cannot end the handover within its limit"),
+            Ok(Err(error)) => self.begun.failed(error.to_string()),
+            Err(_) => self.begun.failed("it takes too long".to_owned()),
         }
     }
 

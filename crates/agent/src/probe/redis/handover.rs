@@ -121,22 +121,19 @@ pub(in super::super) async fn settle(
 ) -> Result<String, ProbeError> {
     let next = keep_role(address, login).await?;
     let Some(mut left) = begun.left() else { return Ok(next) };
+    let mut behind = Vec::new();
     for (replica, former) in left.clone() {
         match observed::timeout(FOLLOWER_LIMIT, follow(&replica, (&former, &next), login)).await {
             Ok(Ok(())) => drop(left.remove(&replica)),
-            Ok(Err(error)) => {
-                tracing::warn!(replica, to = next, %error, "the replica goes on behind its former primary until it answers");
-            }
-            Err(_) => {
-                tracing::warn!(
-                    replica,
-                    to = next,
-                    "the replica does not answer, and goes on behind its former primary"
-                );
-            }
+            Ok(Err(error)) => behind.push(format!("{replica}: {error}")),
+            Err(_) => behind.push(format!("{replica}: no answer in time")),
         }
     }
     begun.leave(left).await;
+    if !behind.is_empty() {
+        let behind = behind.join(", ");
+        begun.failed(format!("replicas go on behind their former primary, and not {next}: {behind}"));
+    }
     Ok(next)
 }
 
