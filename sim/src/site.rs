@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use bellwether_api::shape::ShapeError;
-use bellwether_core::records::key::{AnyRecord, GlobalRecord, Record};
+use bellwether_core::records::key::global::GlobalRecord;
+use bellwether_core::records::key::{AnyRecord, Record};
 use bellwether_core::records::node::Node;
 use bellwether_core::records::token::Token;
 use bellwether_core::words::label::{Label, Labels};

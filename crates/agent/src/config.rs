@@ -4,6 +4,7 @@ mod command;
 mod config_path;
 pub mod data_store;
 mod dns;
+pub mod ensembles;
 mod error;
 mod file;
 pub mod files;

@@ -7,6 +7,7 @@ mod entry;
 mod error;
 mod handovers;
 mod identity;
+mod members;
 mod shape;
 mod work;
 
@@ -17,12 +18,13 @@ use std::path::{Path, PathBuf};
 use bellwether_api::v1::node_params::LiveParams;
 use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, LedgerId, ProbeName};
+use bellwether_core::words::name::{EnsembleName, EntityName, LedgerId, ProbeName};
 use bellwether_rt::tasks::Tasks;
 
-pub(crate) use entry::{EntityEntry, FormerReplicas, MetNeeds, RegisteredService};
+pub(crate) use entry::{EntityEntry, FormerReplicas, HandoverEntry, MetNeeds, RegisteredService};
 pub use error::LedgerError;
 pub(crate) use handovers::HandoverStore;
+pub(crate) use members::{MemberEntry, MemberStore};
 pub(crate) use work::{FrozenInputs, RunStore};
 
 use self::error::{damaged, file, read};
@@ -47,7 +49,9 @@ pub(crate) struct LedgerContents {
     /// The params that reach this node without a rollout.
     pub(crate) live_params: LiveParams,
     /// Handovers of data stores that have begun and not ended.
-    pub(crate) handovers: BTreeMap<ProbeName, FormerReplicas>,
+    pub(crate) handovers: BTreeMap<ProbeName, HandoverEntry>,
+    /// The members of ensembles that this node has, or had.
+    pub(crate) members: BTreeMap<EnsembleName, MemberEntry>,
 }
 
 impl Ledger {
@@ -91,6 +95,7 @@ impl Ledger {
             kept.entities.insert(name, entry);
         }
         kept.handovers = HandoverStore::new(&dir, &tasks).read()?;
+        kept.members = MemberStore::new(&dir, &tasks).read()?;
         let id = identity::open(&dir, &kept.entities)?;
         Ok((Self { dir, id, tasks }, kept))
     }
@@ -108,6 +113,11 @@ impl Ledger {
     /// The handovers of data stores that have begun.
     pub(crate) fn handovers(&self) -> HandoverStore {
         HandoverStore::new(&self.dir, &self.tasks)
+    }
+
+    /// The members of ensembles that this node has, or had.
+    pub(crate) fn members(&self) -> MemberStore {
+        MemberStore::new(&self.dir, &self.tasks)
     }
 
     /// Notes that an action has begun of which the entity's entry knows.

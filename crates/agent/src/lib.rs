@@ -11,6 +11,7 @@ mod check_store;
 pub mod config;
 mod discovery;
 mod disk;
+mod ensemble;
 mod entity;
 mod entity_tasks;
 mod facts;

@@ -9,6 +9,7 @@ mod deliver;
 mod facts;
 mod job_logs;
 mod logs;
+mod members;
 mod order_poll;
 mod probes;
 mod registrations;
@@ -32,6 +33,7 @@ use tokio::sync::watch;
 
 use crate::apply::log_store::UnsentLogs;
 use crate::catalogue::CatalogueSnapshot;
+use crate::ensemble::KnownMembers;
 use crate::facts::KnownFacts;
 use crate::lease::LeaseRenewal;
 use crate::ledger::Ledger;
@@ -95,6 +97,8 @@ pub(crate) struct MachineSources {
     pub(crate) facts: watch::Receiver<Option<KnownFacts>>,
     /// The data stores of this node.
     pub(crate) stores: StoreProbes,
+    /// The members of ensembles on this node.
+    pub(crate) members: KnownMembers,
 }
 
 impl ServerLink {
@@ -179,7 +183,7 @@ struct MachineLink {
 impl MachineLink {
     fn start(self, machine: MachineSources, tasks: &Tasks) {
         let Self { connection, node, namespace, board, requested, data_dir, clock, seed } = self;
-        let MachineSources { services, acknowledgements, known, addresses, facts, stores } = machine;
+        let MachineSources { services, acknowledgements, known, addresses, facts, stores, members } = machine;
         let registrations = registrations::RegistrationSender {
             connection: connection.clone(),
             node: node.clone(),
@@ -204,6 +208,16 @@ impl MachineLink {
             chosen: None,
         };
         tasks.spawn("probe report", deliver(probes, connection.moves(), seed, tasks.clone()));
+        let members = members::MemberSender {
+            connection: connection.clone(),
+            node: node.clone(),
+            namespace: namespace.clone(),
+            members,
+            requested: requested.clone(),
+            numbers: SharedNumbers::new(clock.now()),
+            repeats: (0, None),
+        };
+        tasks.spawn("member report", deliver(members, connection.moves(), seed, tasks.clone()));
         let facts = facts::FactSender { connection: connection.clone(), node, namespace, facts, requested };
         tasks.spawn("fact report", deliver(facts, connection.moves(), seed, tasks.clone()));
         tasks.spawn("renew", CertificateRenewal { connection, data_dir, clock, seed }.run(tasks.clone()));

@@ -2,12 +2,12 @@
 //! what may hand over its leadership does so before a change alone.
 
 mod address;
-mod answer;
+pub(crate) mod answer;
 mod begun;
-mod etcd;
+pub(crate) mod etcd;
 mod exec;
 pub(crate) mod handover;
-mod http;
+pub(crate) mod http;
 mod limits;
 mod postgresql;
 mod redis;
@@ -29,7 +29,7 @@ use self::begun::BegunHandover;
 use self::handover::Handovers;
 use self::task::ProbeTask;
 use crate::config::Config;
-use crate::ledger::{FormerReplicas, Ledger};
+use crate::ledger::{HandoverEntry, Ledger};
 
 /// The data stores of this node by probe; absent until each was asked once.
 pub(crate) type KnownStores = watch::Receiver<Option<BTreeMap<ProbeName, DataStore>>>;
@@ -49,7 +49,7 @@ impl StoreProbes {
         config: &Config,
         seed: u64,
         tasks: &Tasks,
-        (ledger, mut begun): (&Ledger, BTreeMap<ProbeName, FormerReplicas>),
+        (ledger, mut begun): (&Ledger, BTreeMap<ProbeName, HandoverEntry>),
     ) -> Self {
         let marker = config.data_dir.join("probes");
         let first = (config.probes.is_empty() && marker.exists()).then(BTreeMap::new);

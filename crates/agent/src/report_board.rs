@@ -51,6 +51,8 @@ pub(crate) struct ReportBoard {
     pub(crate) allows_tasks: bool,
     /// Whether this node's agent offers to host logical nodes.
     pub(crate) hosts_logical: bool,
+    /// Whether this node runs members of ensembles.
+    pub(crate) runs_members: bool,
     /// Generation of the order in force.
     pub(crate) generation: Generation,
     /// Runs that failed here, and that are no state of the node any more.
@@ -161,6 +163,7 @@ impl ReportBoard {
             | Feature::Outputs
             | Feature::Conditions
             | Feature::Undo => true,
+            Feature::Ensembles => self.runs_members,
         };
         let features = Feature::ALL.iter().filter(is_offered);
         v1::report::Report {

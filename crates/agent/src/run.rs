@@ -1,5 +1,7 @@
 //! Builds the agent from its ledger, starts it, and stops it in order.
 
+mod error;
+
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -10,6 +12,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::{Semaphore, watch};
 
+pub use self::error::RunError;
 use crate::apply::former::ProcessOwner;
 use crate::apply::former_work;
 use crate::apply::log_store;
@@ -17,13 +20,14 @@ use crate::check_store::{CheckOwner, CheckStore};
 use crate::config::Config;
 use crate::discovery::{self, Discovery, DiscoveryContext};
 use crate::disk;
+use crate::ensemble::{self, EnsembleParts};
 use crate::entity::EntityContext;
 use crate::entity::step_gate::StepGate;
 use crate::entity_tasks::EntityTasks;
 use crate::facts::FactReader;
 use crate::files;
-use crate::identity::{Identity, IdentityError};
-use crate::ledger::{Ledger, LedgerContents, LedgerError};
+use crate::identity::Identity;
+use crate::ledger::{Ledger, LedgerContents};
 use crate::link::connection::{Connection, ConnectionSettings};
 use crate::link::contact::ServerContact;
 use crate::link::server_list::SavedServers;
@@ -32,7 +36,7 @@ use crate::link::source::ParamSource;
 use crate::link::{LinkOwner, MachineSources, ServerLink};
 use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
-use crate::lock::{DirectoryLock, LockError};
+use crate::lock::DirectoryLock;
 use crate::logical::{HostContext, LogicalNodes};
 use crate::param_cache::ParamCache;
 use crate::probe::StoreProbes;
@@ -46,48 +50,6 @@ use crate::status;
 /// Longest time for the tasks of one configuration to end before the next one is used; a connection that a client keeps open
 /// is cut then.
 const GRACE: Duration = Duration::from_secs(20);
-
-/// Why an agent does not start. Fits after "cannot ".
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The node has never joined.
-    #[error("find an identity in {dir}: this node has not joined; run `bellwether agent join` first")]
-    NotJoined {
-        /// The data directory.
-        dir: PathBuf,
-    },
-    /// The node joined under another name than the configured one.
-    #[error("run as {configured}: this node joined as {joined}; set agent.name and agent.namespace to that")]
-    Another {
-        /// The configured namespace and name.
-        configured: String,
-        /// The namespace and name it joined under.
-        joined: String,
-    },
-    /// The node was decommissioned while the agent ran.
-    #[error("go on: {reason}; join this machine again with `bellwether agent join --force`")]
-    Decommissioned {
-        /// What the server said.
-        reason: String,
-    },
-    /// A directory cannot be created.
-    #[error("create {dir}: {source}")]
-    Directory {
-        /// The directory.
-        dir: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// Another agent uses the data directory.
-    #[error("{0}")]
-    Lock(#[from] LockError),
-    /// The key or certificate cannot be used.
-    #[error("{0}")]
-    Identity(#[from] IdentityError),
-    /// The ledger cannot be used.
-    #[error("{0}")]
-    Ledger(#[from] LedgerError),
-}
 
 /// Runs the agent until `tasks` is asked to stop. A server that cannot be reached never ends it.
 ///
@@ -195,8 +157,16 @@ impl Agent {
     /// Starts every part, and waits for the end of those that must end in order.
     async fn run(self, contents: LedgerContents) {
         let Self { config, clock, tasks, identity, ledger, logs, steps, .. } = self;
-        let LedgerContents { order, entities, statuses, services: registered, met, live_params, handovers } =
-            contents;
+        let LedgerContents {
+            order,
+            entities,
+            statuses,
+            services: registered,
+            met,
+            live_params,
+            handovers,
+            members,
+        } = contents;
         let seed = RandomState::new().build_hasher().finish();
         let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
         let check_store = CheckStore::open(&config.data_dir, &clock, &tasks);
@@ -209,6 +179,7 @@ impl Agent {
             ledger: Some(ledger.id().clone()),
             allows_tasks: config.allows_tasks,
             hosts_logical: config.hosts_logical,
+            runs_members: config.ensembles.is_some(),
             ..ReportBoard::default()
         };
         let board = watch::Sender::new(board.resumed(&config, order.as_ref(), &entities, &check_store));
@@ -292,6 +263,17 @@ impl Agent {
         let work = config.data_dir.join("work");
         former_work::remove(&work, &tasks);
         let stores = StoreProbes::start(&config, seed, &tasks, (&ledger, handovers));
+        let owner = ProcessOwner::new(&config.data_dir, Some(ledger.id().clone()));
+        let parts = EnsembleParts {
+            config: &config,
+            logs: logs.clone(),
+            ledger: ledger.members(),
+            owner: owner.clone(),
+            addresses: discovery.addresses.clone(),
+            orders: order.clone(),
+            seed,
+        };
+        let members = ensemble::start(parts, members, &tasks);
         let context = EntityContext {
             handovers: stores.handovers.clone(),
             node: identity.node.clone(),
@@ -301,7 +283,7 @@ impl Agent {
             ledger: ledger.clone(),
             check_store: check_store.clone(),
             logs,
-            owner: ProcessOwner::new(&config.data_dir, Some(ledger.id().clone())),
+            owner,
             on_exit: config.services_on_exit,
             steps,
             lane: Arc::new(Semaphore::new(1)),
@@ -343,6 +325,7 @@ impl Agent {
             unsent_logs,
             owner: LinkOwner::Machine(MachineSources {
                 facts,
+                members,
                 stores,
                 services: discovery.services,
                 acknowledgements,

@@ -99,6 +99,8 @@ pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
 pub const NODE_FACTS: &str = "/v1/namespaces/{ns}/nodes/{node}/facts";
 /// Data stores of a node, by that node.
 pub const NODE_PROBES: &str = "/v1/namespaces/{ns}/nodes/{node}/probes";
+/// The members that a node has of ensembles.
+pub const NODE_MEMBERS: &str = "/v1/namespaces/{ns}/nodes/{node}/members";
 /// Requests a rescan of a node's facts.
 pub const NODE_RESCAN: &str = "/v1/namespaces/{ns}/nodes/{node}/rescan";
 /// Service registrations of a node, by that node.
@@ -264,6 +266,14 @@ pub const CLUSTER_VIEW_AT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/view/{
 pub const CLUSTER_RUNS: &str = "/v1/namespaces/{ns}/clusters/{cluster}/runs";
 /// Waiting until the workflows of a cluster's members are complete.
 pub const CLUSTER_WAIT: &str = "/v1/namespaces/{ns}/clusters/{cluster}/wait";
+/// Ensembles.
+pub const ENSEMBLES: &str = "/v1/namespaces/{ns}/ensembles";
+/// One ensemble.
+pub const ENSEMBLE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}";
+/// What would happen to the members of an ensemble.
+pub const ENSEMBLE_PLAN: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/plan";
+/// The number of members of an ensemble.
+pub const ENSEMBLE_SCALE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/scale";
 /// Reactions to conditions.
 pub const REACTIONS: &str = "/v1/namespaces/{ns}/reactions";
 /// One reaction.

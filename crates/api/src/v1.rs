@@ -7,6 +7,7 @@ pub mod apply;
 pub mod audit;
 pub mod cloud_event;
 pub mod cluster;
+pub mod ensemble;
 pub mod entity;
 pub mod event;
 pub mod evidence;

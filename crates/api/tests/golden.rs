@@ -83,6 +83,8 @@ round_trip! {
     "target_overdue": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "event_with_its_cause": v1::event::Event => bellwether_core::records::event::Event;
+        "ensemble": v1::ensemble::Ensemble => bellwether_core::records::ensemble::Ensemble;
+        "ensemble_members": v1::ensemble::members::StoredEnsembleMembers => bellwether_core::records::ensemble_members::EnsembleMembers;
         "schedule": v1::schedule::Schedule => bellwether_core::records::schedule::Schedule;
         "reaction": v1::reaction::Reaction => bellwether_core::records::reaction::Reaction;
         "sink": v1::sink::Sink => bellwether_core::records::sink::Sink;
@@ -186,6 +188,15 @@ fn every_shape_of_sinks_and_reactions_is_written_as_it_is_read() {
     holds::<v1::cloud_event::CloudEvent>("cloud_event", |shape| shape);
     holds::<v1::cloud_event::CloudEvent>("cloud_event_with_its_cause", |shape| shape);
     holds::<v1::event::EventChain>("event_chain", |shape| shape);
+}
+
+#[test]
+fn every_shape_of_ensembles_is_written_as_it_is_read() {
+    holds::<v1::ensemble::EnsembleSpec>("ensemble_spec", |shape| shape);
+    holds::<v1::ensemble::Ensemble>("ensemble_view", |shape| shape);
+    holds::<v1::ensemble::PlanEnsemble>("ensemble_plan", |shape| shape);
+    holds::<v1::ensemble::PlanEnsemble>("ensemble_plan_of_size", |shape| shape);
+    holds::<v1::ensemble::ScaleEnsemble>("ensemble_scale", |shape| shape);
 }
 
 #[test]

@@ -5,11 +5,13 @@ mod apply;
 mod cluster;
 mod consent;
 mod demo;
+mod ensemble;
 mod entity;
 mod events;
 mod filter;
 mod fleet;
 mod freeze;
+mod global;
 mod help;
 mod job;
 mod list;
@@ -38,15 +40,14 @@ mod workflow;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-
-use crate::server_addresses::ServerAddresses;
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use access::{AuditVerb, AuthVerb, ContextVerb, JoinTokenVerb, RoleVerb, TokenVerb};
 pub(crate) use apply::{Apply, DocumentKind, Export, FileFlags};
 pub(crate) use cluster::{ClusterFlags, ClusterVerb};
 pub(crate) use consent::Consent;
 pub(crate) use demo::{Demo, DemoService, Dev};
+pub(crate) use ensemble::{EnsembleFlags, EnsembleVerb};
 pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use events::Events;
 pub(crate) use filter::{FilterVerb, SetFilter};
@@ -54,6 +55,7 @@ pub(crate) use fleet::{
     DeleteStatus, FleetCommand, HostsAtVersion, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts,
 };
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
+pub(crate) use global::{Global, LogFormat, Output};
 pub(crate) use help::ENVIRONMENT;
 pub(crate) use job::{JobName, JobVerb, TasksOf, TasksVerb};
 pub(crate) use list::ListFlags;
@@ -89,97 +91,6 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Where to connect, with which credentials, and how to print.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Global {
-    /// Namespace [default: default]
-    #[arg(short, long, global = true, env = "BELLWETHER_NAMESPACE", hide_env = true)]
-    pub(crate) namespace: Option<String>,
-    /// Format: table (default), wide, json, yaml, name
-    #[arg(
-        short,
-        long,
-        global = true,
-        value_enum,
-        default_value = "table",
-        value_name = "FORMAT",
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
-    pub(crate) output: Output,
-    /// Print no messages besides the answer and errors
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// Context to use instead of the current one
-    #[arg(long, global = true, env = "BELLWETHER_CONTEXT", hide_env = true)]
-    pub(crate) context: Option<String>,
-    /// Server address, like https://control.example:7420; several, in the order to try them, with commas between
-    #[arg(
-        long,
-        global = true,
-        env = "BELLWETHER_SERVER",
-        hide_env = true,
-        value_name = "URL",
-        value_parser = server::addresses
-    )]
-    pub(crate) server: Option<ServerAddresses>,
-    /// File with the API token
-    #[arg(long, global = true, env = "BELLWETHER_TOKEN_FILE", hide_env = true, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// File with the CA certificate of the server
-    #[arg(long, global = true, env = "BELLWETHER_CA", hide_env = true, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
-    /// Read the latest committed state, or fail if the server cannot guarantee it
-    #[arg(long, global = true)]
-    pub(crate) consistent: bool,
-    /// Print without colour
-    #[arg(long, global = true, env = "NO_COLOR", hide_env = true,
-          value_parser = clap::builder::FalseyValueParser::new())]
-    pub(crate) no_color: bool,
-    /// Log filter, like info or bellwether_server=debug
-    #[arg(long, global = true, env = "BELLWETHER_LOG", hide_env = true, value_name = "FILTER")]
-    pub(crate) log: Option<String>,
-    /// Log format: text (default) or json
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value = "text",
-        value_name = "FORMAT",
-        hide_possible_values = true,
-        hide_default_value = true
-    )]
-    pub(crate) log_format: LogFormat,
-    /// File that contexts are kept in
-    #[arg(long, global = true, env = "BELLWETHER_CONFIG", hide = true, value_name = "FILE")]
-    pub(crate) contexts_file: Option<PathBuf>,
-    /// Home directory, for the contexts file
-    #[arg(long, global = true, env = "HOME", hide = true, hide_env = true, value_name = "DIR")]
-    pub(crate) home: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// Columns
-    Table,
-    /// More columns
-    Wide,
-    /// JSON
-    Json,
-    /// YAML
-    Yaml,
-    /// Names alone, one per line
-    Name,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Lines of text
-    Text,
-    /// One JSON object per line
-    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -276,6 +187,9 @@ pub(crate) enum Command {
     /// Manage clusters: nodes that share a live profile and have roles
     #[command(subcommand)]
     Cluster(Box<ClusterVerb>),
+    /// Manage ensembles: distributed services whose members are added, replaced and removed on nodes
+    #[command(subcommand)]
+    Ensemble(Box<EnsembleVerb>),
     /// Show jobs: what the tasks of runs do on nodes
     #[command(subcommand)]
     Job(JobVerb),
@@ -298,15 +212,16 @@ pub(crate) enum Command {
     Export(Export),
     /// Simulate policies on a simulated fleet in virtual time; works offline
     Simulate(Box<Simulate>),
-    /// Explain what a node, entity, run, service, target, cluster or slot waits for
+    /// Explain what a node, entity, run, service, target, cluster, ensemble or slot waits for
     Why {
-        /// Object: NAME, node/NAME, entity/NAME, run/NAME, job/RUN/NODE, service/NAME, target/ENTITY/NAME, cluster/NAME or slot/NAME
+        /// Object: NAME, node/NAME, entity/NAME, run/NAME, job/RUN/NODE, service/NAME, target/ENTITY/NAME, cluster/NAME, ensemble/NAME or
+        /// slot/NAME
         subject: String,
     },
     /// Describe one object: its fields, its last events, and what it waits for
     Describe {
         /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
-        /// slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, sink/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
+        /// slot/NAME, profile/NAME, cluster/NAME, ensemble/NAME, store/NODE/PROBE, filter/NAME, schedule/NAME, reaction/NAME, sink/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or
         /// workflow/NAME
         subject: String,
     },

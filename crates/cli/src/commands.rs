@@ -11,6 +11,7 @@ mod describe;
 mod dev;
 mod documents;
 mod drain;
+mod ensemble;
 mod entity;
 mod events;
 mod explain;
@@ -83,6 +84,7 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Schedule(verb) => schedule::run(&Context::new(&global)?, *verb).await,
         Command::Reaction(verb) => reaction::run(&Context::new(&global)?, *verb).await,
         Command::Sink(verb) => sink::run(&Context::new(&global)?, *verb).await,
+        Command::Ensemble(verb) => ensemble::run(&Context::new(&global)?, *verb).await,
         Command::Cluster(verb) => cluster::run(&Context::new(&global)?, *verb).await,
         Command::Filter(verb) => filter::run(&Context::new(&global)?, verb).await,
         Command::Param(verb) => param::run(&Context::new(&global)?, verb).await,

@@ -7,9 +7,9 @@ mod files;
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::apply::{
-    ClusterDocument, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument, SlotDocument,
-    StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, EnsembleDocument, EntityDocument, FilterDocument, FreezeDocument, NodeDocument,
+    ParamDocument, PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument,
+    SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::status::Status;
@@ -28,7 +28,7 @@ const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// What has fields.
-const EXPLAINED: &str = "cluster, entity, policy, filter, freeze, node, param, pause, profile, reaction, schedule, sink, slot, stage, task, workflow, status, server.toml, agent.toml";
+const EXPLAINED: &str = "cluster, ensemble, entity, policy, filter, freeze, node, param, pause, profile, reaction, schedule, sink, slot, stage, task, workflow, status, server.toml, agent.toml";
 
 /// Objects that no file contains.
 const WITHOUT_FIELDS: [&str; 6] = ["rollout", "target", "service", "lock", "token", "event"];
@@ -82,6 +82,7 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
 pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     ClusterDocument::schemas(&mut shapes);
+    EnsembleDocument::schemas(&mut shapes);
     EntityDocument::schemas(&mut shapes);
     FreezeDocument::schemas(&mut shapes);
     ScheduleDocument::schemas(&mut shapes);
@@ -96,6 +97,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     let mut fields = Vec::new();
     let roots = [
         ("cluster", ClusterDocument::schema()),
+        ("ensemble", EnsembleDocument::schema()),
         ("entity", EntityDocument::schema()),
         ("policy", Policy::schema()),
         ("filter", FilterDocument::schema()),
@@ -156,9 +158,10 @@ fn explained(path: &str, shape: &Value, inner: Option<&Value>) -> Field {
         several if several.iter().all(|value| meaning.contains(&format!("`{value}`"))) => meaning,
         several => format!("{meaning} One of: {}.", several.join(", ")),
     };
-    let first = || inner?.get("enum")?.as_array()?.first().cloned();
-    let of_many = || shape.get("examples")?.as_array()?.first().cloned();
-    let example = shape.get("example").cloned().or_else(of_many).or_else(first);
+    let first = |shape: &Value, list| shape.get(list)?.as_array()?.first().cloned();
+    let of_many = || first(shape, "examples").or_else(|| first(inner?, "examples"));
+    let of_enum = || first(inner?, "enum");
+    let example = shape.get("example").cloned().or_else(of_many).or_else(of_enum);
     Field { field: path.to_owned(), meaning, default, example }
 }
 

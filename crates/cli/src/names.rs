@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     Run,
     /// Clusters.
     Cluster,
+    /// Ensembles.
+    Ensemble,
     /// Schedules.
     Schedule,
     /// Reactions.
@@ -66,7 +68,7 @@ pub(crate) enum Kind {
 }
 
 /// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
-const KINDS: [(&str, &str, Kind); 23] = [
+const KINDS: [(&str, &str, Kind); 24] = [
     ("NODE", "node", Kind::Node),
     ("ENTITY", "entity", Kind::Entity),
     ("SERVICE", "service", Kind::Service),
@@ -83,6 +85,7 @@ const KINDS: [(&str, &str, Kind); 23] = [
     ("WORKFLOW", "workflow", Kind::Workflow),
     ("RUN", "run", Kind::Run),
     ("CLUSTER", "cluster", Kind::Cluster),
+    ("ENSEMBLE", "ensemble", Kind::Ensemble),
     ("SCHEDULE", "schedule", Kind::Schedule),
     ("REACTION", "reaction", Kind::Reaction),
     ("SINK", "sink", Kind::Sink),
@@ -139,6 +142,9 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         }
         Kind::Run => client.runs(namespace).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Cluster => client.clusters(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Ensemble => {
+            client.ensembles(namespace).await?.items.into_iter().map(|each| each.name).collect()
+        }
         Kind::Schedule => {
             client.schedules(namespace).await?.items.into_iter().map(|each| each.name).collect()
         }

@@ -8,6 +8,7 @@ pub mod causes;
 pub mod clusters;
 pub mod discovery;
 pub mod drain;
+pub mod ensembles;
 pub mod external;
 pub mod facts;
 pub mod jobs;

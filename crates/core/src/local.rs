@@ -11,6 +11,7 @@ pub mod delay;
 pub mod handover;
 pub mod health;
 pub mod health_tracker;
+pub mod member;
 pub mod memory;
 pub mod plan;
 pub mod provision;

@@ -38,7 +38,8 @@ use alloc::sync::Arc;
 
 use crate::access::Role;
 use crate::records::freeze::Freeze;
-use crate::records::key::{AnyKey, GlobalKey, Key};
+use crate::records::key::global::GlobalKey;
+use crate::records::key::{AnyKey, Key};
 use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
 use crate::records::versioned::Versioned;
@@ -196,6 +197,8 @@ impl Fleet {
             self.wait_cycles.iter().count(),
             self.clusters.size(),
             self.cluster_roles.size(),
+            self.ensembles.size(),
+            self.ensemble_members.size(),
             self.filters.size(),
             self.freezes.size(),
             self.pauses.size(),
@@ -210,6 +213,7 @@ impl Fleet {
             self.node_params.size(),
             self.facts.size(),
             self.probes.size(),
+            self.node_members.size(),
             self.cluster_views.size(),
             self.profiles.size(),
             self.profile_revisions.size(),
@@ -223,6 +227,7 @@ impl Fleet {
             Key::NodeParams(name) => revision_of(self.node_params.get(name)),
             Key::Facts(name) => revision_of(self.facts.get(name)),
             Key::Probes(name) => revision_of(self.probes.get(name)),
+            Key::NodeMembers(name) => revision_of(self.node_members.get(name)),
             Key::Presence(name) => revision_of(self.presences.get(name)),
             Key::Expected(name) => revision_of(self.expected.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),
@@ -248,6 +253,8 @@ impl Fleet {
             Key::ClusterRoles(name) => revision_of(self.cluster_roles.get(name)),
             Key::ClusterView(name) => revision_of(self.cluster_views.get(name)),
             Key::ClusterDiscovery(name) => revision_of(self.cluster_discoveries.get(name)),
+            Key::Ensemble(name) => revision_of(self.ensembles.get(name)),
+            Key::EnsembleMembers(name) => revision_of(self.ensemble_members.get(name)),
             Key::Filter(name) => revision_of(self.filters.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Definition(id) => revision_of(self.definitions.get(id)),

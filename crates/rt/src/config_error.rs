@@ -37,7 +37,30 @@ fn within(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| format!(" in {}", path.display()))
 }
 
+/// An error in TOML in one line, without the line of the file itself, which may be long or secret.
+#[must_use]
+pub fn toml_reason(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let position = before.map_or_else(String::new, |before| {
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!(" at line {line} column {column}")
+    });
+    format!("{}{position}", error.message().replace('\n', ", "))
+}
+
 impl ConfigError {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Read`] and [`ConfigError::Parse`].
+    pub fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Self> {
+        let read = |source| Self::Read { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let parse = |error| Self::Parse { path: path.to_owned(), reason: toml_reason(&error, &text) };
+        toml::from_str(&text).map_err(parse)
+    }
+
     /// A value that is not allowed, in a file that the caller of [`Self::in_file`] knows.
     #[must_use]
     pub fn value(key: &str, reason: String) -> Self {

@@ -9,7 +9,8 @@ macro_rules! points {
         ///
         /// The first word of its name is the process that dies there: the leading server (`rollout`), a server that writes to its
         /// store (`commit.etcd`, `commit.embedded`), the leading server that sends events (`delivery`), an agent (`apply`), one that runs a job of a
-        /// run (`job`), one whose data store hands over (`handover`).
+        /// run (`job`), one whose data store hands over (`handover`),
+        /// one that has a member of an ensemble (`member`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
             $($(#[doc = $text])+ $point,)+
@@ -111,6 +112,21 @@ points! {
     /// All replicas follow the new primary; the change of the former one has not begun.
     HandoverEnded = "handover.ended",
 
+    /// The directory of a member of an ensemble is there and says whose it is; the ledger does not name the member.
+    MemberMade = "member.made",
+    /// The ledger names a member; that it can be started is not reported.
+    MemberNoted = "member.noted",
+    /// The ledger says that the program of a member is being started; it is not started.
+    MemberStarting = "member.starting",
+    /// The program of a member is started; the ledger does not name it.
+    MemberStarted = "member.started",
+    /// The store has answered a change of its members; that is not reported.
+    MemberChanged = "member.changed",
+    /// The directory of a member has another name; the ledger does not say that it has left.
+    MemberSetAside = "member.set-aside",
+    /// The ledger says that a member has left; that is not reported.
+    MemberLeft = "member.left",
+
     /// The ledger has the inputs of a job of a run; it does not name the job.
     InputsStored = "job.inputs-stored",
     /// The ledger names a job; it does not have it as running.
@@ -193,6 +209,7 @@ mod tests {
             "apply.",
             "handover.",
             "job.",
+            "member.",
         ];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");

@@ -125,6 +125,7 @@ fn order(generation: u64) -> Order {
         undo: None,
         failed_runs: Vec::new(),
         services: None,
+        members: BTreeMap::new(),
     }
 }
 

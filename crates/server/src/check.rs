@@ -8,8 +8,11 @@ use bellwether_core::words::name::Namespace;
 use bellwether_store::{CutTail, Entry, Store, StoreCheck};
 
 use crate::config::Config;
+use crate::installation::Installation;
 use crate::records::key_text::{self, KeyLocation};
 use crate::run::RunError;
+use crate::run::store::own_store;
+use crate::transfer::location;
 use crate::world;
 
 /// What was seen of an installation.
@@ -30,10 +33,8 @@ pub struct InstallationCheck {
 /// # Errors
 /// [`RunError`] if there is no store there, a server has it open, or its files cannot be read.
 pub fn check(config: &Config) -> Result<InstallationCheck, RunError> {
-    let dir = config.data_dir.join("store");
-    if !dir.is_dir() {
-        return Err(RunError::NotInitialised { dir: config.data_dir.clone() });
-    }
+    let dir =
+        own_store(&config.data_dir)?.ok_or(RunError::NotInitialised { dir: config.data_dir.clone() })?;
     if !dir.join("store.redb").exists() {
         return Err(RunError::NoStoreFile { dir });
     }
@@ -44,8 +45,16 @@ pub fn check(config: &Config) -> Result<InstallationCheck, RunError> {
     // A store that cannot be opened has nothing to look at.
     if !check.store.entries.is_empty() {
         (check.records, check.findings) = records(&check.store.entries);
+        check.findings.extend(authority(config, &check.store.entries));
     }
     Ok(check)
+}
+
+/// That the authority in the data directory is not that of the installation.
+fn authority(config: &Config, entries: &[Entry]) -> Option<String> {
+    let record = entries.iter().find(|entry| entry.key == key_text::META)?;
+    let installation = Installation::parse(&record.value).ok()?;
+    location::other_authority(config, &installation.ca_fingerprint)
 }
 
 /// The events of a namespace, and their number as it is stored.

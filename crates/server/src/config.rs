@@ -128,13 +128,7 @@ impl Config {
     /// [`ConfigError`] naming the file, key and reason.
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else { return Self::check(File::default()) };
-        let read = |source| ConfigError::Read { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(read)?;
-        let parse = |error: toml::de::Error| ConfigError::Parse {
-            path: path.to_owned(),
-            reason: error.to_string().trim_end().to_owned(),
-        };
-        Self::check(toml::from_str(&text).map_err(parse)?).map_err(|error| error.in_file(path))
+        Self::check(ConfigError::read_toml(path)?).map_err(|error| error.in_file(path))
     }
 
     fn check(file: File) -> Result<Self, ConfigError> {

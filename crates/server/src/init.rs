@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bellwether_api::client::secret::Secret;
-use bellwether_core::records::key::{GlobalKey, GlobalRecord};
+use bellwether_core::records::key::global::{GlobalKey, GlobalRecord};
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, RoleName};

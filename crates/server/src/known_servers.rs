@@ -86,7 +86,7 @@ impl KnownServers {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_core::records::key::GlobalRecord;
+    use bellwether_core::records::key::global::GlobalRecord;
     use bellwether_core::words::counter::Revision;
     use bellwether_core::words::time::Timestamp;
     use tokio::time::advance;

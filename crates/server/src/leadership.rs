@@ -16,7 +16,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::records::key::GlobalRecord;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::records::server::Leader;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::ServerName;

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::records::key::GlobalRecord;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::words::counter::Revision;
 use bellwether_store::{
     CommitOutcome, Compare, Entry, LeaseId, Op, Page, Range, Store, StoreError, Txn, Watch,

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bellwether_core::records::key::GlobalRecord;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::records::server::Server;
 use bellwether_core::words::counter::Revision;
 use bellwether_rt::clock::Clock;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_core::decide::liveness;
 use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
-use bellwether_core::records::key::GlobalKey;
+use bellwether_core::records::key::global::GlobalKey;
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::words::time::Timestamp;

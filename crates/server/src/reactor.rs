@@ -41,7 +41,7 @@ pub(crate) struct Reactor {
 struct Looked {
     loaded: Revision,
     changes: u64,
-    settled: Timestamp,
+    watch: Watch,
     wake: Option<Timestamp>,
 }
 
@@ -55,8 +55,8 @@ impl Reactor {
                 let mut looked = BTreeMap::new();
                 while self.leadership.is_in(term) && !stop.is_cancelled() {
                     let world = Arc::clone(&worlds.borrow_and_update());
-                    let settled = self.watches.borrow_and_update().settled();
-                    let wake = self.look(&world, settled, (&mut looked, &mut failure)).await;
+                    let watch = *self.watches.borrow_and_update();
+                    let wake = self.look(&world, watch, (&mut looked, &mut failure)).await;
                     // All arms only wait.
                     tokio::select! {
                         () = stop.cancelled() => return,
@@ -75,7 +75,7 @@ impl Reactor {
     async fn look(
         &self,
         world: &World,
-        settled: Timestamp,
+        watch: Watch,
         (looked, failure): (&mut BTreeMap<Namespace, Looked>, &mut RepeatedFailure),
     ) -> Option<Timestamp> {
         looked.retain(|namespace, _| world.fleets.contains_key(namespace));
@@ -85,16 +85,16 @@ impl Reactor {
             let is_same = |last: &&Looked| {
                 last.loaded == fleet.loaded
                     && last.changes == fleet.reaction_changes
-                    && last.settled == settled
+                    && last.watch == watch
                     && last.wake.is_none_or(|at| at > now)
             };
             let next = match looked.get(namespace).filter(is_same) {
                 Some(last) => last.wake,
                 None => {
-                    let (due, next) = due(fleet, settled, now);
+                    let (due, next) = due(fleet, watch, now);
                     let (loaded, changes) = (fleet.loaded, fleet.reaction_changes);
-                    looked.insert(namespace.clone(), Looked { loaded, changes, settled, wake: next });
-                    match self.turns((namespace, settled), due, failure).await {
+                    looked.insert(namespace.clone(), Looked { loaded, changes, watch, wake: next });
+                    match self.turns((namespace, watch), due, failure).await {
                         // What was written is looked at again, since the world changes.
                         true => next,
                         false => {
@@ -112,15 +112,14 @@ impl Reactor {
     /// Whether all could do what is due.
     async fn turns(
         &self,
-        (namespace, settled): (&Namespace, Timestamp),
+        (namespace, watch): (&Namespace, Watch),
         due: Vec<ReactionName>,
         failure: &mut RepeatedFailure,
     ) -> bool {
         let is_some_due = !due.is_empty();
         let mut is_done = true;
         for name in due {
-            if let Err(error) = take_turn(&self.transactor, (namespace, &name), settled, matching_names).await
-            {
+            if let Err(error) = take_turn(&self.transactor, (namespace, &name), watch, matching_names).await {
                 if failure.is_news(&error) {
                     tracing::warn!(%namespace, reaction = %name, %error, "cannot do what is due; it is tried again");
                 }
@@ -135,10 +134,10 @@ impl Reactor {
 }
 
 /// The reactions that are to do something now, and when one is to do something without a change.
-fn due(fleet: &Fleet, settled: Timestamp, now: Timestamp) -> (Vec<ReactionName>, Option<Timestamp>) {
+fn due(fleet: &Fleet, watch: Watch, now: Timestamp) -> (Vec<ReactionName>, Option<Timestamp>) {
     let (mut due, mut wake) = (Vec::new(), None::<Timestamp>);
     for (name, kept) in fleet.reactions.iter() {
-        match turn(&kept.value, fleet, settled, now) {
+        match turn(&kept.value, fleet, watch, now) {
             Turn::Wait(at) => wake = [wake, at].into_iter().flatten().min(),
             Turn::Limit(_) | Turn::Fire(_) => due.push(name.clone()),
         }

@@ -4,6 +4,8 @@
 //! entities are due. A verdict larger than one transaction is committed in slices, in order; after the first that fails the rest is
 //! dropped, the other entities, deciders and namespaces go on, and the next pass decides anew.
 
+mod due;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use bellwether_core::records::key::Key;
 use bellwether_core::rollout::environment::Watch;
 use bellwether_core::verdict::Verdict;
 use bellwether_core::words::counter::Term;
-use bellwether_core::words::name::{ClusterName, EntityName, Namespace, ServerName};
+use bellwether_core::words::name::{EntityName, Namespace, ServerName};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -196,6 +198,7 @@ impl Reconciler {
                 self.commit_between(decider, &decision, as_decider(inputs.term), verdict).await
             }
             Decide::Cluster(decide) => self.decide_views(decider, &decision, decide, agenda).await,
+            Decide::Ensemble(decide) => self.decide_ensembles(decider, &decision, decide, agenda).await,
             Decide::Entity(decide) => {
                 let context = decision.context(fleet);
                 let (basis, due) = (Basis::of(&context), agenda.due(&context));
@@ -229,42 +232,6 @@ impl Reconciler {
                 result.map(|()| PassResult { wake: agenda.wake(), ..pass })
             }
         }
-    }
-
-    /// Decides on the data stores of the clusters that are due.
-    async fn decide_views(
-        &self,
-        decider: &Decider,
-        decision: &Pending<'_>,
-        decide: fn(DeciderContext<'_>, &ClusterName) -> Verdict,
-        agenda: &mut Agenda,
-    ) -> Result<PassResult, CommitError> {
-        let Some(fleet) = decision.world.fleets.get(decision.namespace) else {
-            return Ok(PassResult::default());
-        };
-        let due = agenda.due_views(&decision.context(fleet));
-        if due.is_empty() {
-            return Ok(PassResult::default());
-        }
-        let members = due.iter().map(|cluster| count(fleet.membership.size(cluster))).sum();
-        let each = move |context: DeciderContext<'_>| {
-            due.iter().map(|cluster| (decide(context, cluster), cluster.clone())).collect::<Vec<_>>()
-        };
-        let (mut pass, mut result) = (PassResult::default(), Ok(()));
-        for (verdict, cluster) in decision.compute(members, each).await? {
-            // A cluster that is deleted or disabled meanwhile is decided on anew.
-            let seen = vec![Key::Cluster(cluster).into()];
-            let by = CommitContext { seen, ..as_decider(decision.inputs.term) };
-            match self.commit_between(decider, decision, by, verdict).await {
-                Ok(done) => pass.wrote |= done.wrote,
-                Err(error) if error.is_its_own() => result = result.and(Err(error)),
-                Err(error) => return Err(error),
-            }
-        }
-        if result.is_ok() {
-            agenda.viewed(fleet.loaded, decision.world.revision);
-        }
-        result.map(|()| pass)
     }
 
     /// Commits a verdict, passing the decider's fail points before and after if it changes anything.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bellwether_core::records::event::EventDraft;
-use bellwether_core::records::key::GlobalRecord;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, RoleName};

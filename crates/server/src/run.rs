@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-pub use self::check::check;
+pub use self::check::{StoreSeen, check};
 use self::check::{check_installation, has_authority};
 pub use self::error::RunError;
 pub use self::fault::ServerFault;

@@ -139,7 +139,12 @@ fn interval(place: &ConfigPath, text: Option<&str>) -> Result<Span, ConfigError>
 fn kind(place: &ConfigPath, table: &ProbeTable) -> Result<StoreKind, ConfigError> {
     let named = [&table.etcd, &table.redis, &table.sentinel, &table.postgresql, &table.zookeeper];
     let count = named.iter().filter(|named| named.is_some()).count() + usize::from(table.exec.is_some());
-    if count != 1 {
+    if count > 1 {
+        return Err(place.refuse(format!(
+            "it is of {count} kinds; name one of {KINDS}, and have another probe for each other store"
+        )));
+    }
+    if count == 0 {
         return Err(place.refuse(format!("name one of {KINDS}, with where it is")));
     }
     let files = [("ca_file", &table.ca_file), ("cert_file", &table.cert_file), ("key_file", &table.key_file)];
@@ -216,6 +221,9 @@ fn etcd(place: &ConfigPath, table: &ProbeTable, address: &str) -> Result<StoreKi
 
 /// A host and a port.
 fn socket(place: &ConfigPath, address: &str) -> Result<String, ConfigError> {
+    if address.contains('/') {
+        return Err(place.refuse(format!("{address:?} is not HOST:PORT: write no scheme and no path")));
+    }
     let parts =
         address.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     let wrong = || place.refuse(format!("{address:?} is not HOST:PORT"));

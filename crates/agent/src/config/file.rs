@@ -25,6 +25,15 @@ struct ConfigFile {
     file: Vec<CatalogueFileTable>,
     dns: Option<DnsTable>,
     http: Option<HttpTable>,
+    ensembles: Option<EnsemblesTable>,
+}
+
+/// `[ensembles]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EnsemblesTable {
+    pub(super) etcd: Option<String>,
+    pub(super) dir: Option<PathBuf>,
 }
 
 /// `[agent]`.
@@ -203,18 +212,13 @@ pub(super) struct ConfigTables {
     pub(super) files: Vec<(PathBuf, CatalogueFileTable)>,
     pub(super) dns: Option<(PathBuf, DnsTable)>,
     pub(super) http: Option<(PathBuf, HttpTable)>,
+    pub(super) ensembles: Option<(PathBuf, EnsemblesTable)>,
 }
 
 impl ConfigTables {
     /// Adds the tables of one file.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
-        let read = |source| ConfigError::Read { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(read)?;
-        let parse = |error: toml::de::Error| ConfigError::Parse {
-            path: path.to_owned(),
-            reason: error.to_string().trim_end().to_owned(),
-        };
-        let file: ConfigFile = toml::from_str(&text).map_err(parse)?;
+        let file: ConfigFile = ConfigError::read_toml(path)?;
         let twice = |key: String, other: &Path| ConfigError::Value {
             path: Some(path.to_owned()),
             key,
@@ -239,6 +243,12 @@ impl ConfigTables {
                 return Err(twice("http".to_owned(), other));
             }
             self.http = Some((path.to_owned(), http));
+        }
+        if let Some(ensembles) = file.ensembles {
+            if let Some((other, _)) = &self.ensembles {
+                return Err(twice("ensembles".to_owned(), other));
+            }
+            self.ensembles = Some((path.to_owned(), ensembles));
         }
         for (name, entity) in file.entity {
             if let Some((other, _)) = self.entities.get(&name) {

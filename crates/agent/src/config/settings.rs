@@ -8,6 +8,7 @@ use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName, 
 use bellwether_dns::settings::DnsConfig;
 
 use super::data_store::StoreProbe;
+use super::ensembles::EnsembleSettings;
 use super::files::CatalogueFile;
 use super::recipe::{ActionRecipe, Recipe};
 use super::services::DefinedService;
@@ -41,6 +42,8 @@ pub struct Config {
     pub actions: BTreeMap<ActionName, ActionRecipe>,
     /// The probes of data stores of this node.
     pub probes: BTreeMap<ProbeName, StoreProbe>,
+    /// How this node runs members of ensembles; `None` if it runs none.
+    pub ensembles: Option<EnsembleSettings>,
     /// The services of this node, from the files.
     pub services: Vec<DefinedService>,
     /// Definitions of services that cannot be used, by file, with the reason: the agent runs without them.

@@ -49,6 +49,10 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
     let http = whole.http.as_ref().map(|(path, http)| {
         super::http::http(&ConfigPath::new(path, "http".to_owned()), http, &namespace, &name)
     });
+    let data_dir = data_dir(&place.at("data_dir"), agent.data_dir)?;
+    let ensembles = whole.ensembles.map(|(path, table)| {
+        super::ensembles::ensembles(&ConfigPath::new(&path, "ensembles".to_owned()), table, &data_dir)
+    });
     let service_dir = agent
         .service_dir
         .as_deref()
@@ -69,7 +73,8 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
         name,
         namespace,
         servers: servers(&place.at("server"), agent.server.as_ref())?,
-        data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
+        ensembles: ensembles.transpose()?,
+        data_dir,
         allows_tasks: allows_tasks(&place.at("tasks"), agent.tasks.as_deref())?,
         hosts_logical: hosts_logical(&place, agent.hosts_logical, agent.tasks.as_deref())?,
         boot_commands: boot_commands(&place, agent.reboot_command, agent.poweroff_command)?,

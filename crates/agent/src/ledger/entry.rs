@@ -15,6 +15,15 @@ pub(crate) type MetNeeds = BTreeMap<(ServiceName, InstanceName), Vec<Need>>;
 /// The replicas of a former primary that are to follow the new one: by address, the address by which each follows the former one.
 pub(crate) type FormerReplicas = BTreeMap<String, String>;
 
+/// A handover of a data store that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct HandoverEntry {
+    /// Address of the replica that is to be the primary; empty if an older agent began it.
+    pub(crate) next: String,
+    /// The other replicas, as far as they do not follow that one yet.
+    pub(crate) replicas: FormerReplicas,
+}
+
 /// A service that a program registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegisteredService {

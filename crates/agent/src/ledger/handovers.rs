@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bellwether_core::words::name::ProbeName;
 use bellwether_rt::tasks::Tasks;
 
-use super::entry::FormerReplicas;
+use super::entry::HandoverEntry;
 use super::error::{LedgerError, damaged, file, read};
 use super::shape;
 use crate::disk;
@@ -25,7 +25,7 @@ impl HandoverStore {
     }
 
     /// The handovers that an agent before has begun and not ended.
-    pub(super) fn read(&self) -> Result<BTreeMap<ProbeName, FormerReplicas>, LedgerError> {
+    pub(super) fn read(&self) -> Result<BTreeMap<ProbeName, HandoverEntry>, LedgerError> {
         disk::private_dir(&self.dir).map_err(|source| file("create", &self.dir, source))?;
         let mut begun = BTreeMap::new();
         let found = std::fs::read_dir(&self.dir).map_err(|source| file("read", &self.dir, source))?;
@@ -35,16 +35,16 @@ impl HandoverStore {
                 continue;
             }
             let Some(text) = read(&path)? else { continue };
-            let (probe, replicas) = shape::handover(&text).map_err(|reason| damaged(&path, reason))?;
-            begun.insert(probe, replicas);
+            let (probe, handover) = shape::handover(&text).map_err(|reason| damaged(&path, reason))?;
+            begun.insert(probe, handover);
         }
         Ok(begun)
     }
 
-    /// Stores that a handover has begun, and which replicas are left to be told.
-    pub(crate) async fn keep(&self, probe: &ProbeName, replicas: &FormerReplicas) -> Result<(), LedgerError> {
+    /// Stores that a handover has begun, to which replica, and which others are left to be told.
+    pub(crate) async fn keep(&self, probe: &ProbeName, handover: &HandoverEntry) -> Result<(), LedgerError> {
         let path = self.path(probe);
-        let text = shape::handover_text(probe, replicas).map_err(|reason| damaged(&path, reason))?;
+        let text = shape::handover_text(probe, handover).map_err(|reason| damaged(&path, reason))?;
         self.on_disk(("write", path), move |path| disk::replace(path, &text)).await
     }
 

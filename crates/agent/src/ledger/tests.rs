@@ -53,9 +53,10 @@ async fn what_is_stored_is_read_back() {
     ledger.keep_met(&met).await.unwrap();
     let (handovers, probe) = (ledger.handovers(), "db".parse().unwrap());
     let replicas = FormerReplicas::from([("10.0.0.3:6379".to_owned(), "10.0.0.1:6379".to_owned())]);
-    handovers.keep(&probe, &replicas).await.unwrap();
+    let begun = HandoverEntry { next: "10.0.0.2:6379".to_owned(), replicas };
+    handovers.keep(&probe, &begun).await.unwrap();
     let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
-    assert_eq!(kept.handovers, BTreeMap::from([(probe.clone(), replicas)]));
+    assert_eq!(kept.handovers, BTreeMap::from([(probe.clone(), begun)]));
     handovers.forget(&probe).await.unwrap();
     assert_eq!(Ledger::open(dir.path(), Tasks::new()).unwrap().1.handovers, BTreeMap::new());
     assert_eq!(kept.met, met);

@@ -210,6 +210,7 @@ fn config(host: &HostContext, name: &NodeName, dir: &Path) -> Config {
         services_on_exit: OnExit::Stop,
         allows_tasks: true,
         hosts_logical: false,
+        ensembles: None,
         boot_commands: BootCommands { reboot: none(), power_off: none() },
         entities: BTreeMap::new(),
         probes: BTreeMap::new(),

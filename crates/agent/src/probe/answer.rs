@@ -13,7 +13,7 @@ pub(super) const MAX_ANSWER_BYTES: usize = 1_048_576;
 
 /// Why a data store is not up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ProbeError {
+pub(crate) enum ProbeError {
     /// It does not work, as is known from a refused connection or from what it says.
     #[error("{0}")]
     Down(String),

@@ -6,14 +6,14 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 
 use super::answer::ProbeError;
-use crate::ledger::{FormerReplicas, HandoverStore};
+use crate::ledger::{FormerReplicas, HandoverEntry, HandoverStore};
 
 /// The handover of one data store that has begun, if there is one.
 #[derive(Debug)]
 pub(super) struct BegunHandover {
     probe: ProbeName,
     store: HandoverStore,
-    replicas: watch::Sender<Option<FormerReplicas>>,
+    entry: watch::Sender<Option<HandoverEntry>>,
     attempts: watch::Sender<EndAttempts>,
     /// Held by who hands over, or ends what was begun.
     turn: Semaphore,
@@ -31,11 +31,11 @@ struct EndAttempts {
 
 impl BegunHandover {
     /// What an agent before has left to be done, if it has.
-    pub(super) fn new(probe: ProbeName, store: HandoverStore, left: Option<FormerReplicas>) -> Self {
+    pub(super) fn new(probe: ProbeName, store: HandoverStore, left: Option<HandoverEntry>) -> Self {
         Self {
             probe,
             store,
-            replicas: watch::Sender::new(left),
+            entry: watch::Sender::new(left),
             attempts: watch::Sender::default(),
             turn: Semaphore::new(1),
         }
@@ -51,9 +51,9 @@ impl BegunHandover {
         self.turn.try_acquire().ok()
     }
 
-    /// The replicas that are to follow the new primary, once there is one; `None` if no handover has begun.
-    pub(super) fn left(&self) -> Option<FormerReplicas> {
-        self.replicas.borrow().clone()
+    /// What is left to be done; `None` if no handover has begun.
+    pub(super) fn left(&self) -> Option<HandoverEntry> {
+        self.entry.borrow().clone()
     }
 
     /// Whether to try to end it now: a replica that is away for long is asked ever more rarely, at least twice a minute.
@@ -77,28 +77,30 @@ impl BegunHandover {
     ///
     /// # Errors
     /// If it cannot be remembered: then it must not begin.
-    pub(super) async fn begin(&self, replicas: FormerReplicas) -> Result<(), ProbeError> {
-        let kept = self.store.keep(&self.probe, &replicas).await;
+    pub(super) async fn begin(&self, entry: HandoverEntry) -> Result<(), ProbeError> {
+        let kept = self.store.keep(&self.probe, &entry).await;
         kept.map_err(|error| ProbeError::Unknown(format!("cannot {error}")))?;
         self.attempts.send_replace(EndAttempts::default());
-        self.replicas.send_replace(Some(replicas));
+        self.entry.send_replace(Some(entry));
         Ok(())
     }
 
     /// Remembers which replicas are left; without any the handover has ended. What cannot be written is only done once more.
     pub(super) async fn leave(&self, replicas: FormerReplicas) {
-        if self.left().is_none_or(|before| before == replicas && !replicas.is_empty()) {
+        let Some(before) = self.left() else { return };
+        let is_over = replicas.is_empty();
+        if before.replicas == replicas && !is_over {
             return;
         }
-        let is_over = replicas.is_empty();
+        let entry = HandoverEntry { replicas, ..before };
         let kept = match is_over {
             true => self.store.forget(&self.probe).await,
-            false => self.store.keep(&self.probe, &replicas).await,
+            false => self.store.keep(&self.probe, &entry).await,
         };
         if let Err(error) = kept {
             tracing::warn!(store = %self.probe, "cannot {error}");
         }
-        self.replicas.send_replace((!is_over).then_some(replicas));
+        self.entry.send_replace((!is_over).then_some(entry));
     }
 
     /// Forgets the handover: it has not taken place, or has ended.
@@ -121,7 +123,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
         let replicas = FormerReplicas::from([("10.0.0.3:6379".to_owned(), "10.0.0.1:6379".to_owned())]);
-        let begun = BegunHandover::new("db".parse().unwrap(), ledger.handovers(), Some(replicas.clone()));
+        let entry = HandoverEntry { next: "10.0.0.2:6379".to_owned(), replicas };
+        let begun = BegunHandover::new("db".parse().unwrap(), ledger.handovers(), Some(entry.clone()));
         assert!(begun.is_due(), "what an agent before has left is ended at once");
         for failed in 1..=10 {
             begun.failed("it does not answer".to_owned());
@@ -134,7 +137,7 @@ mod tests {
         assert!(begun.attempts.borrow().told.is_some());
         begun.failed("it does not answer".to_owned());
         // Another handover begins anew.
-        begun.begin(replicas).await.unwrap();
+        begun.begin(entry).await.unwrap();
         assert!(begun.is_due() && begun.attempts.borrow().told.is_none());
         begun.end().await;
         assert!(!begun.is_due(), "nothing is left to be done");

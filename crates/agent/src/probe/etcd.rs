@@ -58,7 +58,7 @@ struct Member {
 }
 
 /// Asks for the status and for the members, as this member sees them.
-pub(super) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<StoreFacts, ProbeError> {
+pub(crate) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<StoreFacts, ProbeError> {
     let status = status(authority, tls).await?;
     // A learner answers its status alone.
     let members = match post(authority, tls, "/v3/cluster/member/list", "{}").await {
@@ -83,8 +83,19 @@ pub(super) fn store(facts: StoreFacts) -> DataStore {
 }
 
 async fn status(authority: &str, tls: Option<&TlsFiles>) -> Result<Status, ProbeError> {
-    let status = post(authority, tls, "/v3/maintenance/status", "{}").await?;
+    let status = post(authority, tls, "/v3/maintenance/status", "{}").await;
+    let status = status.map_err(|error| if tls.is_none() { or_https(error) } else { error })?;
     serde_json::from_value(status).map_err(|error| nonsense(authority, &error))
+}
+
+/// What else the failure of a call without TLS may mean.
+fn or_https(error: ProbeError) -> ProbeError {
+    let hinted = |reason| format!("{reason}; if it takes https alone, write https and ca_file");
+    match error {
+        ProbeError::Unknown(reason) => ProbeError::Unknown(hinted(reason)),
+        ProbeError::Broken(reason) => ProbeError::Broken(hinted(reason)),
+        ProbeError::Down(reason) => ProbeError::Down(reason),
+    }
 }
 
 fn nonsense(authority: &str, error: &serde_json::Error) -> ProbeError {

@@ -17,7 +17,7 @@ use super::answer::{MAX_ANSWER_BYTES, ProbeError, read};
 use crate::config::data_store::TlsFiles;
 
 /// Posts a JSON text and answers the body as JSON.
-pub(super) async fn post(
+pub(crate) async fn post(
     authority: &str,
     tls: Option<&TlsFiles>,
     path: &str,
@@ -58,7 +58,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     path: &str,
     body: &str,
 ) -> Result<serde_json::Value, ProbeError> {
-    let failed = |error: hyper::Error| unknown(authority, error);
+    let failed = |error: hyper::Error| ended(authority, &error);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     let request = ::http::Request::post(path)
         .header(::http::header::HOST, authority)
@@ -76,7 +76,10 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
                 Some(_) => ProbeError::Unknown(format!(
                     "{authority}: the answer has more than {MAX_ANSWER_BYTES} bytes"
                 )),
-                None => unknown(authority, error),
+                None => match error.downcast_ref::<hyper::Error>() {
+                    Some(error) => ended(authority, error),
+                    None => unknown(authority, error),
+                },
             })?;
         let bytes = bytes.to_bytes();
         if !status.is_success() {
@@ -95,11 +98,24 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             answer = &mut asking => return answer,
             ended = &mut connection, if !driven => {
                 driven = true;
-                if let Err(error) = ended {
-                    return Err(broken(authority, &std::io::Error::other(error)));
+                if let Err(error) = &ended {
+                    return Err(self::ended(authority, error));
                 }
             }
         }
+    }
+}
+
+/// What the end of a connection says: one that is closed in the middle of an answer broke off.
+fn ended(authority: &str, error: &hyper::Error) -> ProbeError {
+    let of_system =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    match of_system {
+        Some(error) => broken(authority, error),
+        None if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => {
+            ProbeError::Broken(format!("{authority}: {error}"))
+        }
+        None => unknown(authority, error),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Redis and what speaks like it, by `INFO`.
 
 pub(super) mod handover;
+mod roles;
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,7 @@
 mod access;
 mod apply;
 mod clusters;
+mod ensembles;
 mod entities;
 mod filters;
 mod freezes;

@@ -6,7 +6,7 @@ mod workflows;
 
 use bellwether_core::words::filter::field::{FieldSpec, FieldTable, FieldType};
 
-pub use self::clusters::{CLUSTER_MEMBERS, CLUSTERS};
+pub use self::clusters::{CLUSTER_MEMBERS, CLUSTERS, ENSEMBLES};
 pub use self::rollouts::{ROLLOUTS, TARGETS};
 pub use self::workflows::{JOBS, REACTIONS, RUNS, SCHEDULES, STAGES, TASKS, WORKFLOWS};
 
@@ -315,7 +315,7 @@ pub static SILENT_NODES: FieldTable = FieldTable {
 };
 
 /// Every table of this file.
-pub static ALL: [&FieldTable; 28] = [
+pub static ALL: [&FieldTable; 29] = [
     &RUNS,
     &SCHEDULES,
     &REACTIONS,
@@ -325,6 +325,7 @@ pub static ALL: [&FieldTable; 28] = [
     &WORKFLOWS,
     &CLUSTERS,
     &CLUSTER_MEMBERS,
+    &ENSEMBLES,
     &FILTERS,
     &PARAMS,
     &SECRETS,

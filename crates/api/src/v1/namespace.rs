@@ -29,6 +29,9 @@ pub struct NamespaceView {
     /// Number of clusters.
     #[serde(default)]
     pub clusters: u64,
+    /// Number of ensembles.
+    #[serde(default)]
+    pub ensembles: u64,
     /// Number of schedules.
     #[serde(default)]
     pub schedules: u64,
@@ -65,6 +68,7 @@ impl NamespaceView {
             slots: count(contents.slots),
             filters: count(contents.filters),
             clusters: count(contents.clusters),
+            ensembles: count(contents.ensembles),
             schedules: count(contents.schedules),
             reactions: count(contents.reactions),
             sinks: count(contents.sinks),

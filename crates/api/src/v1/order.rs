@@ -8,6 +8,7 @@ use bellwether_core::words::time::Span;
 use serde::{Deserialize, Serialize};
 
 use super::access::{patterns, texts};
+use super::ensemble::orders::MemberOrder;
 use super::job_log::LogRequest;
 use super::node_params::LiveParams;
 use super::server::LiveServers;
@@ -107,6 +108,9 @@ pub struct Order {
     /// The services that the node may register, as names or beginnings of names followed by `*`; absent if it may register all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services: Option<Vec<String>>,
+    /// By ensemble: what the node does for the member that it has of it; absent if it has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<String, MemberOrder>,
 }
 
 /// A logical node that is hosted.
@@ -201,6 +205,9 @@ impl From<&core::Order> for Order {
             undo: from.content.undo.as_ref().map(ToString::to_string),
             failed_runs: from.content.failed_runs.iter().map(ToString::to_string).collect(),
             services: from.content.services.as_deref().map(texts),
+            members: map_from(
+                from.content.members.iter().map(|(name, order)| (name.to_string(), order.into())),
+            ),
         }
     }
 }
@@ -220,6 +227,11 @@ impl TryFrom<Order> for core::Order {
         let hosts = try_map_from(hosts)?;
         let failed_runs = from.failed_runs.iter().map(|name| read("failed_runs", name));
         let failed_runs = failed_runs.collect::<Result<_, _>>()?;
+        let members = from.members.into_iter().map(|(name, order)| {
+            let at = |error: ShapeError| error.within(&format!("members.{name}"));
+            Ok((read("name", &name).map_err(at)?, order.try_into().map_err(at)?))
+        });
+        let members = try_map_from(members)?;
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
@@ -233,6 +245,7 @@ impl TryFrom<Order> for core::Order {
                 undo: from.undo.map(|run| read("undo", &run)).transpose()?,
                 failed_runs,
                 services: from.services.as_deref().map(|all| patterns("services", all)).transpose()?,
+                members,
             },
         })
     }

@@ -221,6 +221,7 @@ impl ReactionSpec {
             return Err(ShapeError::at("on", format!("no condition is called {unknown}; there are {all}")));
         }
         let nodes = core::ReactionNodes::read(self.nodes.as_deref().unwrap_or("subject"));
+        can_fire(&on, &nodes)?;
         if let core::ReactionNodes::Filter(filter) = &nodes {
             Filter::parse(filter, &NODES).map_err(|error| ShapeError::misread("nodes", &error))?;
         }
@@ -245,6 +246,25 @@ impl ReactionSpec {
             reason: reason(&self.reason)?,
         })
     }
+}
+
+/// Refuses a reaction that no condition can ever have run anything.
+fn can_fire(on: &Filter, nodes: &core::ReactionNodes) -> Result<(), ShapeError> {
+    let matching: Vec<_> = conditions::matching(on).collect();
+    if matching.is_empty() {
+        let reason = "it matches no condition: node_unreachable has no probe, conditions of a whole cluster have no node, and each \
+                      condition has one name";
+        return Err(ShapeError::at("on", reason));
+    }
+    let is_of_nodes = matching.iter().any(|name| conditions::has_node(name));
+    if *nodes == core::ReactionNodes::Subject && !is_of_nodes {
+        let names = matching.join(", ");
+        let reason = format!(
+            "the subject of {names} is a whole cluster, and no node; write manager, members or a filter of nodes, as in --nodes manager"
+        );
+        return Err(ShapeError::at("nodes", reason));
+    }
+    Ok(())
 }
 
 impl Reaction {

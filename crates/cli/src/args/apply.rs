@@ -40,6 +40,7 @@ pub(crate) struct Export {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DocumentKind {
     Cluster,
+    Ensemble,
     Entity,
     Filter,
     Freeze,
@@ -61,6 +62,7 @@ impl DocumentKind {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Cluster => "cluster",
+            Self::Ensemble => "ensemble",
             Self::Entity => "entity",
             Self::Filter => "filter",
             Self::Freeze => "freeze",

@@ -28,7 +28,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "stop-everything",
         ],
     ),
-    ("Data and services", &["param", "secret", "service", "wait", "slot", "lock", "reaction", "sink"]),
+    (
+        "Data and services",
+        &["param", "secret", "service", "wait", "slot", "lock", "reaction", "sink", "ensemble"],
+    ),
     ("Access and shell", &["token", "role", "auth", "audit", "namespace", "completions", "man"]),
     (
         "Fleet verbs",

@@ -35,7 +35,7 @@ pub(crate) enum SinkVerb {
         #[command(flatten)]
         of: SinkName,
         /// Number of the first event that is sent again; all after it are, too
-        #[arg(long, value_name = "EVENT", value_parser = super::number::whole::<u64>, conflicts_with = "dead_letters")]
+        #[arg(long, value_name = "EVENT", value_parser = super::number::whole::<u64>, conflicts_with = "dead_letters", required_unless_present = "dead_letters")]
         from: Option<u64>,
         /// Send the dead letters again
         #[arg(long)]
@@ -44,7 +44,7 @@ pub(crate) enum SinkVerb {
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
-    /// Enable a sink that is disabled, or that stopped because its receiver was gone
+    /// Enable a sink that is disabled, or that stopped; one that waits for its next attempt makes it at once
     Enable {
         #[command(flatten)]
         of: SinkName,

@@ -1,5 +1,7 @@
 //! `describe`: all fields of an object, its last events, and what it waits for.
 
+mod store;
+
 use std::time::Duration;
 
 use bellwether_api::client::CallError;
@@ -15,8 +17,8 @@ use super::rollout::follow;
 use super::subject::{canonical, is_about};
 use super::targets::target;
 use super::{
-    cluster, entity, filter, freeze, job, node, overview, pause, reaction, runs, schedule, service, sink,
-    slot, workflow,
+    cluster, ensemble, entity, filter, freeze, job, node, overview, pause, reaction, runs, schedule, service,
+    sink, slot, workflow,
 };
 use crate::args::{
     JobName, JobVerb, RunName, RunVerb, StageName, StageVerb, TaskName, TaskVerb, WorkflowName, WorkflowVerb,
@@ -92,6 +94,7 @@ async fn head(context: &Context, described: &Described) -> Result<Vec<String>, F
         }
         Some(("node", _)) => node::sheet(&read(fields)?),
         Some(("cluster", _)) => cluster::sheet(&read(fields)?),
+        Some(("ensemble", _)) => ensemble::sheet(&read(fields)?),
         Some(("filter", _)) => filter::sheet(&read(fields)?),
         Some(("schedule", _)) => schedule::sheet(&read(fields)?),
         Some(("reaction", _)) => reaction::sheet(&read(fields)?),
@@ -135,7 +138,9 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
             fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?
         }
         "target" => fields(&target(context, name).await?)?,
+        "store" => fields(&store::find(context, name).await?)?,
         "cluster" => fields(&client.cluster(namespace, name).await?)?,
+        "ensemble" => fields(&client.ensemble(namespace, name).await?)?,
         "schedule" => fields(&client.schedule(namespace, name).await?)?,
         "reaction" => fields(&client.reaction(namespace, name).await?)?,
         "sink" => fields(&client.sink(namespace, name).await?)?,
@@ -158,7 +163,7 @@ pub(super) async fn find(context: &Context, asked: &str) -> Result<(String, Valu
         "stage" => fields(&client.stage(namespace, name).await?)?,
         "workflow" => fields(&client.workflow(namespace, name).await?)?,
         other => {
-            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, filter/NAME, schedule/NAME, reaction/NAME, sink/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, store/NODE/PROBE, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME, profile/NAME, cluster/NAME, ensemble/NAME, filter/NAME, schedule/NAME, reaction/NAME, sink/NAME, run/NAME, job/RUN/NODE, task/NAME, stage/NAME or workflow/NAME";
             return Err(
                 Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
             );
@@ -197,7 +202,9 @@ fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
 /// What the object waits for; a freeze, pause, profile or filter waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
-        Some(("node" | "entity" | "service" | "target" | "slot" | "cluster", _)) => subject.to_owned(),
+        Some(("node" | "entity" | "service" | "target" | "slot" | "cluster" | "ensemble", _)) => {
+            subject.to_owned()
+        }
         Some(("rollout" | "run", _)) => canonical(subject),
         Some(_) | None => return Ok(Vec::new()),
     };

@@ -93,7 +93,10 @@ async fn operate(
     let entity = flags.of.entity;
     context.client.act_on_rollout(&context.namespace, &entity, verb, &operation).await?;
     let said = match verb == "abort" && context.client.run(&context.namespace, &entity).await.is_ok() {
-        true => format!("run {entity}: aborted; the jobs that run are ended, and its nodes forget it"),
+        true => format!(
+            "run {entity}: aborted; the jobs that run are ended, and its nodes forget it; a node on which it failed begins no other \
+             run until: bellwether node runnable NODE"
+        ),
         false => format!("entity {entity}: {}", accepted(verb, operation.stage)),
     };
     context.show.changed(&said);

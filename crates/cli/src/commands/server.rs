@@ -12,7 +12,7 @@ use bellwether_rt::config_error::ConfigError;
 use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::Config;
 use bellwether_server::recover::admin_token;
-use bellwether_server::run::{RunError, Server, ServerFault, check, init};
+use bellwether_server::run::{RunError, Server, ServerFault, StoreSeen, check, init};
 use bellwether_server::secrets::keyring::{KEYRING_FILE, Keyring};
 use bellwether_server::transfer::location::AllowedAuthority;
 
@@ -39,12 +39,15 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match &error {
-            RunError::Open(_) if error.is_in_use() || error.is_damaged() => LocalFault::DataDirectory.exit(),
+            RunError::Open(_) if error.is_in_use() || error.is_damaged() || error.is_denied() => {
+                LocalFault::DataDirectory.exit()
+            }
             RunError::NotInitialised { .. }
             | RunError::NoStore { .. }
             | RunError::NoStoreFile { .. }
             | RunError::StoreAlone { .. }
             | RunError::NotAllowed { .. }
+            | RunError::NotDirectory { .. }
             | RunError::NoAuthority { .. }
             | RunError::Pki(_)
             | RunError::Keyring(_)
@@ -63,6 +66,9 @@ impl From<RunError> for Failure {
         let in_use = |source: &std::io::Error| source.kind() == std::io::ErrorKind::AddrInUse;
         if matches!(&error, RunError::Listen { source, .. } if in_use(source)) {
             return failure.hint("another process listens there: stop it, or pick another address");
+        }
+        if error.is_denied() {
+            return failure.hint("run the command as the user that owns the data directory");
         }
         if error.is_damaged() {
             return failure.hint("all that is wrong with it: bellwether server check");
@@ -98,10 +104,14 @@ pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
         ServerVerb::SecretKey { config } => add_key(global, &load(&config)?),
         ServerVerb::Run { config, check: true, .. } => {
             let config = load(&config)?;
-            check(&config).await?;
+            let seen = check(&config).await?;
             let show = Show::new(global);
             show.note("the configuration is valid");
-            show.note(&format!("{} has an installation", config.data_dir.display()));
+            let dir = config.data_dir.display();
+            show.note(&match seen {
+                StoreSeen::Yes => format!("{dir} has an installation"),
+                StoreSeen::InUse => format!("{dir} has a store that a server has open: it was not looked at"),
+            });
             Ok(Exit::Yes)
         }
         ServerVerb::Run { config, check: false, accept_clock, die_with_parent } => {

@@ -41,8 +41,7 @@ pub(super) async fn run(context: &Context, verb: SinkVerb) -> CommandResult {
                 || vec![tested.id.clone()],
                 |_| {
                     let what = if tested.delivered { "delivered" } else { "not delivered" };
-                    let took = Span::from_millis(tested.took_ms);
-                    format!("{what} within {took}: {}", tested.answer)
+                    format!("{what} after {} ms: {}", tested.took_ms, tested.answer)
                 },
             )?;
             return Ok(if tested.delivered { Exit::Yes } else { Exit::No });

@@ -1,7 +1,7 @@
 //! Subjects such as `entity/web`: their kinds, and which events are about one.
 
 /// First words of subjects.
-pub(super) const KINDS: [&str; 22] = [
+pub(super) const KINDS: [&str; 23] = [
     "node",
     "entity",
     "rollout",
@@ -14,6 +14,7 @@ pub(super) const KINDS: [&str; 22] = [
     "filter",
     "store",
     "cluster",
+    "ensemble",
     "schedule",
     "reaction",
     "sink",

@@ -19,7 +19,8 @@ const PROGRESS_EVERY: u64 = 10_000;
 
 impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Self {
-        let exit = match &error {
+        let text = error.to_string();
+        let exit = match error {
             TransferError::Installation(_)
             | TransferError::InUse { .. }
             | TransferError::Clock { .. }
@@ -27,18 +28,17 @@ impl From<TransferError> for Failure {
             TransferError::Damaged(_) | TransferError::Newer { .. } | TransferError::Unreadable { .. } => {
                 LocalFault::Input.exit()
             }
-            TransferError::Open(_) if error.is_in_use() => LocalFault::DataDirectory.exit(),
             TransferError::File { action: "read", .. } => LocalFault::Input.exit(),
             TransferError::File { action: "write", .. } => LocalFault::Output.exit(),
             // The store of a data directory that has none.
             TransferError::File { .. } => LocalFault::Missing.exit(),
+            TransferError::Open(error) => return error.into(),
             TransferError::Store(_)
-            | TransferError::Open(_)
             | TransferError::Disturbed
             | TransferError::Lost { .. }
             | TransferError::Shape(_) => LocalFault::Contact.exit(),
         };
-        Self::new(exit, error.to_string())
+        Self::new(exit, text)
     }
 }
 
@@ -89,7 +89,8 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
         // An incomplete backup is of no use.
         tokio::fs::remove_file(&part).await.map_err(|source| at("remove", &part, source))?;
     }
-    let records = taken?;
+    let taken = taken?;
+    let records = taken.records;
     let kept = async {
         out.sync_all().await?;
         // Unlike a rename, a link never replaces a file.
@@ -112,6 +113,9 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
             )
         },
     )?;
+    if let Some(other) = location::other_authority(config, &taken.ca_fingerprint) {
+        Show::new(global).note(&format!("warning: {other}"));
+    }
     Ok(Exit::Yes)
 }
 

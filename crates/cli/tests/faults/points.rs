@@ -6,6 +6,7 @@ mod delivery;
 mod handover;
 mod job;
 mod leader;
+mod member;
 mod slices;
 mod store;
 

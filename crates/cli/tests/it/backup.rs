@@ -52,9 +52,9 @@ async fn what_is_no_store_and_no_backup_is_refused_and_nothing_is_created() {
     let place = Setup::new().await;
     let (nowhere, file) = (place.path("nowhere"), place.path("other.backup"));
     let taken = place.run(&["server", "backup", "--data-dir", &nowhere, &file]);
-    assert_eq!(taken.status.code(), Some(1), "{}", text(&taken.stderr));
+    assert_eq!(taken.status.code(), Some(7), "{}", text(&taken.stderr));
     let said = text(&taken.stderr);
-    assert!(said.contains(&format!("cannot open the store {nowhere}/store: No such file")), "{said}");
+    assert!(said.contains(&format!("cannot find an installation in {nowhere}")), "{said}");
     std::fs::write(&file, "a letter\n").unwrap();
     let restored = place.run(&["server", "restore", "--data-dir", &nowhere, &file]);
     let said = text(&restored.stderr);
@@ -77,6 +77,7 @@ async fn a_store_that_can_only_be_read_is_checked_and_backed_up() {
     let (config, file) = (place.path("server.toml"), place.path("all.backup"));
     let check = place.run(&["server", "run", "--check", "--config", &config]);
     assert!(check.status.success(), "the server that runs has looked: {}", text(&check.stderr));
+    assert!(text(&check.stderr).contains("it was not looked at"), "{}", text(&check.stderr));
     place.kill_server();
     // As in a copy that somebody made of the store alone.
     std::fs::remove_file(place.path("server/store/lock")).unwrap();
@@ -102,4 +103,51 @@ async fn a_store_that_can_only_be_read_is_checked_and_backed_up() {
         "{}",
         text(&damaged.stderr)
     );
+}
+
+/// Runs a command as somebody who does not own the data directory.
+fn run_as_another_user(args: &[&str]) -> std::process::Output {
+    let within = ["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_bellwether")];
+    std::process::Command::new("setpriv").args(within).args(args).current_dir("/").output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_of_another_user_or_installation_and_one_that_is_a_file_are_named() {
+    let mut place = Setup::new().await;
+    place.kill_server();
+    let (dir, config, file) = (place.path("server"), place.path("server.toml"), place.path("all.backup"));
+    let verbs = [["server", "check"], ["server", "backup"]];
+    let args = |verb: [&'static str; 2], dir: &'static str| {
+        let to = (verb[1] == "backup").then_some("/tmp/never-written.backup");
+        verb.into_iter().chain(["--data-dir", dir]).chain(to).collect::<Vec<_>>()
+    };
+    for verb in verbs {
+        let said = place.run(&args(verb, "/etc/hostname"));
+        assert_eq!(said.status.code(), Some(7), "{}", text(&said.stderr));
+        assert!(text(&said.stderr).contains("it is a file, and no directory"), "{}", text(&said.stderr));
+    }
+    // The directory of the test is this user's alone, too: without that of the server nothing could be read.
+    for path in [place.dir.path().to_owned(), place.dir.path().join("server")] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = if path.ends_with("server") { 0o700 } else { 0o755 };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let denied = run_as_another_user(&["server", "check", "--data-dir", &dir]);
+    let said = text(&denied.stderr);
+    assert_eq!(denied.status.code(), Some(7), "{said}");
+    assert!(said.contains("permission denied; run the command as the user that owns it"), "{said}");
+
+    let other = place.path("other");
+    assert!(place.run(&["server", "init", "--data-dir", &other]).status.success());
+    for name in ["ca.pem", "ca.key"] {
+        std::fs::copy(format!("{other}/pki/{name}"), format!("{dir}/pki/{name}")).unwrap();
+    }
+    let found = place.run(&["server", "check", "--config", &config]);
+    assert_eq!(found.status.code(), Some(1), "{}", text(&found.stderr));
+    let said = text(&found.stdout);
+    assert!(said.contains("pki has the authority of another installation"), "{said}");
+    let taken = place.run(&["server", "backup", "--config", &config, &file]);
+    assert!(taken.status.success(), "{}", text(&taken.stderr));
+    let said = text(&taken.stderr);
+    assert!(said.contains("warning: ") && said.contains("authority of another installation"), "{said}");
 }

@@ -302,7 +302,7 @@ fn the_page_on_reactions_works_as_it_stands() {
 fn the_page_on_sinks_works_as_it_stands() {
     let said = follow_around_dev("docs/guide/sinks.md", &tempfile::tempdir().unwrap());
     for part in
-        ["delivered within", "bellwether.filter.changed filter/databases", "filter/caches", "undelivered"]
+        ["delivered after", "bellwether.filter.changed filter/databases", "filter/caches", "undelivered"]
     {
         assert!(said.contains(part), "{part}: {said}");
     }

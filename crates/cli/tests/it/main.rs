@@ -38,6 +38,7 @@ mod story_clusters;
 mod story_conditions;
 mod story_cut_off;
 mod story_databases;
+mod story_ensembles;
 mod story_exec_probes;
 mod story_facts;
 mod story_files;

@@ -196,7 +196,7 @@ async fn a_receiver_that_is_gone_stops_the_sink_and_a_person_enables_tests_and_r
     assert!(done(&place, &["events", "--about", "sink/audit"]).contains("sink.stopped"));
 
     receiver.does("takes");
-    assert!(done(&place, &["sink", "test", "audit"]).contains("delivered within"));
+    assert!(done(&place, &["sink", "test", "audit"]).contains("delivered after"));
     done(&place, &["sink", "enable", "audit", "--reason", "it is back"]);
     // The test event has no number of its own.
     wait_for("the event", async || receiver.taken().len() == 2).await;

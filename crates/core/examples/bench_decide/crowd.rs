@@ -140,6 +140,13 @@ fn decide(world: &World, namespace: &Namespace, agenda: &mut Agenda, now: Timest
                 }
                 agenda.viewed(fleet.loaded, world.revision);
             }
+            Decide::Ensemble(decide) => {
+                for ensemble in agenda.ensembles.due(&context) {
+                    let verdict = decide(context, &ensemble);
+                    assert!(verdict.changesets.is_empty(), "{}", decider.name);
+                    agenda.ensembles.decided(&context, &ensemble, verdict.wake);
+                }
+            }
             Decide::Entity(decide) => {
                 let (basis, due) = (Basis::of(&context), agenda.due(&context));
                 for entity in due {

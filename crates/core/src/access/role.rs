@@ -27,7 +27,7 @@ pub struct BuiltInRole {
 }
 
 /// Kinds that every built-in role reads.
-const VIEWED: &str = "get cluster,entity,filter,freeze,global-freeze,namespace,node,param,pause,profile,reaction,role,rollout,run,schedule,secret,server,service,sink,slot,stage,task,workflow";
+const VIEWED: &str = "get cluster,ensemble,entity,filter,freeze,global-freeze,namespace,node,param,pause,profile,reaction,role,rollout,run,schedule,secret,server,service,sink,slot,stage,task,workflow";
 
 /// The built-in roles, weakest first; each includes the rights of the ones before it.
 pub const BUILT_IN: [BuiltInRole; 3] = [
@@ -40,10 +40,10 @@ pub const BUILT_IN: [BuiltInRole; 3] = [
         name: "operator",
         claims: &[
             VIEWED,
-            "update cluster,entity,filter,freeze,node,param,pause,profile,reaction,rollout,run,schedule,secret,service,sink,slot",
-            "delete cluster,filter,freeze,param,pause,reaction,run,schedule,secret,service,sink,slot",
+            "update cluster,ensemble,entity,filter,freeze,node,param,pause,profile,reaction,rollout,run,schedule,secret,service,sink,slot",
+            "delete cluster,ensemble,filter,freeze,param,pause,reaction,run,schedule,secret,service,sink,slot",
         ],
-        description: "also change clusters, entities, nodes, profiles, rollouts, filters, freezes, pauses, reactions, schedules, secrets, services, sinks and slots, and run workflows, without reading secrets",
+        description: "also change clusters, ensembles, entities, nodes, profiles, rollouts, filters, freezes, pauses, reactions, schedules, secrets, services, sinks and slots, and run workflows, without reading secrets",
     },
     BuiltInRole { name: "admin", claims: &["* *"], description: "everything" },
 ];

@@ -41,6 +41,8 @@ words! {
         Audit = "audit",
         /// Clusters, with their roles and members.
         Cluster = "cluster",
+        /// Ensembles, with their members.
+        Ensemble = "ensemble",
         /// Entities, with their targets and the reports of external targets.
         Entity = "entity",
         /// Saved filters.

@@ -1,8 +1,11 @@
 //! The entities and clusters of one namespace that are due for a decision: those that were touched, whose time has come, or whose
 //! surroundings changed since they were decided. The leader has one between its passes.
 
+mod ensembles;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 
+pub use self::ensembles::EnsembleAgenda;
 use super::table::DeciderContext;
 use crate::rollout::environment::Watch;
 use crate::verdict::Verdict;
@@ -19,6 +22,8 @@ pub struct Agenda {
     viewed: Option<(Revision, Revision)>,
     wakes: BTreeMap<EntityName, Timestamp>,
     by_time: BTreeSet<(Timestamp, EntityName)>,
+    /// The ensembles of the namespace.
+    pub ensembles: EnsembleAgenda,
 }
 
 /// What a pass decides on.

@@ -9,48 +9,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::cmp::Reverse;
 
+use crate::records::ensemble::EnsembleSize;
+use crate::records::ensemble_members::RemovalReason;
 use crate::words::counter::MemberNumber;
 use crate::words::digest::Digest;
 use crate::words::name::NodeName;
-
-/// How many members there are to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EnsembleSize {
-    /// So many, at least 1.
-    Number(u32),
-    /// As many as a quorum of this many nodes wants: 1 of up to 2 nodes, 3 of up to 20, 5 of up to 100, and 7 of more. It grows with the
-    /// nodes and never shrinks by itself: nodes that are gone for a while, or that a filter does not match any more, take no member away.
-    Quorum,
-}
-
-impl EnsembleSize {
-    /// The number of members that are wanted with this many nodes that match, where there are some already.
-    #[must_use]
-    pub const fn wanted(self, nodes: usize, members: usize) -> usize {
-        let wanted = match self {
-            // Shorter than any fleet.
-            Self::Number(number) => return number as usize,
-            Self::Quorum => match nodes {
-                0..=2 => 1,
-                3..=20 => 3,
-                21..=100 => 5,
-                _ => 7,
-            },
-        };
-        if wanted > members { wanted } else { members }
-    }
-}
-
-/// Why a member is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemovalReason {
-    /// It was silent for too long.
-    Dead,
-    /// There are more than are wanted.
-    Surplus,
-    /// It has not joined in time.
-    NotJoined,
-}
 
 /// A node, as far as it may have members.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

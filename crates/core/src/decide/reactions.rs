@@ -9,9 +9,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::cluster::ClusterMode;
+use crate::records::cluster_view::ConditionKind;
 use crate::records::reaction::{
     ConditionSubject, FiringResult, RATE_WINDOW, RETRY_FAILED, Reaction, ReactionFiring,
 };
+use crate::rollout::environment::Watch;
 use crate::words::name::{EntityName, WorkflowName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::conditions::TrueCondition;
@@ -118,17 +120,17 @@ pub struct DueCondition {
     pub since: Timestamp,
 }
 
-/// The conditions that a reaction is about, each with how it stands to it. `settled` is the time from which what is recorded is believed.
+/// The conditions that a reaction is about, each with how it stands to it. `watch` says from when what is recorded is believed.
 #[must_use]
 pub fn matches<'a>(
     reaction: &Reaction,
     fleet: &'a Fleet,
-    settled: Timestamp,
+    watch: Watch,
     now: Timestamp,
 ) -> Vec<(TrueCondition<'a>, Standing)> {
     let own = fleet.true_conditions().filter(|condition| reaction.on.matches(condition));
     own.map(|condition| {
-        let standing = standing(reaction, fleet, &condition, (settled, now));
+        let standing = standing(reaction, fleet, &condition, (watch, now));
         (condition, limited(reaction, standing, now))
     })
     .collect()
@@ -136,9 +138,9 @@ pub fn matches<'a>(
 
 /// What is to happen with a reaction now.
 #[must_use]
-pub fn turn(reaction: &Reaction, fleet: &Fleet, settled: Timestamp, now: Timestamp) -> Turn {
+pub fn turn(reaction: &Reaction, fleet: &Fleet, watch: Watch, now: Timestamp) -> Turn {
     let mut wake: Option<Timestamp> = None;
-    for (condition, standing) in matches(reaction, fleet, settled, now) {
+    for (condition, standing) in matches(reaction, fleet, watch, now) {
         let at = match standing {
             Standing::Due => {
                 let TrueCondition { name, subject, since, .. } = condition;
@@ -165,13 +167,13 @@ pub fn rehearse(
     reaction: &Reaction,
     fleet: &Fleet,
     (name, subject): (&str, &ConditionSubject),
-    (settled, now): (Timestamp, Timestamp),
+    (watch, now): (Watch, Timestamp),
 ) -> Option<Standing> {
     let present = fleet.true_conditions().find(|known| known.name == name && known.subject == subject);
-    let (cluster, since) = (fleet.cluster_of_subject(subject), now.minus(reaction.hold));
+    let (cluster, since) = (fleet.cluster_of_subject(subject), now.minus(hold(reaction, name, watch)));
     let condition = present.unwrap_or(TrueCondition { name, subject, cluster, since });
     let is_about = reaction.on.matches(&condition);
-    is_about.then(|| limited(reaction, standing(reaction, fleet, &condition, (settled, now)), now))
+    is_about.then(|| limited(reaction, standing(reaction, fleet, &condition, (watch, now)), now))
 }
 
 /// How a reaction stands to a condition, with its limit.
@@ -187,7 +189,7 @@ fn standing(
     reaction: &Reaction,
     fleet: &Fleet,
     condition: &TrueCondition<'_>,
-    (settled, now): (Timestamp, Timestamp),
+    (watch, now): (Watch, Timestamp),
 ) -> Standing {
     let own =
         |firing: &&ReactionFiring| firing.subject == *condition.subject && firing.condition == condition.name;
@@ -204,10 +206,10 @@ fn standing(
         ClusterMode::Active => {}
         mode @ (ClusterMode::Observe | ClusterMode::Disabled) => return Standing::Mode(mode),
     }
-    if settled > now {
-        return Standing::Unsettled { until: settled };
+    if watch.settled() > now {
+        return Standing::Unsettled { until: watch.settled() };
     }
-    let held = condition.since.plus(reaction.hold);
+    let held = condition.since.plus(hold(reaction, condition.name, watch));
     if held > now && !is_ahead(condition.since, now) {
         return Standing::Holds { until: held };
     }
@@ -223,6 +225,14 @@ fn standing(
         Some(until) if until > now => Standing::CoolsDown { until },
         Some(_) | None => Standing::Due,
     }
+}
+
+/// How long a condition has to be true. Which store is the primary is told by several, each at its own time: that there is none, or more
+/// than one, is believed once any of them that had fallen silent meanwhile would have been noticed.
+fn hold(reaction: &Reaction, condition: &str, watch: Watch) -> Span {
+    let compares = [ConditionKind::NoPrimary, ConditionKind::SeveralPrimaries];
+    let least = compares.iter().any(|kind| kind.as_str() == condition).then_some(watch.detection);
+    reaction.hold.max(least.unwrap_or_default())
 }
 
 /// The run that a reaction started for a subject and that has not ended.

@@ -1,13 +1,13 @@
 //! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
 use super::{
-    clusters, drain, external, order, probes, retention, rollout, runs, services, silence, slots, views,
-    wait_cycles,
+    clusters, drain, ensembles, external, order, probes, retention, rollout, runs, services, silence, slots,
+    views, wait_cycles,
 };
 use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::verdict::Verdict;
 use crate::words::counter::Term;
-use crate::words::name::{ClusterName, EntityName, Namespace};
+use crate::words::name::{ClusterName, EnsembleName, EntityName, Namespace};
 use crate::words::time::{Span, Timestamp};
 use crate::world::World;
 use crate::world::fleet::Fleet;
@@ -67,11 +67,13 @@ pub enum Decide {
     Entity(fn(DeciderContext<'_>, &EntityName) -> Verdict),
     /// Decides on the data stores of one cluster, when they are due. It waits for no time.
     Cluster(fn(DeciderContext<'_>, &ClusterName) -> Verdict),
+    /// Decides on one ensemble, when it is due.
+    Ensemble(fn(DeciderContext<'_>, &EnsembleName) -> Verdict),
 }
 
 /// The deciders in the order in which they run; each reads a world that includes the writes of those before
 /// it.
-pub const DECIDERS: [Decider; 13] = [
+pub const DECIDERS: [Decider; 14] = [
     whole("external", |of| external::decide(of.fleet, of.watch.since, of.now)),
     whole("silence", |of| silence::decide(of.fleet, of.watch.settled(), of.now)),
     whole("probes", |of| probes::decide(of.fleet)),
@@ -79,6 +81,10 @@ pub const DECIDERS: [Decider; 13] = [
     whole("slots", |of| slots::decide(of.fleet, of.now)),
     whole("clusters", |of| clusters::decide(of.fleet, of.watch.settled(), of.now)),
     Decider { name: "views", decide: Decide::Cluster(|of, name| views::decide(of.fleet, name, of.now)) },
+    Decider {
+        name: "ensembles",
+        decide: Decide::Ensemble(|of, name| ensembles::verdict::decide(of.fleet, name, of.watch, of.now)),
+    },
     whole("drain", |of| drain::decide(of.fleet, of.watch.settled(), of.now)),
     Decider { name: "rollout", decide: Decide::Entity(rollout_of) },
     whole("order", |of| order::decide(of.fleet, of.term)),

@@ -1,12 +1,15 @@
-//! The typed key of a record, and the record with its key, by scope: those of a namespace, and those of the whole
-//! installation. The textual form of keys belongs to the store's side.
+//! The typed key of a record, and the record with its key: those of a namespace, and those of either scope; those of the whole
+//! installation are in [`global`]. The textual form of keys belongs to the store's side.
 
-use alloc::string::String;
+pub mod global;
 
+use self::global::{GlobalKey, GlobalRecord};
 use super::cluster::{Cluster, ClusterRoles};
 use super::cluster_view::ClusterView;
 use super::definition::{Definition, DefinitionId};
 use super::discovery::ClusterDiscovery;
+use super::ensemble::Ensemble;
+use super::ensemble_members::EnsembleMembers;
 use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, ExternalTarget};
@@ -16,6 +19,7 @@ use super::freeze::Freeze;
 use super::hook_answers::HookAnswers;
 use super::job::NodeJobs;
 use super::log::NodeLog;
+use super::member::NodeMembers;
 use super::node::{Node, Presence};
 use super::node_params::NodeParams;
 use super::not_runnable::NotRunnable;
@@ -32,21 +36,18 @@ use super::rollout::Rollout;
 use super::run::Run;
 use super::schedule::Schedule;
 use super::secret::Secret;
-use super::server::{Leader, Server};
 use super::sink::Sink;
 use super::sink_state::SinkState;
 use super::slot::Slot;
 use super::target::TargetState;
 use super::task_list::TaskList;
-use super::token::{JoinToken, Token};
 use super::wait_cycle::WaitCycles;
-use crate::access::Role;
 use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServerName, ServiceName, SinkName,
-    SlotName, TargetName,
+    Category, ClusterName, EnsembleName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey,
+    PauseName, ProfileName, ReactionName, ScheduleName, SecretName, ServiceName, SinkName, SlotName,
+    TargetName,
 };
 
 /// Key of a record within its namespace.
@@ -60,6 +61,8 @@ pub enum Key {
     Facts(NodeName),
     /// A node's data stores, by the node's name.
     Probes(NodeName),
+    /// The members that a node has of ensembles, by node.
+    NodeMembers(NodeName),
     /// A node's presence, by the node's name.
     Presence(NodeName),
     /// A node that is expected to join, by name.
@@ -98,6 +101,10 @@ pub enum Key {
     ClusterView(ClusterName),
     /// What the list of a cluster's members said, by the cluster's name.
     ClusterDiscovery(ClusterName),
+    /// An ensemble, by name.
+    Ensemble(EnsembleName),
+    /// The members of an ensemble, by the ensemble's name.
+    EnsembleMembers(EnsembleName),
     /// A saved filter, by name.
     Filter(FilterName),
     /// A freeze, by name.
@@ -136,23 +143,6 @@ pub enum Key {
     Event(Sequence),
 }
 
-/// Key of a record that belongs to the installation and to no namespace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GlobalKey {
-    /// A freeze of every namespace, by name.
-    Freeze(FreezeName),
-    /// A server, by name.
-    Server(ServerName),
-    /// The leader; there is one such record.
-    Leader,
-    /// An API token, by its secret's SHA-256 in lower-case hex.
-    Token(String),
-    /// A join token, by its secret's SHA-256 in lower-case hex.
-    JoinToken(String),
-    /// A role of the installation's own, by name.
-    Role(RoleName),
-}
-
 /// Key of a record of either scope.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnyKey {
@@ -185,6 +175,8 @@ pub enum Record {
     Facts(NodeFacts),
     /// A node's data stores.
     Probes(NodeProbes),
+    /// The members that a node has of ensembles.
+    NodeMembers(NodeMembers),
     /// A node's presence.
     Presence(NodeName, Presence),
     /// A node that is expected to join: who announced it, when and why.
@@ -223,6 +215,10 @@ pub enum Record {
     ClusterView(ClusterView),
     /// What the list of a cluster's members said.
     ClusterDiscovery(ClusterDiscovery),
+    /// An ensemble.
+    Ensemble(Ensemble),
+    /// The members of an ensemble.
+    EnsembleMembers(EnsembleMembers),
     /// A saved filter.
     Filter(SavedFilter),
     /// A freeze.
@@ -270,6 +266,7 @@ impl Record {
             Self::NodeParams(params) => Key::NodeParams(params.node.clone()),
             Self::Facts(facts) => Key::Facts(facts.node.clone()),
             Self::Probes(probes) => Key::Probes(probes.node.clone()),
+            Self::NodeMembers(members) => Key::NodeMembers(members.node.clone()),
             Self::Presence(node, _) => Key::Presence(node.clone()),
             Self::Expected(node, _) => Key::Expected(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),
@@ -289,6 +286,8 @@ impl Record {
             Self::ClusterRoles(roles) => Key::ClusterRoles(roles.cluster.clone()),
             Self::ClusterView(view) => Key::ClusterView(view.cluster.clone()),
             Self::ClusterDiscovery(known) => Key::ClusterDiscovery(known.cluster.clone()),
+            Self::Ensemble(ensemble) => Key::Ensemble(ensemble.name.clone()),
+            Self::EnsembleMembers(members) => Key::EnsembleMembers(members.ensemble.clone()),
             Self::Filter(filter) => Key::Filter(filter.name.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Definition(definition) => Key::Definition(definition.id.clone()),
@@ -309,38 +308,6 @@ impl Record {
                 Key::ProfileRevision(profile_revision.profile.clone(), profile_revision.number)
             }
             Self::Event(event) => Key::Event(event.sequence),
-        }
-    }
-}
-
-/// A record that belongs to the installation and to no namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GlobalRecord {
-    /// A freeze of every namespace.
-    Freeze(Freeze),
-    /// A server.
-    Server(Server),
-    /// The leader among the servers.
-    Leader(Leader),
-    /// An API token.
-    Token(Token),
-    /// A join token.
-    JoinToken(JoinToken),
-    /// A role of the installation's own.
-    Role(Role),
-}
-
-impl GlobalRecord {
-    /// The key under which it is stored.
-    #[must_use]
-    pub fn key(&self) -> GlobalKey {
-        match self {
-            Self::Freeze(freeze) => GlobalKey::Freeze(freeze.name.clone()),
-            Self::Server(server) => GlobalKey::Server(server.name.clone()),
-            Self::Leader(_) => GlobalKey::Leader,
-            Self::Token(token) => GlobalKey::Token(token.secret_hash.clone()),
-            Self::JoinToken(token) => GlobalKey::JoinToken(token.secret_hash.clone()),
-            Self::Role(role) => GlobalKey::Role(role.name.clone()),
         }
     }
 }

@@ -7,11 +7,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::entity::EntityKind;
+use super::member::MemberOrder;
 use super::report::ReportedLedger;
 use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::access::NamePattern;
 use crate::words::counter::{AssignmentNumber, Epoch, FenceNumber, Generation, RescanNumber, Term};
-use crate::words::name::{EntityName, LedgerId, NodeName, ProbeName, ServiceName};
+use crate::words::name::{EnsembleName, EntityName, LedgerId, NodeName, ProbeName, ServiceName};
 use crate::words::time::Span;
 use crate::words::version::Version;
 
@@ -50,6 +51,8 @@ pub struct OrderContent {
     pub failed_runs: BTreeSet<EntityName>,
     /// The services that the node may register; `None` for all. It is told, so that the machine itself can say what it may not.
     pub services: Option<Vec<NamePattern>>,
+    /// By ensemble: what the node does for the member that it has of it. It leaves one alone that it has and that is not named here.
+    pub members: BTreeMap<EnsembleName, MemberOrder>,
 }
 
 /// A logical node that is hosted.
@@ -152,6 +155,7 @@ impl OrderContent {
         self.paused == wanted.paused
             && self.rescan == wanted.rescan
             && self.services == wanted.services
+            && self.members == wanted.members
             && self.not_runnable == wanted.not_runnable
             && self.undo == wanted.undo
             && self.failed_runs == wanted.failed_runs

@@ -83,6 +83,8 @@ counters! {
     ReactionRevision;
     /// Counts the changes of a sink, from 1.
     SinkRevision;
+    /// Counts the changes of an ensemble, from 1.
+    EnsembleRevision;
     /// Number of a rescan of a node's facts, from 1; zero before the first.
     RescanNumber;
     /// Fencing number of a slot or of a role in a cluster: each acquisition gets a larger one than all before.

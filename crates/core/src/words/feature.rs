@@ -32,6 +32,8 @@ pub enum Feature {
     Conditions,
     /// Undo: it begins a run that undoes the one that failed on its node, before all others.
     Undo,
+    /// Ensembles: it runs members of them.
+    Ensembles,
 }
 
 /// The features of an agent.
@@ -40,7 +42,7 @@ pub struct Features(BTreeSet<Feature>);
 
 impl Feature {
     /// Every feature of this build.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Versions,
         Self::Files,
         Self::Actions,
@@ -54,6 +56,7 @@ impl Feature {
         Self::Outputs,
         Self::Conditions,
         Self::Undo,
+        Self::Ensembles,
     ];
 
     /// Features of agents that report none: of the first builds, or before the first report.
@@ -76,6 +79,7 @@ impl Feature {
             Self::Outputs => "outputs",
             Self::Conditions => "conditions",
             Self::Undo => "undo",
+            Self::Ensembles => "ensembles",
         }
     }
 

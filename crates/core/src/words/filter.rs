@@ -18,7 +18,7 @@ use core::fmt;
 pub use self::error::{FilterError, MAX_FILTER_BYTES, MAX_FILTER_DEPTH};
 use self::expression::{Expression, SavedTerm};
 use self::field::{Field, FieldTable};
-pub use self::subject::{FieldValue, FilterSubject};
+pub use self::subject::{FieldValue, FilterSubject, KnownValue};
 
 /// An expression that matches some of the listed things: `role=web and zone in (a,b) and not cordoned`, or `all`.
 #[derive(Debug, Clone)]
@@ -70,6 +70,12 @@ impl Filter {
     #[must_use]
     pub fn matches(&self, subject: &impl FilterSubject) -> bool {
         self.tree.matches(subject)
+    }
+
+    /// Whether it may match something of which only this is known. What it says may not match never does.
+    #[must_use]
+    pub fn may_match<'a>(&self, known: impl Fn(&Field) -> KnownValue<'a>) -> bool {
+        self.tree.may_be(true, &known)
     }
 
     /// The first field that changes by itself, and its position: with one, the filter cannot be kept to decide which nodes are meant.

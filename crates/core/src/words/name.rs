@@ -127,6 +127,8 @@ names! {
     ReactionName: "reaction name", label;
     /// A sink: a receiver of the events of a namespace. A DNS label.
     SinkName: "sink name", label;
+    /// An ensemble: a distributed service that is managed whole. A DNS label.
+    EnsembleName: "ensemble name", label;
     /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
     /// An action of a node, from its own catalogue of actions. A DNS label.

@@ -8,7 +8,7 @@ use crate::records::node::PresenceState;
 use crate::records::probes::StoreState;
 use crate::records::reaction::ConditionSubject;
 use crate::words::filter::field::Field;
-use crate::words::filter::{FieldValue, FilterSubject};
+use crate::words::filter::{FieldValue, Filter, FilterSubject, KnownValue};
 use crate::words::name::{ClusterName, NodeName};
 use crate::words::time::Timestamp;
 
@@ -29,11 +29,46 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// How the subject of a condition of this name is written; `None` if no condition has this name.
 #[must_use]
 pub fn subject_form(name: &str) -> Option<&'static str> {
+    scope(name).map(|scope| match scope {
+        ConditionScope::Node => "node/NODE",
+        ConditionScope::Store => "store/NODE/PROBE",
+        ConditionScope::Cluster => "cluster/CLUSTER/PROBE",
+    })
+}
+
+/// Whether the subject of a condition of this name is a node, or on one.
+#[must_use]
+pub fn has_node(name: &str) -> bool {
+    scope(name).is_some_and(|scope| scope != ConditionScope::Cluster)
+}
+
+/// The names of the conditions that a filter may match.
+pub fn matching(on: &Filter) -> impl Iterator<Item = &'static str> {
+    names().filter(|name| {
+        on.may_match(|field| match field.name() {
+            "condition" => KnownValue::Is(name),
+            "node" if scope(name) == Some(ConditionScope::Cluster) => KnownValue::Absent,
+            "probe" if scope(name) == Some(ConditionScope::Node) => KnownValue::Absent,
+            "node" | "probe" => KnownValue::Present,
+            _ => KnownValue::Unknown,
+        })
+    })
+}
+
+/// What conditions of a name are true of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ConditionScope {
+    Node,
+    Store,
+    Cluster,
+}
+
+fn scope(name: &str) -> Option<ConditionScope> {
     if name == NODE_UNREACHABLE {
-        return Some("node/NODE");
+        return Some(ConditionScope::Node);
     }
     let kind = ConditionKind::ALL.into_iter().find(|kind| kind.as_str() == name)?;
-    Some(if is_of_each(kind) { "store/NODE/PROBE" } else { "cluster/CLUSTER/PROBE" })
+    Some(if is_of_each(kind) { ConditionScope::Store } else { ConditionScope::Cluster })
 }
 
 /// Whether a condition is one of each data store, not of all of a cluster together.
@@ -141,3 +176,6 @@ impl Fleet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

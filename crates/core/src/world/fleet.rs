@@ -19,6 +19,8 @@ use crate::records::cluster::{Cluster, ClusterRoles};
 use crate::records::cluster_view::ClusterView;
 use crate::records::definition::{Definition, DefinitionId};
 use crate::records::discovery::ClusterDiscovery;
+use crate::records::ensemble::Ensemble;
+use crate::records::ensemble_members::EnsembleMembers;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
@@ -28,6 +30,7 @@ use crate::records::freeze::Freeze;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::job::NodeJobs;
 use crate::records::log::NodeLog;
+use crate::records::member::NodeMembers;
 use crate::records::node::{Node, Presence};
 use crate::records::node_params::NodeParams;
 use crate::records::not_runnable::NotRunnable;
@@ -55,8 +58,9 @@ use crate::words::counter::{Epoch, ProfileRevisionNumber, Revision, RolloutNumbe
 use crate::words::map::{Map, MultiMap, Set};
 use crate::words::name::ParamKey;
 use crate::words::name::{
-    Category, ClusterName, EntityName, FilterName, FreezeName, NodeName, PauseName, ProfileName,
-    ReactionName, ScheduleName, SecretName, ServerName, ServiceName, SinkName, SlotName, TargetName,
+    Category, ClusterName, EnsembleName, EntityName, FilterName, FreezeName, NodeName, PauseName,
+    ProfileName, ReactionName, ScheduleName, SecretName, ServerName, ServiceName, SinkName, SlotName,
+    TargetName,
 };
 use crate::words::node_data::{NO_DATA, NodeData};
 use crate::words::time::Timestamp;
@@ -137,6 +141,16 @@ pub struct Fleet {
     pub sink_states: Map<SinkName, Versioned<SinkState>>,
     /// Index of the members of clusters.
     pub membership: ClusterIndex,
+    /// Ensembles.
+    pub ensembles: Map<EnsembleName, Versioned<Ensemble>>,
+    /// The members of the ensembles, by ensemble.
+    pub ensemble_members: Map<EnsembleName, Versioned<EnsembleMembers>>,
+    /// What nodes report of the members that they have of ensembles.
+    pub node_members: Map<NodeName, Versioned<NodeMembers>>,
+    /// When what is decided on an ensemble changed last, apart from which nodes may have members.
+    pub touched_ensembles: TouchIndex<EnsembleName>,
+    /// Revision of the last change of something that says whether a node may have a member.
+    pub candidates_changed: Revision,
     /// Saved filters.
     pub filters: Map<FilterName, Versioned<SavedFilter>>,
     /// Freezes of this namespace.

@@ -1,6 +1,7 @@
 //! Folds one change into the world: records into their maps, and the consequences into the indexes.
 
 mod clusters;
+mod ensembles;
 mod entities;
 mod entity_indexes;
 mod indexes;
@@ -19,9 +20,11 @@ mod whole;
 use alloc::sync::Arc;
 
 use super::fleet::Fleet;
+use crate::records::freeze::Freeze;
 use crate::records::key::{Key, Record};
 use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
+use crate::words::name::FreezeName;
 
 fn kept<T>(value: T, revision: Revision) -> Versioned<T> {
     Versioned { value: Arc::new(value), revision }
@@ -35,6 +38,7 @@ impl Fleet {
             Record::NodeParams(params) => self.put_node_params(params, revision),
             Record::Facts(facts) => self.put_facts(facts, revision),
             Record::Probes(probes) => self.put_probes(probes, revision),
+            Record::NodeMembers(members) => self.put_node_members(members, revision),
             Record::Expected(name, by) => self.put_expected(name, by, revision),
             Record::Report(report) => self.put_report(report, revision),
             Record::Order(name, order) => self.put_order(&name, order, revision),
@@ -52,14 +56,13 @@ impl Fleet {
             Record::Controllers(name, controllers) => self.put_controllers(&name, controllers, revision),
             Record::HookAnswers(name, answers) => self.put_answers(&name, answers, revision),
             Record::Filter(filter) => self.filters.insert_mut(filter.name.clone(), kept(filter, revision)),
+            Record::Ensemble(ensemble) => self.put_ensemble(ensemble, revision),
+            Record::EnsembleMembers(members) => self.put_ensemble_members(members, revision),
             Record::Cluster(cluster) => self.put_cluster(cluster, revision),
             Record::ClusterRoles(roles) => self.put_cluster_roles(roles, revision),
             Record::ClusterView(view) => self.put_cluster_view(view, revision),
             Record::ClusterDiscovery(known) => self.put_cluster_discovery(known, revision),
-            Record::Freeze(freeze) => {
-                self.freezes_changed = revision;
-                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
-            }
+            Record::Freeze(freeze) => self.put_freeze(freeze, revision),
             Record::Definition(definition) => {
                 self.definitions.insert_mut(definition.id.clone(), kept(definition, revision));
             }
@@ -97,6 +100,7 @@ impl Fleet {
             Key::NodeParams(name) => self.delete_node_params(name, revision),
             Key::Facts(name) => self.delete_facts(name, revision),
             Key::Probes(name) => self.delete_probes(name, revision),
+            Key::NodeMembers(name) => self.delete_node_members(name, revision),
             Key::Expected(name) => self.delete_expected(name),
             Key::Report(name) => self.delete_report(name, revision),
             Key::Order(name) => self.delete_order(name),
@@ -114,14 +118,13 @@ impl Fleet {
             Key::Filter(name) => {
                 self.filters.remove_mut(name);
             }
+            Key::Ensemble(name) => self.delete_ensemble(name, revision),
+            Key::EnsembleMembers(name) => self.delete_ensemble_members(name, revision),
             Key::Cluster(name) => self.delete_cluster(name, revision),
             Key::ClusterRoles(name) => self.delete_cluster_roles(name),
             Key::ClusterView(name) => self.delete_cluster_view(name),
             Key::ClusterDiscovery(name) => self.delete_cluster_discovery(name, revision),
-            Key::Freeze(name) => {
-                self.freezes_changed = revision;
-                self.freezes.remove_mut(name);
-            }
+            Key::Freeze(name) => self.delete_freeze(name, revision),
             Key::Definition(id) => {
                 self.definitions.remove_mut(id);
             }
@@ -151,5 +154,15 @@ impl Fleet {
             }
             Key::Event(sequence) => self.delete_event(*sequence),
         }
+    }
+
+    fn put_freeze(&mut self, freeze: Freeze, revision: Revision) {
+        self.freezes_changed = revision;
+        self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+    }
+
+    fn delete_freeze(&mut self, name: &FreezeName, revision: Revision) {
+        self.freezes_changed = revision;
+        self.freezes.remove_mut(name);
     }
 }

@@ -31,6 +31,8 @@ pub struct NamespaceContents {
     pub filters: usize,
     /// Clusters.
     pub clusters: usize,
+    /// Number of ensembles.
+    pub ensembles: usize,
     /// Number of schedules.
     pub schedules: usize,
     /// Number of reactions.
@@ -48,7 +50,7 @@ pub struct NamespaceContents {
 impl NamespaceContents {
     /// Each number with the name of one of its objects.
     #[must_use]
-    pub const fn counts(&self) -> [(usize, &'static str); 15] {
+    pub const fn counts(&self) -> [(usize, &'static str); 16] {
         [
             (self.nodes, "node"),
             (self.expected, "expected node"),
@@ -59,6 +61,7 @@ impl NamespaceContents {
             (self.slots, "slot"),
             (self.filters, "filter"),
             (self.clusters, "cluster"),
+            (self.ensembles, "ensemble"),
             (self.schedules, "schedule"),
             (self.reactions, "reaction"),
             (self.sinks, "sink"),
@@ -109,6 +112,7 @@ impl Fleet {
             slots: self.slots.size(),
             filters: self.filters.size(),
             clusters: self.clusters.size(),
+            ensembles: self.ensembles.size(),
             schedules: self.schedules.size(),
             reactions: self.reactions.size(),
             sinks: self.sinks.size(),
@@ -131,8 +135,10 @@ impl Fleet {
         let node_params = self.node_params.keys().cloned().map(Key::NodeParams);
         let facts = self.facts.keys().cloned().map(Key::Facts);
         let probes = self.probes.keys().cloned().map(Key::Probes);
+        let node_members = self.node_members.keys().cloned().map(Key::NodeMembers);
         let roles = self.cluster_roles.keys().cloned().map(Key::ClusterRoles);
         let discoveries = self.cluster_discoveries.keys().cloned().map(Key::ClusterDiscovery);
+        let members = self.ensemble_members.keys().cloned().map(Key::EnsembleMembers);
         let runs = self.runs.keys().cloned().map(Key::Run);
         let jobs = self.jobs.keys().cloned().map(|(run, node)| Key::Jobs(run, node));
         let lists = self.task_lists.keys().cloned().map(|(run, node)| Key::TaskList(run, node));
@@ -152,9 +158,11 @@ impl Fleet {
             .chain(node_params)
             .chain(facts)
             .chain(probes)
+            .chain(node_members)
             .chain(runs)
             .chain(roles)
             .chain(discoveries)
+            .chain(members)
             .chain(jobs)
             .chain(lists)
             .chain(sink_states)

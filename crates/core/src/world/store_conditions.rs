@@ -46,7 +46,7 @@ impl StoreSummary {
     fn shards_without_one(&self) -> [Option<String>; 3] {
         let (mut none, mut unknown, mut several) = (Vec::new(), Vec::new(), Vec::new());
         for (name, shard) in &self.shards {
-            match (shard.primaries.len(), shard.unknown) {
+            match (shard.primaries.len(), shard.unknown + shard.unheard) {
                 (0, 0) => none.push(format!("shard {name} has no primary{}", without_role(shard))),
                 (0, _) => unknown.push(unknown_primary(name, shard)),
                 (1, _) => {}

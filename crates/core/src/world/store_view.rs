@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::fleet::Fleet;
+use crate::records::node::PresenceState;
 use crate::records::probes::{Amount, DataStore, NodeProbes, ShardRole, StoreState};
 use crate::words::name::{ClusterName, NodeName, ProbeName};
 
@@ -51,7 +52,7 @@ pub struct StoreSummary {
 pub struct ShardSummary {
     /// Members whose store is up and the primary: more than one is a conflict.
     pub primaries: BTreeSet<NodeName>,
-    /// Members whose store was the primary when it was up last, and of which nobody knows now.
+    /// Members whose store was the primary when it was up last, and of which nobody knows now, or whose agent fell silent.
     pub last_primaries: BTreeSet<NodeName>,
     /// Stores that are up and replicas.
     pub replicas: u64,
@@ -63,6 +64,10 @@ pub struct ShardSummary {
     pub some_vacant: Vec<NodeName>,
     /// Stores of which nobody knows.
     pub unknown: u64,
+    /// Members whose store was up and the primary when their agent fell silent, not long ago.
+    pub unheard_primaries: BTreeSet<NodeName>,
+    /// Stores that were up when their agent fell silent, not long ago: each may be the primary by now.
+    pub unheard: u64,
     /// By member: how far its store is behind; only where the store says so, or where it can be computed.
     pub lags: BTreeMap<NodeName, Amount>,
     /// By member whose store replicates from a replica: the address of that one, which the primary names among its own replicas.
@@ -106,11 +111,19 @@ impl Fleet {
         let names: BTreeSet<&ProbeName> =
             members.iter().filter_map(|node| probes(node)).flat_map(|probes| probes.stores.keys()).collect();
         let of = |name: &ProbeName| {
-            let each =
-                members.iter().map(|node| (*node, probes(node).and_then(|probes| store(probes, name))));
+            let each = members.iter().map(|node| {
+                (*node, probes(node).and_then(|probes| store(probes, name)), self.is_heard(node))
+            });
             summary(each)
         };
         names.into_iter().map(|name| (name.clone(), of(name))).collect()
+    }
+}
+
+impl Fleet {
+    /// Whether the agent of a node has not fallen silent, as far as is known: what it reported last is how it is.
+    fn is_heard(&self, node: &NodeName) -> bool {
+        self.presences.get(node).is_none_or(|kept| kept.value.contact == PresenceState::Up)
     }
 }
 
@@ -118,10 +131,11 @@ fn store<'a>(probes: &'a NodeProbes, name: &ProbeName) -> Option<&'a DataStore> 
     probes.stores.get(name)
 }
 
-fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore>)>) -> StoreSummary {
+/// Puts the stores of members together, each with whether its agent is heard.
+fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore>, bool)>) -> StoreSummary {
     let mut summary = StoreSummary::default();
     let mut up = Vec::new();
-    for (node, store) in members {
+    for (node, store, is_heard) in members {
         let Some(store) = store else {
             summary.missing += 1;
             note(&mut summary.some_missing, node);
@@ -141,8 +155,9 @@ fn summary<'a>(members: impl Iterator<Item = (&'a NodeName, Option<&'a DataStore
                 note(&mut summary.some_unknown, node);
             }
         }
-        summary.add_facts(node, store);
+        summary.add_facts(node, store, is_heard);
     }
+    summary.shards.values_mut().for_each(ShardSummary::settle_unheard);
     let mut views: BTreeMap<Vec<_>, (u64, Vec<NodeName>)> = BTreeMap::new();
     for (node, view) in up.iter().filter_map(|(node, store)| Some((*node, opinion(store)?))) {
         let (count, some) = views.entry(view).or_default();
@@ -176,7 +191,7 @@ fn followers(store: &DataStore) -> impl Iterator<Item = &str> {
 }
 
 impl StoreSummary {
-    fn add_facts(&mut self, node: &NodeName, store: &DataStore) {
+    fn add_facts(&mut self, node: &NodeName, store: &DataStore, is_heard: bool) {
         let facts = &store.facts;
         // A store that never answered has no version that could differ.
         if !facts.software.is_empty() && (facts.version.is_some() || store.state == StoreState::Up) {
@@ -192,7 +207,7 @@ impl StoreSummary {
         for (name, part) in &facts.shards {
             let shard = self.shards.entry(name.clone()).or_default();
             match (store.state, part.role) {
-                (StoreState::Up, ShardRole::Primary) => {
+                (StoreState::Up, ShardRole::Primary) if is_heard => {
                     shard.primaries.insert(node.clone());
                 }
                 (StoreState::Up, ShardRole::Replica) => shard.replicas += 1,
@@ -200,6 +215,9 @@ impl StoreSummary {
                 (StoreState::Up, ShardRole::Vacant) => {
                     shard.vacant += 1;
                     note(&mut shard.some_vacant, node);
+                }
+                (StoreState::Up, ShardRole::Primary) => {
+                    shard.unheard_primaries.insert(node.clone());
                 }
                 (StoreState::Unknown, ShardRole::Primary) => {
                     shard.last_primaries.insert(node.clone());
@@ -209,6 +227,7 @@ impl StoreSummary {
             if store.state == StoreState::Unknown {
                 shard.unknown += 1;
             }
+            shard.unheard += u64::from(store.state == StoreState::Up && !is_heard);
         }
     }
 
@@ -247,6 +266,17 @@ impl StoreSummary {
             let others = parts().filter(|(_, _, part)| part.role != ShardRole::Primary);
             let chained = others.filter_map(|(node, _, part)| Some((node.clone(), part.upstream.clone()?)));
             shard.chained = chained.filter(|(_, upstream)| followers.contains(upstream.as_str())).collect();
+        }
+    }
+}
+
+impl ShardSummary {
+    /// A primary whose agent fell silent only just now is taken for the primary while no other store says that it is: a short interruption
+    /// changes nothing. Of several such nobody knows which one is.
+    fn settle_unheard(&mut self) {
+        match (self.primaries.len(), self.unheard_primaries.len()) {
+            (0, 1) => self.primaries.clone_from(&self.unheard_primaries),
+            _ => self.last_primaries.extend(self.unheard_primaries.iter().cloned()),
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::decide::rollout::verdict::RolloutVerdict;
-use bellwether_core::records::policy::ordering::PolicyStage;
 use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft};
 use bellwether_core::records::progress::{Progress, RolloutActivity};
 use bellwether_core::records::report::{TargetActivity, TargetHealth};
@@ -13,14 +12,14 @@ use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::node_data::NO_DATA;
-use bellwether_core::words::percent::{Amount, Percent};
+use bellwether_core::words::percent::Amount;
 use proptest::prelude::*;
 
 use crate::acts::{Act, TARGETS, act, policy};
 use crate::world::World;
 
 impl World {
-    fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         let members = self.states.iter().filter(|(name, _)| self.observations.contains_key(*name));
         members.filter(|(_, state)| state.is_in_flight()).count() as u64
     }
@@ -91,16 +90,22 @@ fn check_any(before: &World, after: &World) {
         let slots = [rolling.as_ref(), last_known_good.as_ref(), kept];
         let runs = after.observations.get(*name).and_then(|observation| observation.running.as_ref());
         let adopted = !state.is_in_flight() && runs == version;
-        // Of a rollout that was ended, it had not begun what it was assigned.
-        let withdrawn = *activity == RolloutActivity::Abandoned && runs == version;
         assert!(
-            adopted || withdrawn || slots.contains(&version),
+            adopted || is_withdrawn(after, name, state) || slots.contains(&version),
             "{name} was assigned {version:?}, neither rolling nor good: {slots:?}"
         );
     }
-    let in_flight = assigned.iter().any(|(_, state, _)| state.is_in_flight());
+    let in_flight =
+        assigned.iter().any(|(name, state, _)| state.is_in_flight() && !is_withdrawn(after, name, state));
     assert!(!in_flight || after.entity.hold.is_none(), "assigned while a person paused it");
     assert!(!in_flight || after.progress.clock.since.is_none(), "assigned while paused");
+}
+
+/// Whether a target is assigned what it runs, since its rollout was ended before it began anything: that starts nothing, and no pause or
+/// freeze holds it back.
+pub(crate) fn is_withdrawn(after: &World, name: &TargetName, state: &TargetState) -> bool {
+    let runs = after.observations.get(name).and_then(|observation| observation.running.as_ref());
+    after.progress.activity == RolloutActivity::Abandoned && runs == Some(&state.version)
 }
 
 /// Whether a target does not serve, or may not soon, reckoned without the engine.
@@ -133,7 +138,8 @@ fn returned(before: &World, after: &World) -> u64 {
 /// The laws of assigning targets: stages, domains, what may be unavailable, freezes.
 fn check_turns(before: &World, after: &World) {
     let assigned = dispatched(before, after);
-    let in_flight = || assigned.iter().filter(|(_, state, _)| state.is_in_flight());
+    let begins = |name, state: &TargetState| state.is_in_flight() && !is_withdrawn(after, name, state);
+    let in_flight = || assigned.iter().filter(|(name, state, _)| begins(*name, state));
     let stop = after.environment.stop(&after.entity.name, after.now).is_some();
     assert!(!stop || in_flight().next().is_none(), "assigned although stopped");
     let turns: Vec<_> =
@@ -256,7 +262,7 @@ fn cut_short(before: &World, verdict: &RolloutVerdict, writes: usize) -> World {
     world
 }
 
-fn step(world: &mut World, act: &Act) {
+pub(crate) fn step(world: &mut World, act: &Act) {
     world.act(act);
     let before = world.clone();
     let verdict = decide(&world.board, &world.environment, world.now);
@@ -341,58 +347,4 @@ proptest! {
         heal(&mut world);
         check_ended(&world);
     }
-}
-
-/// A target that was given up, and is heard of again, has its assignment already: to count it as in flight again makes nothing
-/// unavailable.
-#[test]
-fn a_target_that_returns_in_flight_makes_nothing_unavailable() {
-    let policy = PolicyDraft {
-        batch: Some(Amount::Count(3)),
-        max_unavailable: Some(Amount::Count(2)),
-        success: Percent::new(1),
-        unreachable: Some(Amount::Count(1)),
-        soak: "7s".parse().ok(),
-        deadline: "8s".parse().ok(),
-        fail_fast: Some(false),
-        ..PolicyDraft::default()
-    };
-    let mut world = World::new();
-    world.set_policy(Policy::new(policy).unwrap());
-    for target in 0..3 {
-        world.act(&Act::Join(target, 1));
-    }
-    let silent = Act::Contact(4, PresenceState::Suspect);
-    let (long, short) = (Act::Time(8), Act::Time(1));
-    let end = [Act::Pause, Act::ComplyAll, Act::Fail(2), Act::Resume];
-    for act in [Act::Join(4, 0), silent, Act::Start(2), long, short].iter().chain(&end) {
-        step(&mut world, act);
-    }
-    assert_eq!(world.in_flight(), 3);
-}
-
-#[test]
-fn a_target_that_is_held_when_it_is_heard_of_again_has_been_updated_in_its_stage() {
-    let stage = |upto, approve| PolicyStage { upto, approve };
-    let policy = PolicyDraft {
-        batch: Some(Amount::Count(2)),
-        stages: Some(vec![
-            stage(Amount::Count(2), false),
-            stage(Amount::Share(Percent::new(100).unwrap()), true),
-        ]),
-        success: Percent::new(1),
-        unreachable: Some(Amount::Count(0)),
-        soak: "1s".parse().ok(),
-        deadline: "2s".parse().ok(),
-        fail_fast: Some(false),
-        ..PolicyDraft::default()
-    };
-    let mut world = World::new();
-    world.set_policy(Policy::new(policy).unwrap());
-    world.act(&Act::Join(0, 1));
-    let lost = [Act::Start(2), Act::Time(2), Act::Time(1), Act::Held(0, true)];
-    for act in lost.iter().chain(&[Act::Join(1, 0), Act::ComplyAll, Act::Join(2, 0)]) {
-        step(&mut world, act);
-    }
-    assert_eq!(world.states.len(), 2, "the third one is of the next stage");
 }

@@ -9,6 +9,7 @@
 
 mod acts;
 mod fold;
+mod found;
 mod laws;
 mod library;
 mod outage_history;

@@ -2,23 +2,33 @@
 
 use bellwether_core::words::time::{Span, Timestamp};
 
-/// A clock that is ahead loses one part in so many: it runs at seven eighths of its speed, so nothing ends before its time.
-const SLOWER: u64 = 8;
-
-/// How fast a clock that is behind may catch up. Whatever counts by it ends earlier by that share.
+/// How fast a clock is steered. Whatever counts by one that is behind ends earlier by the share that it gains; by one that is ahead nothing ends
+/// before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// One part in 1,024, about as much as clocks differ by themselves: somebody counts the same time by another clock.
     Careful,
     /// One part in 64: nobody does.
     Brisk,
+    /// As [`Pace::Brisk`] if it is behind. If it is ahead it loses twice as much as any other does: one that all others are ahead of their
+    /// system clocks with would never have their time otherwise. Nothing counts by it.
+    Apart,
 }
 
 impl Pace {
-    const fn divisor(self) -> u64 {
+    /// One that is behind gains one part in so many.
+    const fn faster(self) -> u64 {
         match self {
             Self::Careful => 1_024,
-            Self::Brisk => 64,
+            Self::Brisk | Self::Apart => 64,
+        }
+    }
+
+    /// One that is ahead loses one part in so many: it runs at seven eighths of its speed, or at three quarters.
+    const fn slower(self) -> u64 {
+        match self {
+            Self::Careful | Self::Brisk => 8,
+            Self::Apart => 4,
         }
     }
 }
@@ -47,9 +57,9 @@ impl TimeLine {
         let most = Span::from_millis(self.by_ms.unsigned_abs());
         let share = |divisor: u64| Span::from_millis(passed.as_millis().checked_div(divisor).unwrap_or(0));
         if self.by_ms >= 0 {
-            self.at.plus(passed).plus(share(self.pace.divisor()).min(most))
+            self.at.plus(passed).plus(share(self.pace.faster()).min(most))
         } else {
-            self.at.plus(passed.minus(share(SLOWER).min(most)))
+            self.at.plus(passed.minus(share(self.pace.slower()).min(most)))
         }
     }
 
@@ -89,6 +99,14 @@ mod tests {
         assert_eq!(at(&careful, 1_024), 1_025_000);
         let brisk = start.bent(Span::ZERO, 10_000, Pace::Brisk);
         assert_eq!((at(&brisk, 64), at(&brisk, 640), at(&brisk, 700)), (65_000, 650_000, 710_000));
+    }
+
+    #[test]
+    fn a_clock_apart_reaches_one_that_goes_slower_as_well() {
+        let start = |ahead: u64| TimeLine::through(Span::ZERO, Timestamp::from_millis(1_000_000 + ahead));
+        let others = start(0).bent(Span::ZERO, -3_600_000, Pace::Brisk);
+        let apart = start(600).bent(Span::ZERO, -600, Pace::Apart);
+        assert_eq!((at(&others, 2), at(&apart, 2)), (1_001_750, 1_002_100));
     }
 
     #[test]

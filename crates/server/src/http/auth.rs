@@ -172,6 +172,7 @@ fn object(
         ObjectKind::Audit => "audit",
         ObjectKind::Entity | ObjectKind::Rollout => "entity",
         ObjectKind::Cluster => "cluster",
+        ObjectKind::Ensemble => "ensemble",
         ObjectKind::Filter => "filter",
         ObjectKind::Freeze | ObjectKind::GlobalFreeze => "freeze",
         ObjectKind::JoinToken | ObjectKind::Token => "token",

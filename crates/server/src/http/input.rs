@@ -14,9 +14,9 @@ use bellwether_core::words::filter::field::FieldTable;
 use bellwether_core::words::filter::saved::FilterDraft;
 use bellwether_core::words::filter::{Filter, FilterError};
 use bellwether_core::words::name::{
-    Category, ClusterName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey, PauseName,
-    ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServiceName, SinkName, SlotName,
-    StageName, TaskName, WorkflowName,
+    Category, ClusterName, EnsembleName, EntityName, FilterName, FreezeName, Namespace, NodeName, ParamKey,
+    PauseName, ProfileName, ReactionName, RoleName, ScheduleName, SecretName, ServiceName, SinkName,
+    SlotName, StageName, TaskName, WorkflowName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -164,6 +164,7 @@ params! {
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
     NamedCluster(ClusterName) = "cluster";
+    NamedEnsemble(EnsembleName) = "ensemble";
     NamedFilter(FilterName) = "filter";
     NamedSchedule(ScheduleName) = "schedule";
     NamedReaction(ReactionName) = "reaction";

@@ -181,6 +181,16 @@ pub(crate) async fn put_probes(
     Ok(JsonAnswer(Empty {}))
 }
 
+pub(crate) async fn put_members(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    Node(name): Node,
+    JsonBody(members): JsonBody<v1::ensemble::reports::NodeMembers>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::members::absorb_members(&app.records.transactor, &namespace, &name, members).await?;
+    Ok(JsonAnswer(Empty {}))
+}
+
 pub(crate) async fn rescan(
     State(app): State<AppState>,
     caller: Authenticated,

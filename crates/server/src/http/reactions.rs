@@ -68,11 +68,11 @@ pub(super) fn standings(
     readable: &Readable,
     reaction: &CoreReaction,
 ) -> Vec<ReactionMatch> {
-    let settled = app.cluster.watch(world).settled();
+    let watch = app.cluster.watch(world);
     let is_seen = |subject: &ConditionSubject| {
         subject.node().is_none_or(|node| readable.has_object(ObjectKind::Node, node.as_str()))
     };
-    let all = matches(reaction, fleet, settled, app.clock.now());
+    let all = matches(reaction, fleet, watch, app.clock.now());
     let seen = all.iter().filter(|(condition, _)| is_seen(condition.subject));
     seen.map(|(condition, standing)| ReactionMatch::of(condition, standing)).collect()
 }
@@ -150,9 +150,9 @@ pub(crate) async fn test(
     let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
     let reaction = fleet.reactions.get(&name).ok_or_else(|| missing(&name))?;
     is_there(fleet, &readable, &subject)?;
-    let (settled, now) = (app.cluster.watch(&world).settled(), app.clock.now());
+    let (watch, now) = (app.cluster.watch(&world), app.clock.now());
     let of = (asked.condition.as_str(), &subject);
-    let Some(standing) = rehearse(&reaction.value, fleet, of, (settled, now)) else {
+    let Some(standing) = rehearse(&reaction.value, fleet, of, (watch, now)) else {
         return Ok(JsonAnswer(ReactionTest::default()));
     };
     let (state, until_ms) = ReactionState::of(&standing);

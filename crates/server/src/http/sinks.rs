@@ -113,10 +113,13 @@ pub(crate) async fn test(
     let kept = world.fleets.get(&namespace).and_then(|fleet| fleet.sinks.get(&name));
     let sink = kept.map(|kept| (*kept.value).clone()).ok_or_else(|| missing(&name))?;
     if let (core::SinkTarget::File(_), None) = (&sink.target, app.cluster.leadership.term()) {
-        let leader =
-            app.leader(&world).map_or_else(String::new, |leader| format!(" {}", leader.value.server));
+        let leader = app.leader(&world).map(|leader| leader.value.server.clone());
+        let url = leader.as_ref().and_then(|leader| Some(world.servers.get(leader)?.value.address.clone()));
+        let leader = leader.map_or_else(String::new, |leader| format!(" {leader}"));
+        let url = url.unwrap_or_else(|| "URL".to_owned());
         let reason = format!("cannot test sink {name}: its file is on the machine of the server that leads");
-        return Err(Failure::new(Code::Refused, reason).hint(format!("ask the leader{leader}: --server URL")));
+        return Err(Failure::new(Code::Refused, reason)
+            .hint(format!("ask the leader{leader}: bellwether sink test {name} --server {url}")));
     }
     let now = app.clock.now();
     let event = Event {

@@ -2,6 +2,7 @@
 
 mod access;
 mod clusters;
+mod ensembles;
 mod entities;
 mod filters;
 mod freezes;
@@ -26,7 +27,7 @@ use super::routes::{self, Routes};
 use super::state::AppState;
 
 /// The parts of the table. A new one is one line.
-const PARTS: [fn(Routes) -> Routes; 39] = [
+const PARTS: [fn(Routes) -> Routes; 40] = [
     nodes::nodes,
     nodes::runnable,
     nodes::params,
@@ -51,6 +52,7 @@ const PARTS: [fn(Routes) -> Routes; 39] = [
     profiles::params,
     clusters::clusters,
     clusters::members,
+    ensembles::ensembles,
     workflows::tasks,
     workflows::stages,
     workflows::workflows,

@@ -32,7 +32,7 @@ use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::services::unknown_service;
 use super::state::AppState;
-use super::{why_reaction, why_sink, why_store};
+use super::{why_ensemble, why_reaction, why_sink, why_store};
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -56,6 +56,9 @@ pub(crate) async fn get(
         Some(("entity", name)) => entity(fleet, &read("entity", name)?, time)?,
         Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("cluster", name)) => cluster(fleet, &read("cluster", name)?, time.now)?,
+        Some(("ensemble", name)) => {
+            why_ensemble::ensemble((&world, fleet), &readable, &read("ensemble", name)?, time.now)?
+        }
         Some(("reaction", name)) => {
             why_reaction::reaction(&app, (&world, fleet), &readable, &read("reaction", name)?)?
         }
@@ -106,7 +109,7 @@ fn whole(fleet: &Fleet, subject: String, readable: &Readable) -> String {
 }
 
 fn unknown(subject: &str) -> Failure {
-    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME, store/NODE/PROBE, reaction/NAME, sink/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
+    let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, cluster/NAME, ensemble/NAME, store/NODE/PROBE, reaction/NAME, sink/NAME or slot/NAME; a run is an entity, and a job is of target/RUN/NODE";
     Failure::new(Code::NotFound, format!("cannot find {subject:?}")).hint(hint)
 }
 

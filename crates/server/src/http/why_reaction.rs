@@ -1,7 +1,7 @@
 //! Why a reaction has started a run, or has not.
 
 use bellwether_api::v1::reaction::{FiringResult, Reaction, ReactionFiring, ReactionMatch, ReactionState};
-use bellwether_core::words::name::ReactionName;
+use bellwether_core::words::name::{EntityName, ReactionName};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -10,9 +10,13 @@ use super::problem::Failure;
 use super::reactions::{missing, standings};
 use super::readable::Readable;
 use super::state::AppState;
+use crate::ops;
 
 /// Newest firings that are told.
 const FIRINGS: usize = 5;
+
+/// Most nodes of a run that are named.
+const NAMED: usize = 5;
 
 /// Whether it waits with a condition that is true, and a line for each of those and for what it did last.
 pub(super) fn reaction(
@@ -40,9 +44,11 @@ pub(super) fn reaction(
     });
     let none = || format!("no condition that it is about is true: {}", shape.on);
     let quiet = matches.is_empty().then(none);
-    let firings = shape.firings.iter().rev().take(FIRINGS).map(|firing| fired(firing, now));
-    let lines =
-        suspended.into_iter().chain(quiet).chain(matches.iter().map(|of| standing(of, &shape.firings, now)));
+    let firings = shape.firings.iter().rev().take(FIRINGS).map(|firing| fired(fleet, firing, now));
+    let leaderless = (world.leader.is_none() && !matches.is_empty())
+        .then(|| "no server leads, and nothing fires until one does; see: bellwether server list".to_owned());
+    let standings = matches.iter().map(|of| standing(of, &shape.firings, now));
+    let lines = suspended.into_iter().chain(leaderless).chain(quiet).chain(standings);
     Ok((matches.iter().any(waits), lines.chain(firings).collect()))
 }
 
@@ -101,11 +107,35 @@ fn observed(of: &ReactionMatch) -> String {
     }
 }
 
+/// What became of a run, and of the nodes that begin no other because of it; `None` if it is gone.
+fn became(fleet: &Fleet, name: &EntityName) -> Option<String> {
+    let run = ops::run::get(fleet, name)?;
+    let marked = fleet.not_runnable.iter().map(|(node, kept)| (node, &kept.value));
+    let marked: Vec<_> = marked
+        .filter(|(_, mark)| mark.run.as_ref() == Some(name))
+        .map(|(node, _)| node)
+        .take(NAMED)
+        .collect();
+    let marked = match marked.as_slice() {
+        [] => String::new(),
+        [first, rest @ ..] => {
+            let names = rest.iter().fold(first.to_string(), |names, node| format!("{names}, {node}"));
+            format!(
+                "; it failed on {names}, and no other run begins there until: bellwether node runnable {first}"
+            )
+        }
+    };
+    Some(format!(", which is {}{marked}", run.state))
+}
+
 /// What it did.
-fn fired(firing: &ReactionFiring, now: Timestamp) -> String {
+fn fired(fleet: &Fleet, firing: &ReactionFiring, now: Timestamp) -> String {
     let ReactionFiring { condition, subject, at_ms, result, text, .. } = firing;
     let what = match result {
-        FiringResult::Started => format!("it started run {text}; see: bellwether why run/{text}"),
+        FiringResult::Started => {
+            let became = EntityName::parse(text).ok().and_then(|run| became(fleet, &run)).unwrap_or_default();
+            format!("it started run {text}{became}; see: bellwether why run/{text}")
+        }
         FiringResult::Failed => format!("nothing was started: {text}"),
     };
     format!("{} ago, for {condition} of {subject}, {what}", ago(*at_ms, now).brief())

@@ -82,7 +82,10 @@ fn next_step(sink: &Sink, status: &SinkStatus) -> Option<String> {
         (false, true, _) => Some(format!("once there is a receiver again: bellwether sink enable {name}")),
         (false, false, Some(retry)) => {
             let so_far = Plural(u64::from(retry.attempts), "attempt");
-            Some(format!("after {so_far} at event {}; try it now: bellwether sink test {name}", retry.event))
+            Some(format!(
+                "after {so_far} at event {}; have it tried now: bellwether sink enable {name}; ask the receiver alone: bellwether sink test {name}",
+                retry.event
+            ))
         }
         (false, false, None) if status.state.defect.is_some() => Some(format!(
             "its secrets are read again each minute, and when one of them or the sink is changed; try it now: bellwether sink test {name}"

@@ -1,6 +1,7 @@
 //! The last admin: whoever changes tokens or roles leaves one token behind that may do everything and does not expire.
 
-use bellwether_core::records::key::{AnyKey, GlobalKey};
+use bellwether_core::records::key::AnyKey;
+use bellwether_core::records::key::global::GlobalKey;
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::Write;
 use bellwether_core::words::name::Namespace;

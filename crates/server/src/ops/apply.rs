@@ -184,12 +184,13 @@ impl Apply<'_> {
         }
         if let Some(labels) = &self.request.prune {
             for id in prune::prunable(&session.fleet(), labels, &self.objects) {
-                let is_dry = self.request.dry_run;
+                let note = prune::kept(&id);
+                let is_dry = self.request.dry_run || note.is_some();
                 let right = if is_dry { Right::get(id.kind()) } else { Right::delete(id.kind()) };
                 allowed(self.who, &format!("prune {id}"), right, (&id, self.namespace))?;
                 session.prune(&id).await?;
                 let changes: GuardedChangeset = session.draft.take();
-                steps.push(Step { answer: pruned(&id, self.namespace), id, changes });
+                steps.push(Step { answer: pruned(&id, self.namespace, note), id, changes });
             }
         }
         self.objects.iter().try_for_each(|object| session.still_fits(object))?;
@@ -202,14 +203,15 @@ impl Apply<'_> {
     }
 }
 
-fn pruned(id: &ObjectId, namespace: &Namespace) -> AppliedObject {
+/// The answer about an object that was pruned, or of which the note says why it was not.
+fn pruned(id: &ObjectId, namespace: &Namespace, note: Option<String>) -> AppliedObject {
     AppliedObject {
         object: id.to_string(),
         namespace: Some(namespace.to_string()),
-        outcome: ApplyOutcome::Pruned,
+        outcome: if note.is_none() { ApplyOutcome::Pruned } else { ApplyOutcome::Unchanged },
         fields: Vec::new(),
         rollout: None,
-        note: None,
+        note,
     }
 }
 

@@ -14,6 +14,7 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::reaction::{
     ConditionSubject, FiringResult, MAX_OUTCOME_BYTES, MAX_REACTIONS, Reaction, ReactionFiring, ReactionNodes,
 };
+use bellwether_core::rollout::environment::Watch;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::ReactionRevision;
 use bellwether_core::words::filter::Filter;
@@ -22,6 +23,7 @@ use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, NodeName, ReactionName};
 use bellwether_core::words::selector::unknown_field;
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::conditions;
 use bellwether_core::world::fleet::Fleet;
 
 use super::at_revision::at_revision;
@@ -110,14 +112,14 @@ pub async fn delete(transactor: &Transactor, scope: ReactionScope<'_>) -> Result
 }
 
 /// Has a reaction do what it is to do: start a run for a condition, or note that it may start none. The run and the firing are written
-/// together, so that no episode gets two. `settled` is the time from which what is recorded is believed.
+/// together, so that no episode gets two. `watch` says from when what is recorded is believed.
 ///
 /// # Errors
 /// [`OpError::Commit`]. A run that cannot be started is no error: the reaction says why.
 pub async fn take_turn(
     transactor: &Transactor,
     (namespace, name): (&Namespace, &ReactionName),
-    settled: Timestamp,
+    watch: Watch,
     matching: MatchingNodes,
 ) -> Result<(), OpError> {
     let actor: Actor = bellwether_api::shape::read("reaction", &format!("reaction/{name}"))?;
@@ -125,7 +127,7 @@ pub async fn take_turn(
         .change(namespace, &actor, |_, fleet, now| {
             let Some(kept) = fleet.reactions.get(name) else { return Ok((None, ())) };
             let reaction = &*kept.value;
-            let guarded = match turn(reaction, fleet, settled, now) {
+            let guarded = match turn(reaction, fleet, watch, now) {
                 Turn::Wait(_) => None,
                 Turn::Limit(after) => {
                     let why = explain_limit(&after, now);
@@ -290,13 +292,29 @@ fn written(
 
 /// What to know of a reaction that is valid and may not be meant; `None` if there is nothing.
 pub(crate) fn warning(fleet: &Fleet, reaction: &Reaction) -> Option<String> {
-    let ReactionNodes::Filter(text) = &reaction.nodes else { return None };
+    let text = match &reaction.nodes {
+        ReactionNodes::Subject => return clusters_warning(&reaction.on),
+        ReactionNodes::Manager | ReactionNodes::Members => return None,
+        ReactionNodes::Filter(text) => text,
+    };
     let filter = Filter::parse(text, &NODES).ok()?;
     let field = unknown_field(&filter, || entity_warnings::active(fleet))?;
     Some(format!(
         "warning: nodes is the filter {text}, which tests {field}, and no node has it; see: bellwether node list -o wide; \
          words that are no filter are subject, manager and members"
     ))
+}
+
+/// That some of the conditions that the subject is to react to are of a whole cluster.
+fn clusters_warning(on: &Filter) -> Option<String> {
+    let of_clusters: Vec<_> = conditions::matching(on).filter(|name| !conditions::has_node(name)).collect();
+    (!of_clusters.is_empty()).then(|| {
+        format!(
+            "warning: on can match {}, of which the subject is a whole cluster and no node: firings for these fail; write \
+             node, as in: node and ..., or nodes manager, members or a filter",
+            of_clusters.join(", ")
+        )
+    })
 }
 
 /// What a reaction lacks so that no run would start, and what to know of it besides.

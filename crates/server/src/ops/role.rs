@@ -3,7 +3,7 @@
 use bellwether_api::shape::description;
 use bellwether_api::v1::role::{Claim, Role as RoleView, RoleSpec};
 use bellwether_core::access::BUILT_IN;
-use bellwether_core::records::key::{GlobalKey, GlobalRecord};
+use bellwether_core::records::key::global::{GlobalKey, GlobalRecord};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, RoleName};
 use bellwether_core::world::World;

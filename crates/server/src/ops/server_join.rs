@@ -3,7 +3,7 @@
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
 use bellwether_api::v1::server_join::NewServerToken;
-use bellwether_core::records::key::GlobalRecord;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::records::token::{JoinToken, JoinsAs};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, NodeName, ServerName};

@@ -103,7 +103,8 @@ pub async fn set(
         .await
 }
 
-/// Enables a sink, or disables it; answers it. One that stopped because its receiver is gone sends again once it is enabled.
+/// Enables a sink, or disables it; answers it. One that stopped because its receiver is gone sends again once it is enabled, and
+/// one that waits for its next attempt makes it at once.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Invalid`].
@@ -121,7 +122,12 @@ pub async fn enable(
             let is_stopped = state.is_some_and(|state| state.stop_at(before.revision).is_some());
             let is_so = before.disabled != request.enabled && !(request.enabled && is_stopped);
             if is_so {
-                return Ok((None, before.clone()));
+                // It has nothing to wait for any more.
+                let retries = state.filter(|_| request.enabled).and_then(unhindered).map(|write| Changeset {
+                    writes: vec![write],
+                    events: vec![event("sink.retried", format!("sink/{name}"), cause(&why))],
+                });
+                return Ok((retries, before.clone()));
             }
             let after = Sink {
                 revision: before.revision.next_in(fleet.epoch),
@@ -279,11 +285,17 @@ fn may_rewind(fleet: &Fleet, state: &SinkState, from: Sequence) -> Result<(), Op
         return Err(refused(reason, &format!("bellwether sink replay {name} --from {}", fleet.oldest_event)));
     }
     if from > state.cursor {
-        let reason = format!(
-            "send events of sink {name} again from {from} on: it came to event {} only",
-            state.cursor
-        );
-        return Err(refused(reason, &format!("bellwether sink get {name}")));
+        let newest = fleet.last_event();
+        let now = match from > newest {
+            true => format!("the newest event is {newest}"),
+            false => format!("it is at event {}, and sends the later ones in any case", state.cursor),
+        };
+        let reason = format!("send events of sink {name} again from {from} on: {now}");
+        let hint = match &state.retry {
+            Some(retry) => format!("have event {} tried now: bellwether sink enable {name}", retry.event),
+            None => format!("bellwether sink get {name}"),
+        };
+        return Err(refused(reason, &hint));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use bellwether_api::v1::access::{NewJoinToken, NewToken, only_in, patterns, serv
 use bellwether_api::v1::role::role_names;
 use bellwether_core::access::NamePattern;
 use bellwether_core::access::Role;
-use bellwether_core::records::key::{GlobalKey, GlobalRecord};
+use bellwether_core::records::key::global::{GlobalKey, GlobalRecord};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::token::{JoinToken, JoinsAs, Token};
 use bellwether_core::verdict::{Changeset, Write};

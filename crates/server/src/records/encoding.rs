@@ -6,12 +6,14 @@ use bellwether_api::v1::annotation::Annotation;
 use bellwether_api::v1::cluster::discovery::StoredClusterDiscovery;
 use bellwether_api::v1::cluster::stored::{StoredCluster, StoredClusterRoles};
 use bellwether_api::v1::cluster::stored_view::StoredClusterView;
+use bellwether_api::v1::ensemble::members::StoredEnsembleMembers;
 use bellwether_api::v1::hook_answers::HookAnswers;
 use bellwether_api::v1::node_params::StoredNodeParams;
 use bellwether_api::v1::not_runnable::NotRunnable;
 use bellwether_api::v1::registrations::{KnownService, ServiceRegistrations as Registrations};
 use bellwether_api::v1::workflow::StoredDefinition;
-use bellwether_core::records::key::{AnyRecord, GlobalKey, GlobalRecord, Key, Record};
+use bellwether_core::records::key::global::{GlobalKey, GlobalRecord};
+use bellwether_core::records::key::{AnyRecord, Key, Record};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
         Record::NodeParams(params) => put(schema, StoredNodeParams::try_from(params)?),
         Record::Probes(probes) => put(schema, v1::probes::NodeProbes::from(probes)),
+        Record::NodeMembers(members) => put(schema, v1::ensemble::reports::NodeMembers::from(members)),
         Record::Facts(facts) => put(schema, v1::facts::NodeFacts::from(facts)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Expected(_, by) => put(schema, Annotation::from(by)),
@@ -78,6 +81,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::ClusterRoles(roles) => put(schema, StoredClusterRoles::from(roles)),
         Record::ClusterView(view) => put(schema, StoredClusterView::from(view)),
         Record::ClusterDiscovery(known) => put(schema, StoredClusterDiscovery::from(known)),
+        Record::Ensemble(ensemble) => put(schema, v1::ensemble::Ensemble::from(ensemble)),
+        Record::EnsembleMembers(members) => put(schema, StoredEnsembleMembers::from(members)),
         Record::Schedule(schedule) => put(schema, v1::schedule::Schedule::from(schedule)),
         Record::Reaction(reaction) => put(schema, v1::reaction::Reaction::from(reaction)),
         Record::Sink(sink) => put(schema, v1::sink::Sink::from(sink)),
@@ -123,6 +128,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
     Ok(match key {
         Key::Node(_) => Record::Node(get::<v1::node::Node>(schema, bytes)?.try_into()?),
         Key::Probes(_) => Record::Probes(get::<v1::probes::NodeProbes>(schema, bytes)?.try_into()?),
+        Key::NodeMembers(_) => {
+            Record::NodeMembers(get::<v1::ensemble::reports::NodeMembers>(schema, bytes)?.try_into()?)
+        }
         Key::Facts(_) => Record::Facts(get::<v1::facts::NodeFacts>(schema, bytes)?.try_into()?),
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
@@ -166,6 +174,10 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::ClusterView(_) => Record::ClusterView(get::<StoredClusterView>(schema, bytes)?.try_into()?),
         Key::ClusterDiscovery(_) => {
             Record::ClusterDiscovery(get::<StoredClusterDiscovery>(schema, bytes)?.try_into()?)
+        }
+        Key::Ensemble(_) => Record::Ensemble(get::<v1::ensemble::Ensemble>(schema, bytes)?.try_into()?),
+        Key::EnsembleMembers(_) => {
+            Record::EnsembleMembers(get::<StoredEnsembleMembers>(schema, bytes)?.try_into()?)
         }
         Key::Schedule(_) => Record::Schedule(get::<v1::schedule::Schedule>(schema, bytes)?.try_into()?),
         Key::Reaction(_) => Record::Reaction(get::<v1::reaction::Reaction>(schema, bytes)?.try_into()?),
@@ -224,6 +236,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Node(_) => "node.v1",
         Key::NodeParams(_) => "node-params.v1",
         Key::Probes(_) => "probes.v1",
+        Key::NodeMembers(_) => "node-members.v1",
         Key::Facts(_) => "facts.v1",
         Key::Presence(_) => "presence.v1",
         Key::Expected(_) => "expected.v1",
@@ -246,6 +259,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::ClusterRoles(_) => "cluster-roles.v1",
         Key::ClusterView(_) => "cluster-view.v1",
         Key::ClusterDiscovery(_) => "cluster-discovery.v1",
+        Key::Ensemble(_) => "ensemble.v1",
+        Key::EnsembleMembers(_) => "ensemble-members.v1",
         Key::Schedule(_) => "schedule.v1",
         Key::Reaction(_) => "reaction.v1",
         Key::Sink(_) => "sink.v1",

@@ -26,7 +26,8 @@
 use std::collections::BTreeSet;
 
 use bellwether_core::records::definition::DefinitionId;
-use bellwether_core::records::key::{AnyKey, GlobalKey, Key};
+use bellwether_core::records::key::global::GlobalKey;
+use bellwether_core::records::key::{AnyKey, Key};
 use bellwether_core::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName, ServerName, TargetName};
 use bellwether_store::Range;
@@ -84,6 +85,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::NodeParams(name) => ns("node-params", name.as_str()),
         Key::Facts(name) => ns("facts", name.as_str()),
         Key::Probes(name) => ns("probes", name.as_str()),
+        Key::NodeMembers(name) => ns("node-members", name.as_str()),
         Key::Presence(name) => ns("presence", name.as_str()),
         Key::Expected(name) => ns("expected", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
@@ -105,6 +107,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::ClusterRoles(name) => ns("cluster-roles", name.as_str()),
         Key::ClusterView(name) => ns("cluster-view", name.as_str()),
         Key::ClusterDiscovery(name) => ns("cluster-discovery", name.as_str()),
+        Key::Ensemble(name) => ns("ensemble", name.as_str()),
+        Key::EnsembleMembers(name) => ns("ensemble-members", name.as_str()),
         Key::Schedule(name) => ns("schedule", name.as_str()),
         Key::Reaction(name) => ns("reaction", name.as_str()),
         Key::Sink(name) => ns("sink", name.as_str()),
@@ -232,6 +236,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "node-params" => Key::NodeParams(name.parse().ok()?),
         "facts" => Key::Facts(name.parse().ok()?),
         "probes" => Key::Probes(name.parse().ok()?),
+        "node-members" => Key::NodeMembers(name.parse().ok()?),
         "presence" => Key::Presence(name.parse().ok()?),
         "expected" => Key::Expected(name.parse().ok()?),
         "report" => Key::Report(name.parse().ok()?),
@@ -256,6 +261,8 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "cluster-roles" => Key::ClusterRoles(name.parse().ok()?),
         "cluster-view" => Key::ClusterView(name.parse().ok()?),
         "cluster-discovery" => Key::ClusterDiscovery(name.parse().ok()?),
+        "ensemble" => Key::Ensemble(name.parse().ok()?),
+        "ensemble-members" => Key::EnsembleMembers(name.parse().ok()?),
         "jobs" => run_and_node(name).map(|(run, node)| Key::Jobs(run, node))?,
         "task-list" => run_and_node(name).map(|(run, node)| Key::TaskList(run, node))?,
         "not-runnable" => Key::NotRunnable(name.parse().ok()?),

@@ -4,7 +4,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
 
 use super::error::RunError;
-use super::store::open_store_to_look;
+use super::store::{open_store_to_look, own_store};
 use crate::config::Config;
 use crate::installation::{Installation, InstallationError};
 use crate::pki;
@@ -15,19 +15,29 @@ use crate::set_back::SetBackMark;
 /// Refuses a data directory without a certificate authority, or without the store that was with it, by what else is there.
 pub(super) fn has_authority(config: &Config) -> Result<(), RunError> {
     let dir = config.data_dir.clone();
+    let store = own_store(&dir)?;
     let authority = std::fs::metadata(dir.join("pki/ca.pem"));
     let is_denied = |source: &std::io::Error| source.kind() == std::io::ErrorKind::PermissionDenied;
     if !authority.as_ref().is_err_and(is_denied) {
         RestoreMark::of(config).check()?;
     }
     match authority {
-        Ok(_) if config.etcd.is_none() && !dir.join("store").exists() => Err(RunError::NoStore { dir }),
+        Ok(_) if config.etcd.is_none() && store.is_none() => Err(RunError::NoStore { dir }),
         Ok(_) => Ok(()),
         Err(source) if is_denied(&source) => Err(RunError::NotAllowed { path: dir, source }),
         Err(_) if config.etcd.is_some() => Err(RunError::NoAuthority { dir }),
-        Err(_) if dir.join("store").exists() => Err(RunError::StoreAlone { dir }),
+        Err(_) if store.is_some() => Err(RunError::StoreAlone { dir }),
         Err(_) => Err(RunError::NotInitialised { dir }),
     }
+}
+
+/// Whether the store was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreSeen {
+    /// It was, and a server could use it.
+    Yes,
+    /// A server has it open: it was looked at when that one started.
+    InUse,
 }
 
 /// Checks whether a server could use its data directory, and its etcd if it has one: it has an installation, whose authority is here, and the
@@ -36,7 +46,7 @@ pub(super) fn has_authority(config: &Config) -> Result<(), RunError> {
 ///
 /// # Errors
 /// [`RunError`] naming what prevents a start.
-pub async fn check(config: &Config) -> Result<(), RunError> {
+pub async fn check(config: &Config) -> Result<StoreSeen, RunError> {
     has_authority(config)?;
     let dir = &config.data_dir;
     for path in ["pki/ca.pem", "pki/ca.key"].map(|file| dir.join(file)) {
@@ -57,15 +67,14 @@ pub async fn check(config: &Config) -> Result<(), RunError> {
     let tasks = Tasks::new();
     let store = match open_store_to_look(config, &tasks).await {
         Ok(store) => store,
-        // It was looked at when the server that has it started.
-        Err(error) if error.is_in_use() => return Ok(()),
+        Err(error) if error.is_in_use() => return Ok(StoreSeen::InUse),
         Err(error) => return Err(error),
     };
     let fingerprint = pki::fingerprint(&authority).unwrap_or_default();
     let checked = check_installation(config, &store, &fingerprint).await;
     store.close().await;
     tasks.cancel();
-    checked.map(drop)
+    checked.map(|_| StoreSeen::Yes)
 }
 
 /// The installation of the store. A store without one is refused: it may be an empty one where another was lost.

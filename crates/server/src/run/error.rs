@@ -63,6 +63,14 @@ pub enum RunError {
         /// The data directory.
         dir: PathBuf,
     },
+    /// The data directory is a file.
+    #[error(
+        "use {dir} as the data directory: it is a file, and no directory; name another one with --data-dir"
+    )]
+    NotDirectory {
+        /// The data directory.
+        dir: PathBuf,
+    },
     /// The store of the server is gone.
     #[error(
         "find the store in {dir}, whose certificate authority is there: if the records are in etcd, name the configuration file with \
@@ -82,7 +90,7 @@ pub enum RunError {
         dir: PathBuf,
     },
     /// The data directory belongs to another user.
-    #[error("read {path}: permission denied; run the server as the user that owns it")]
+    #[error("read {path}: permission denied; run the command as the user that owns it")]
     NotAllowed {
         /// The data directory.
         path: PathBuf,
@@ -114,6 +122,13 @@ impl RunError {
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         matches!(self, Self::Open(OpenError::Corrupt { .. }))
+    }
+
+    /// Whether this user may not read the store.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        let denied = std::io::ErrorKind::PermissionDenied;
+        matches!(self, Self::Open(OpenError::Io { source, .. }) if source.kind() == denied)
     }
 
     /// Whether another process has the store open.

@@ -1,5 +1,8 @@
 //! Opens the store that the configuration names.
 
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
 
@@ -19,5 +22,23 @@ pub(crate) async fn open_store_to_look(config: &Config, tasks: &Tasks) -> Result
     match &config.etcd {
         None => Ok(Store::embedded_to_look(&config.data_dir.join("store"), tasks)?),
         Some(_) => open_store(config, tasks).await,
+    }
+}
+
+/// The directory of the embedded store; `None` if there is none.
+///
+/// # Errors
+/// [`RunError`] when nobody can say: this user may not look, or the data directory is a file.
+pub(crate) fn own_store(data_dir: &Path) -> Result<Option<PathBuf>, RunError> {
+    let store = data_dir.join("store");
+    match std::fs::metadata(&store) {
+        Ok(found) if found.is_dir() => Ok(Some(store)),
+        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
+            Err(RunError::NotAllowed { path: data_dir.to_owned(), source })
+        }
+        Err(source) if source.kind() == ErrorKind::NotADirectory => {
+            Err(RunError::NotDirectory { dir: data_dir.to_owned() })
+        }
+        Ok(_) | Err(_) => Ok(None),
     }
 }

@@ -1,6 +1,6 @@
 //! Files of events: one line of JSON for each, appended; a file that is large enough is kept under another name, and another one begun.
 
-use std::io::SeekFrom;
+use std::io::{ErrorKind, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,14 @@ async fn is_at(file: &File, path: &Path) -> bool {
 /// The file for appending, without a line that was not written to its end.
 async fn opened(path: &Path) -> std::io::Result<(File, u64)> {
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).await?;
+        fs::create_dir_all(directory).await.map_err(|error| {
+            let is_file = [ErrorKind::AlreadyExists, ErrorKind::NotADirectory].contains(&error.kind());
+            let what = if is_file { "a part of the path is a file".to_owned() } else { error.to_string() };
+            std::io::Error::new(
+                error.kind(),
+                format!("cannot create directory {}: {what}", directory.display()),
+            )
+        })?;
     }
     let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o640).open(path).await?;
     let whole = whole_lines(&mut file).await?;

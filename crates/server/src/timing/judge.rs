@@ -68,7 +68,9 @@ pub fn judge(own_wall_ms: i64, peers: &[JudgedPeer]) -> Judgement {
 
 /// "3h ahead of", "2s behind".
 pub(super) fn apart(ms: i64) -> String {
-    let span = Span::from_millis(ms.unsigned_abs());
+    // Of two measurements of the same clock one is 3h and the other 2ms less.
+    let step = if ms.unsigned_abs() < 60_000 { 1 } else { 1_000 };
+    let span = Span::from_millis(ms.unsigned_abs().saturating_add(step / 2) / step * step);
     if ms >= 0 { format!("{} ahead of", span.brief()) } else { format!("{} behind", span.brief()) }
 }
 
@@ -114,6 +116,11 @@ mod tests {
     }
 
     const HOUR: i64 = 3_600_000;
+
+    #[test]
+    fn a_difference_is_told_to_the_second() {
+        assert_eq!([apart(3 * HOUR - 4), apart(-3 * HOUR - 400)], ["3h ahead of", "3h behind"]);
+    }
 
     #[test]
     fn a_server_alone_follows_its_system_clock_little_by_little() {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::slots::CLOCK_BOUND;
 use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::Span;
 use bellwether_core::world::World;
@@ -145,9 +144,8 @@ impl TimeKeeper {
             .map(|server| PeerAddress { name: server.name.clone(), address: server.address.clone() })
             .collect();
         let measured = join_all(others.iter().map(|peer| measure(&self.clock, &*self.peers, peer))).await;
-        let fine = |measured: &Measured| measured.error_ms <= CLOCK_BOUND.as_millis() / 2;
         for (peer, measured) in others.iter().zip(measured) {
-            if let Some(measured) = measured.filter(fine) {
+            if let Some(measured) = measured.filter(Measured::is_fine) {
                 known.insert(peer.name.clone(), (Instant::now(), measured));
             }
         }
@@ -178,7 +176,11 @@ impl TimeKeeper {
     fn apply(&self, world: &World, judgement: Judgement) {
         let is_held = |slot: &bellwether_core::records::slot::Slot| !slot.holders.is_empty();
         let mut slots = world.fleets.values().flat_map(|fleet| fleet.slots.values());
-        let pace = if slots.any(|kept| is_held(&kept.value)) { Pace::Careful } else { Pace::Brisk };
+        let pace = match judgement.standing {
+            Standing::Beyond { .. } => Pace::Apart,
+            Standing::TakesPart if slots.any(|kept| is_held(&kept.value)) => Pace::Careful,
+            Standing::TakesPart => Pace::Brisk,
+        };
         // A leader that is to be set forward ends its leadership first.
         if judgement.step_ms > 0 && self.leadership.term().is_some() {
             return;

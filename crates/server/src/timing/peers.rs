@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity};
+use bellwether_core::decide::slots::CLOCK_BOUND;
 use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::{Clock, difference_ms};
@@ -101,6 +102,13 @@ pub(super) struct Measured {
     pub(super) error_ms: u64,
     /// Whether it takes part.
     pub(super) takes_part: bool,
+}
+
+impl Measured {
+    /// Whether the measurement is good enough to judge by.
+    pub(super) fn is_fine(&self) -> bool {
+        self.error_ms <= CLOCK_BOUND.as_millis() / 2
+    }
 }
 
 /// Measures another server; none if it does not answer in time.

@@ -1,6 +1,6 @@
 //! The time of a starting server: that of the others, and never before the newest event.
 
-use bellwether_core::records::key::GlobalRecord;
+use bellwether_core::records::key::global::GlobalRecord;
 use bellwether_core::words::name::ServerName;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::world::World;
@@ -9,9 +9,12 @@ use bellwether_store::{Range, Store, StoreError};
 use futures_util::future::join_all;
 
 use super::judge::apart;
-use super::peers::{PeerAddress, PeerTimes, measure};
+use super::peers::{Measured, PeerAddress, PeerTimes, measure};
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
+
+/// How often another server is asked while its answers come too late.
+const TRIES: u32 = 4;
 
 /// Smallest difference that is logged.
 const WORTH_TELLING: Span = Span::from_secs(2);
@@ -27,7 +30,7 @@ pub async fn agree(
     peers: &dyn PeerTimes,
 ) -> Result<(), StoreError> {
     let others = others(store, me).await?;
-    let asked = join_all(others.iter().map(|peer| measure(clock, peers, peer))).await;
+    let asked = join_all(others.iter().map(|peer| measure_well(clock, peers, peer))).await;
     let mut differences: Vec<i64> = asked.into_iter().flatten().map(|measured| measured.ahead_ms).collect();
     differences.sort_unstable();
     let Some(middle) = differences.get(differences.len() / 2).copied() else { return Ok(()) };
@@ -39,6 +42,19 @@ pub async fn agree(
     }
     clock.set(Timestamp::from_millis(clock.now().as_millis().saturating_add_signed(middle)));
     Ok(())
+}
+
+/// Measures another server, again if the answer came so late that the time could be wrong by more than servers may differ.
+async fn measure_well(clock: &Clock, peers: &dyn PeerTimes, peer: &PeerAddress) -> Option<Measured> {
+    let mut best: Option<Measured> = None;
+    for _ in 0..TRIES {
+        let Some(measured) = measure(clock, peers, peer).await else { break };
+        best = best.filter(|best| best.error_ms <= measured.error_ms).or(Some(measured));
+        if measured.is_fine() {
+            break;
+        }
+    }
+    best
 }
 
 /// Sets the clock forward if the newest event is later.

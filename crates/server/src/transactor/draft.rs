@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
+use bellwether_core::records::key::global::{GlobalKey, GlobalRecord};
+use bellwether_core::records::key::{AnyKey, AnyRecord, Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
 use bellwether_core::words::counter::Revision;
@@ -123,6 +124,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &AnyRecord) {
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
         Record::Cluster(cluster) => fleet.clusters.insert_mut(cluster.name.clone(), versioned(cluster)),
+        Record::Ensemble(ensemble) => fleet.ensembles.insert_mut(ensemble.name.clone(), versioned(ensemble)),
         // The manager of a cluster.
         Record::Node(node) => fleet.nodes.insert_mut(node.name.clone(), versioned(node)),
         Record::Schedule(schedule) => fleet.schedules.insert_mut(schedule.name.clone(), versioned(schedule)),
@@ -152,6 +154,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
     let _was_there = match key {
         AnyKey::Namespaced(Key::Entity(name)) => fleet.entities.remove_mut(name),
         AnyKey::Namespaced(Key::Cluster(name)) => fleet.clusters.remove_mut(name),
+        AnyKey::Namespaced(Key::EnsembleMembers(name)) => fleet.ensemble_members.remove_mut(name),
         AnyKey::Namespaced(Key::ClusterDiscovery(name)) => fleet.cluster_discoveries.remove_mut(name),
         AnyKey::Namespaced(Key::Schedule(name)) => fleet.schedules.remove_mut(name),
         AnyKey::Namespaced(Key::Reaction(name)) => fleet.reactions.remove_mut(name),
@@ -176,6 +179,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &AnyKey) {
             | Key::Order(_)
             | Key::Facts(_)
             | Key::Probes(_)
+            | Key::NodeMembers(_)
             | Key::Registrations(_)
             | Key::NotRunnable(_)
             | Key::Log(..)

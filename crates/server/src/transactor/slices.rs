@@ -57,7 +57,7 @@ fn size(namespace: &Namespace, changeset: &Changeset) -> usize {
 #[cfg(test)]
 mod tests {
     use bellwether_core::records::event::EventDraft;
-    use bellwether_core::records::key::GlobalKey;
+    use bellwether_core::records::key::global::GlobalKey;
 
     use super::*;
 

@@ -81,7 +81,16 @@ pub struct BackupContents {
     pub unreadable: Option<String>,
 }
 
-/// Writes a backup of the present state. Returns the number of records.
+/// A backup that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupTaken {
+    /// Number of records.
+    pub records: u64,
+    /// SHA-256 of the certificate of the installation's authority, lower-case hex.
+    pub ca_fingerprint: String,
+}
+
+/// Writes a backup of the present state.
 ///
 /// # Errors
 /// [`TransferError`]; what was written is not a backup, since it has no trailer.
@@ -89,8 +98,9 @@ pub async fn take(
     store: &Store,
     now: Timestamp,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<u64, TransferError> {
+) -> Result<BackupTaken, TransferError> {
     let installation = Installation::read(store).await?.ok_or(InstallationError::Missing)?;
+    let ca_fingerprint = installation.ca_fingerprint.clone();
     let mut reader = RecordReader::start(store, None).await?;
     let mut sum = Sha256::new();
     let head = BackupHeader {
@@ -112,7 +122,7 @@ pub async fn take(
     let tail = BackupTrailer { records, sha256: hex(sum.clone()) };
     put(out, &mut sum, &tail).await?;
     out.flush().await.map_err(unwritten)?;
-    Ok(records)
+    Ok(BackupTaken { records, ca_fingerprint })
 }
 
 /// Reads a backup to its end and returns its summary.

@@ -7,7 +7,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
 use tokio::io::AsyncWrite;
 
-use super::backup::{self, BackupContents};
+use super::backup::{self, BackupContents, BackupTaken};
 use super::migrate::{self, MigrationResult};
 use super::set_back;
 use super::{TransferError, newest_event};
@@ -15,7 +15,8 @@ use crate::config::Config;
 use crate::installation::Installation;
 use crate::pki;
 use crate::restore_mark::RestoreMark;
-use crate::run::store::{open_store, open_store_to_look};
+use crate::run::RunError;
+use crate::run::store::{open_store, open_store_to_look, own_store};
 use crate::timing::last_time::{ClockDoubt, LastTime};
 
 /// A description of the store, for messages.
@@ -37,7 +38,7 @@ pub async fn migrate(
     tell: impl FnMut(u64),
 ) -> Result<MigrationResult, TransferError> {
     let goal = name(to);
-    exists(from).await?;
+    exists(from)?;
     with(from, async |from| with(to, async |to| migrate::migrate(from, to, &goal, tell).await).await).await
 }
 
@@ -49,8 +50,8 @@ pub async fn back_up(
     config: &Config,
     now: Timestamp,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<u64, TransferError> {
-    exists(config).await?;
+) -> Result<BackupTaken, TransferError> {
+    exists(config)?;
     let tasks = Tasks::new();
     let store = open_store_to_look(config, &tasks).await?;
     used(store, &tasks, async |store| backup::take(store, now, out).await).await
@@ -102,7 +103,7 @@ pub async fn restore(
 /// # Errors
 /// [`TransferError`].
 pub async fn note_set_back(config: &Config, now: Timestamp) -> Result<Installation, TransferError> {
-    exists(config).await?;
+    exists(config)?;
     let noted = with(config, async |store| {
         let newest = newest_event(store).await?;
         believe(config, now, newest)?;
@@ -115,14 +116,27 @@ pub async fn note_set_back(config: &Config, now: Timestamp) -> Result<Installati
 
 /// Refuses a data directory with another authority than that of a backup. One that cannot be read is left to the start of a server.
 fn has_no_other_authority(config: &Config, backup: &BackupContents) -> Result<(), TransferError> {
-    let there = std::fs::read_to_string(config.data_dir.join("pki/ca.pem")).ok();
-    let Some(theirs) = there.and_then(|pem| pki::fingerprint(&pem)) else { return Ok(()) };
-    if theirs == backup.ca_fingerprint {
-        return Ok(());
-    }
-    let cut = |text: &str| text.chars().take(16).collect();
-    let (theirs, ours) = (cut(&theirs), cut(&backup.ca_fingerprint));
+    let Some((theirs, ours)) = other_fingerprint(config, &backup.ca_fingerprint) else { return Ok(()) };
     Err(TransferError::Authority { dir: config.data_dir.display().to_string(), theirs, ours })
+}
+
+/// What to know of a data directory with another authority than that of its installation, which has this fingerprint.
+#[must_use]
+pub fn other_authority(config: &Config, fingerprint: &str) -> Option<String> {
+    let (theirs, ours) = other_fingerprint(config, fingerprint)?;
+    Some(format!(
+        "{}/pki has the authority of another installation (ca.pem {theirs}, and that of these records is {ours}): no server starts \
+         with it; put ca.pem and ca.key of this installation there",
+        config.data_dir.display()
+    ))
+}
+
+/// The fingerprint of an authority in the data directory that is not this one, and this one, both shortened.
+fn other_fingerprint(config: &Config, ours: &str) -> Option<(String, String)> {
+    let there = std::fs::read_to_string(config.data_dir.join("pki/ca.pem")).ok()?;
+    let theirs = pki::fingerprint(&there)?;
+    let cut = |text: &str| text.chars().take(16).collect();
+    (theirs != ours).then(|| (cut(&theirs), cut(ours)))
 }
 
 /// Refuses a system clock that may be ahead: an epoch begins with its time, and none that begins later may be below it.
@@ -135,14 +149,13 @@ fn believe(config: &Config, now: Timestamp, newest: Option<Timestamp>) -> Result
 }
 
 /// Checks that there is a store to read: opening one would create it.
-async fn exists(config: &Config) -> Result<(), TransferError> {
+fn exists(config: &Config) -> Result<(), TransferError> {
     if config.etcd.is_some() {
         return Ok(());
     }
-    let path = config.data_dir.join("store");
-    match tokio::fs::metadata(&path).await {
-        Ok(_) => Ok(()),
-        Err(source) => Err(TransferError::File { action: "open the store", path, source }),
+    match own_store(&config.data_dir)? {
+        Some(_) => Ok(()),
+        None => Err(RunError::NotInitialised { dir: config.data_dir.clone() }.into()),
     }
 }
 

@@ -34,15 +34,20 @@ pub(crate) async fn plain() -> Installation {
 }
 
 /// Objects of a namespace, each with its path, the template of that, and what makes it.
-fn objects() -> [(String, &'static str, &'static str); 12] {
+fn objects() -> [(String, &'static str, &'static str); 13] {
     let base = "/v1/namespaces/default";
     [
         (format!("{base}/clusters/db"), "/v1/namespaces/{ns}/clusters/{cluster}", r#"{"filter": "all"}"#),
+        (
+            format!("{base}/ensembles/store"),
+            "/v1/namespaces/{ns}/ensembles/{ensemble}",
+            r#"{"service": {"etcd": {}}, "filter": "all"}"#,
+        ),
         (format!("{base}/filters/old"), "/v1/namespaces/{ns}/filters/{filter}", r#"{"filter": "all"}"#),
         (
             format!("{base}/reactions/promote"),
             "/v1/namespaces/{ns}/reactions/{reaction}",
-            r#"{"workflow": "a", "on": "condition = no_primary"}"#,
+            r#"{"workflow": "a", "on": "condition = store_down"}"#,
         ),
         (
             format!("{base}/schedules/nightly"),
@@ -104,7 +109,7 @@ async fn a_new_object_is_created_and_the_next_one_of_its_name_replaces_it_as_des
     }
     let others = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
     let created = others.filter(|(_, operation)| operation["responses"]["201"].is_object()).count();
-    assert_eq!(created, 14, "another operation is described with 201");
+    assert_eq!(created, 15, "another operation is described with 201");
 }
 
 #[tokio::test]

@@ -54,7 +54,10 @@ async fn a_test_says_what_a_reaction_would_do_and_starts_nothing() {
         ..ClusterSpec::default()
     };
     admin.set_cluster("default", "db", &spec).await.unwrap();
-    admin.set_reaction("default", "promote", &on("condition = no_primary", "promote")).await.unwrap();
+    let either = on("condition in (no_primary, store_down)", "promote");
+    let made = admin.set_reaction("default", "promote", &either).await.unwrap();
+    let warning = made.warning.unwrap();
+    assert!(warning.contains("can match no_primary, of which the subject is a whole cluster"), "{warning}");
     let test = admin.test_reaction("default", "promote", &whole).await.unwrap();
     assert_eq!(test.state, Some(ReactionState::Observed));
     assert!(test.refused.is_some_and(|refused| refused.contains("no node, but a whole cluster")));
@@ -223,7 +226,7 @@ async fn a_condition_that_there_is_not_is_refused_with_those_there_are() {
     let (code, said) = problem(admin.set_reaction("default", "promote", &misspelt).await);
     assert_eq!(code, Code::Invalid);
     assert!(said.contains("no_primry") && said.contains("no_primary"), "{said}");
-    admin.set_reaction("default", "promote", &on("condition = no_primary", "promote")).await.unwrap();
+    admin.set_reaction("default", "promote", &on("condition = store_down", "promote")).await.unwrap();
     let test = asked("no_primry", "node/db-1");
     let (code, said) = problem(admin.test_reaction("default", "promote", &test).await);
     assert_eq!(code, Code::Invalid);
@@ -231,4 +234,25 @@ async fn a_condition_that_there_is_not_is_refused_with_those_there_are() {
     let test = asked("no_primary", "db-1");
     let (code, _) = problem(admin.test_reaction("default", "promote", &test).await);
     assert_eq!(code, Code::Invalid);
+}
+
+#[tokio::test]
+async fn a_reaction_that_no_condition_can_have_run_anything_is_refused() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    for (filter, field) in [
+        ("condition = node_unreachable and probe = db", "on: it matches no condition"),
+        ("condition = no_primary and node = db-1", "on: it matches no condition"),
+        ("condition = no_primary and condition = store_down", "on: it matches no condition"),
+        ("not node and not probe", "on: it matches no condition"),
+        ("node and condition = no_primary", "on: it matches no condition"),
+        ("condition = no_primary", "nodes: the subject of no_primary is a whole cluster"),
+        ("not node", "no_primary, primary_unknown"),
+    ] {
+        let (code, said) = problem(admin.set_reaction("default", "repair", &on(filter, "repair")).await);
+        assert!(code == Code::Invalid && said.contains(field), "{filter}: {said}");
+    }
+    let manager =
+        ReactionSpec { nodes: Some("manager".to_owned()), ..on("condition = no_primary", "repair") };
+    assert_eq!(admin.set_reaction("default", "repair", &manager).await.unwrap().warning, None);
 }

@@ -130,8 +130,9 @@ async fn problem_of(client: &Client, method: &str, path: &str) -> Option<String>
 }
 
 /// The routes that change an object only at the revision in `If-Match`.
-const CONDITIONAL: [&str; 18] = [
+const CONDITIONAL: [&str; 21] = [
     "DELETE /v1/namespaces/default/clusters/web-1",
+    "DELETE /v1/namespaces/default/ensembles/web-1",
     "DELETE /v1/namespaces/default/filters/web-1",
     "DELETE /v1/namespaces/default/reactions/web-1",
     "DELETE /v1/namespaces/default/schedules/web-1",
@@ -139,7 +140,9 @@ const CONDITIONAL: [&str; 18] = [
     "PATCH /v1/namespaces/default/entities/web-1",
     "PATCH /v1/namespaces/default/nodes/web-1/params",
     "PATCH /v1/namespaces/default/profiles/web-1",
+    "POST /v1/namespaces/default/ensembles/web-1/scale",
     "PUT /v1/namespaces/default/clusters/web-1",
+    "PUT /v1/namespaces/default/ensembles/web-1",
     "PUT /v1/namespaces/default/filters/web-1",
     "PUT /v1/namespaces/default/nodes/web-1/params",
     "PUT /v1/namespaces/default/nodes/web-1/profiles",

@@ -141,7 +141,7 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     let dir = tempfile::tempdir().unwrap();
     let (file, damaged) = (dir.path().join("backup"), dir.path().join("damaged"));
     let mut bytes = Vec::new();
-    let count = backup::take(&store, Clock::system().now(), &mut bytes).await.unwrap();
+    let count = backup::take(&store, Clock::system().now(), &mut bytes).await.unwrap().records;
     std::fs::write(&file, &bytes).unwrap();
     let contents = backup::inspect(&bytes[..]).await.unwrap();
     assert_eq!((contents.records, contents.kinds["default node"]), (count, 1));

@@ -34,6 +34,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
         undo: None,
         failed_runs: Vec::new(),
         services: None,
+        members: BTreeMap::new(),
     }
 }
 

@@ -10,24 +10,12 @@ use super::super::begun::BegunHandover;
 use super::super::limits::{FOLLOWER_LIMIT, LOOK};
 use super::super::resp::{Redis, Reply};
 use super::Info;
+use super::roles::{FailoverProgress, host_and_port, progress, refusal, replicas, unfit, upstream};
 use crate::config::data_store::Login;
+use crate::ledger::HandoverEntry;
 
 /// Longest time for which writers are kept waiting until the replica has caught up, in milliseconds; then the primary goes on as before.
 const PAUSE_MS: &str = "5000";
-
-/// Longest time since a replica's last word, in seconds: it sends one every second. As `min-replicas-max-lag` of Redis by default.
-const MAX_SILENCE_SECS: u64 = 10;
-
-/// Where a failover stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FailoverProgress {
-    /// None is under way, and it leads.
-    Leads,
-    /// One is under way.
-    UnderWay,
-    /// It follows.
-    Follows,
-}
 
 /// A replica as it is before a handover.
 struct FormerReplica {
@@ -43,9 +31,13 @@ pub(in super::super) async fn hand_over(
     begun: &BegunHandover,
 ) -> Result<String, ProbeError> {
     let mut own = Redis::connect(address, login).await?;
-    let now = info(&mut own).await?;
+    let mut now = info(&mut own).await?;
     if let Some(reason) = refusal(&now) {
         return Err(ProbeError::Unknown(reason.to_owned()));
+    }
+    if progress(&now) == FailoverProgress::Leads && begun.left().is_some() {
+        resolve(&mut own, login, begun).await?;
+        now = info(&mut own).await?;
     }
     if progress(&now) == FailoverProgress::Leads {
         if is_watched(&mut own).await? {
@@ -83,7 +75,8 @@ async fn fail_over(
     Redis::connect(&next, login).await?.text(&["CONFIG", "REWRITE"]).await?;
     fail::pass(FailPoint::HandoverFilesWritten);
     let others = known.into_iter().filter(|other| other.follower.id != next);
-    begun.begin(others.filter_map(|other| Some((other.follower.id, other.upstream?))).collect()).await?;
+    let replicas = others.filter_map(|other| Some((other.follower.id, other.upstream?))).collect();
+    begun.begin(HandoverEntry { next: next.clone(), replicas }).await?;
     fail::pass(FailPoint::HandoverStored);
     let (host, port) = host_and_port(&next);
     let accepted = own.text(&["FAILOVER", "TO", host, port, "TIMEOUT", PAUSE_MS]).await;
@@ -102,13 +95,38 @@ pub(in super::super) async fn end(
     login: &Login,
     begun: &BegunHandover,
 ) -> Result<(), ProbeError> {
-    let now = info(&mut Redis::connect(address, login).await?).await?;
-    match progress(&now) {
-        // It did not take place, or it leads again: whoever follows it does so rightly.
-        FailoverProgress::Leads => begun.end().await,
+    let mut own = Redis::connect(address, login).await?;
+    match progress(&info(&mut own).await?) {
+        FailoverProgress::Leads => resolve(&mut own, login, begun).await?,
         FailoverProgress::UnderWay => {}
         FailoverProgress::Follows => drop(settle(address, login, begun).await?),
     }
+    Ok(())
+}
+
+/// Finds out what became of a handover whose former primary leads: it did not take place, or that one was started anew before its
+/// configuration said that it follows. Then it is made to follow: the one to which it handed over is the primary.
+async fn resolve(own: &mut Redis, login: &Login, begun: &BegunHandover) -> Result<(), ProbeError> {
+    let Some(next) = begun.left().map(|entry| entry.next).filter(|next| !next.is_empty()) else {
+        begun.end().await;
+        return Ok(());
+    };
+    let asking = async { info(&mut Redis::connect(&next, login).await?).await };
+    let late = || ProbeError::Unknown(format!("no answer within {} s", FOLLOWER_LIMIT.as_secs()));
+    let answer = observed::timeout(FOLLOWER_LIMIT, asking).await.unwrap_or_else(|_| Err(late()));
+    let said = answer.map_err(|error| {
+        let reason = format!("a handover to {next} was broken off, and that one may be the primary: {error}");
+        ProbeError::Unknown(reason)
+    })?;
+    if upstream(&said).is_some() {
+        // Whoever follows this one does so rightly.
+        begun.end().await;
+        return Ok(());
+    }
+    tracing::warn!(primary = %next, "started as a primary after a handover: it is made to follow the new primary");
+    let (host, port) = host_and_port(&next);
+    own.text(&["REPLICAOF", host, port]).await?;
+    drop(own.text(&["CONFIG", "REWRITE"]).await);
     Ok(())
 }
 
@@ -119,8 +137,8 @@ pub(in super::super) async fn settle(
     login: &Login,
     begun: &BegunHandover,
 ) -> Result<String, ProbeError> {
-    let next = keep_role(address, login).await?;
-    let Some(mut left) = begun.left() else { return Ok(next) };
+    let next = keep_role(address, login, begun).await?;
+    let Some(mut left) = begun.left().map(|entry| entry.replicas) else { return Ok(next) };
     let mut behind = Vec::new();
     for (replica, former) in left.clone() {
         match observed::timeout(FOLLOWER_LIMIT, follow(&replica, (&former, &next), login)).await {
@@ -144,13 +162,22 @@ pub(in super::super) async fn abort(address: &str, login: &Login) -> Result<(), 
 
 /// Makes a replica remember over its restart that it is one, and its primary that it is none, which may have changed without a word in
 /// their configurations. One that runs without a file was never handed over, and is what its arguments say.
-async fn keep_role(address: &str, login: &Login) -> Result<String, ProbeError> {
+async fn keep_role(address: &str, login: &Login, begun: &BegunHandover) -> Result<String, ProbeError> {
     let mut own = Redis::connect(address, login).await?;
     let now = info(&mut own).await?;
     // Who asked for its role before was told that it follows.
     let Some(upstream) = upstream(&now).filter(|_| progress(&now) == FailoverProgress::Follows) else {
         return Err(ProbeError::Unknown("its role changes at this moment".to_owned()));
     };
+    // With a primary that was started anew as a replica of this one nobody leads, and no configuration may say so for ever.
+    let asking = async { info(&mut Redis::connect(&upstream, login).await?).await };
+    if let Ok(Ok(said)) = observed::timeout(FOLLOWER_LIMIT, asking).await
+        && self::upstream(&said).is_some()
+        && begun.left().is_some_and(|entry| entry.next == upstream)
+    {
+        let reason = format!("{upstream}, to which it handed over, is no primary: it is a replica");
+        return Err(ProbeError::Unknown(reason));
+    }
     match own.text(&["CONFIG", "REWRITE"]).await {
         Err(error @ ProbeError::Unknown(_)) if is_unwritable(&error.to_string()) => return Err(error),
         Ok(_) | Err(ProbeError::Unknown(_)) => {}
@@ -231,74 +258,6 @@ async fn asked(replica: Follower, login: &Login) -> FormerReplica {
     FormerReplica { follower: Follower { lag, ..replica }, upstream }
 }
 
-/// Why a Redis hands over to nobody.
-fn refusal(info: &Info) -> Option<&'static str> {
-    match info.get("redis_mode") {
-        Some("cluster") => Some("it is part of a Redis Cluster: hand over by CLUSTER FAILOVER on a replica"),
-        Some(_) | None => None,
-    }
-}
-
-fn progress(info: &Info) -> FailoverProgress {
-    match (info.get("role"), info.get("master_failover_state")) {
-        (_, Some(state)) if state != "no-failover" => FailoverProgress::UnderWay,
-        (Some("slave"), _) => FailoverProgress::Follows,
-        (_, _) => FailoverProgress::Leads,
-    }
-}
-
-/// The replicas that a primary knows, with how far each is behind as it has confirmed last.
-fn replicas(info: &Info) -> Vec<Follower> {
-    let offset: u64 = info.get("master_repl_offset").and_then(|text| text.parse().ok()).unwrap_or_default();
-    let lines = (0..).map_while(|index| info.get(&format!("slave{index}")));
-    lines.filter_map(|line| replica(line, offset)).collect()
-}
-
-fn replica(line: &str, primary: u64) -> Option<Follower> {
-    let field = |name: &str| {
-        line.split(',')
-            .find_map(|field| field.split_once('=').filter(|(key, _)| *key == name))
-            .map(|(_, value)| value)
-    };
-    let number = |name: &str| field(name).and_then(|text| text.parse::<u64>().ok());
-    let id = joined(field("ip")?, field("port")?);
-    let lag = match (field("state"), number("offset"), number("lag")) {
-        (Some("online"), Some(_), Some(silence)) if silence > MAX_SILENCE_SECS => {
-            Err(format!("silent for {silence} s"))
-        }
-        (Some("online"), Some(offset), Some(_)) => Ok(primary.saturating_sub(offset)),
-        (state, _, _) => Err(format!("not connected: {}", state.unwrap_or("state unknown"))),
-    };
-    Some(Follower { name: id.clone(), id, lag })
-}
-
-/// Why a replica must not take over, by its own word.
-fn unfit(info: &Info) -> Option<String> {
-    if info.get("role") != Some("slave") {
-        return Some("it is no replica".to_owned());
-    }
-    if info.get("slave_priority") == Some("0") {
-        return Some("it has the priority 0, never to be a primary".to_owned());
-    }
-    (info.get("master_link_status") != Some("up")).then(|| "it is not connected to its primary".to_owned())
-}
-
-/// Address of the primary of a replica.
-fn upstream(info: &Info) -> Option<String> {
-    info.get("role").filter(|role| *role == "slave")?;
-    Some(joined(info.get("master_host")?, info.get("master_port")?))
-}
-
-fn joined(host: &str, port: &str) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
-/// The host and the port of an address, as Redis takes them.
-fn host_and_port(address: &str) -> (&str, &str) {
-    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
-    (host.trim_start_matches('[').trim_end_matches(']'), port)
-}
-
 /// Whether a refusal says that there is a configuration file, which cannot be written.
 fn is_unwritable(reason: &str) -> bool {
     reason.contains("Rewriting config file")
@@ -308,58 +267,8 @@ fn is_unwritable(reason: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Info {
-        let mut info = Info::default();
-        info.add(&text.replace('\n', "\r\n"));
-        info
-    }
-
     #[test]
-    fn replicas_that_are_not_connected_or_silent_must_not_take_over() {
-        let known = replicas(&of(
-            "role:master\nmaster_repl_offset:100\nslave0:ip=10.0.0.2,port=6379,state=online,offset=90,lag=1\n\
-             slave1:ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0\n\
-             slave2:ip=10.0.0.4,port=6379,state=online,offset=100,lag=11\n\
-             slave3:ip=fe80::1,port=6380,state=online,offset=120,lag=0\n",
-        ));
-        let said: Vec<_> = known.iter().map(|replica| (&*replica.id, replica.lag.clone())).collect();
-        assert_eq!(
-            said,
-            [
-                ("10.0.0.2:6379", Ok(10)),
-                ("10.0.0.3:6379", Err("not connected: wait_bgsave".to_owned())),
-                ("10.0.0.4:6379", Err("silent for 11 s".to_owned())),
-                ("[fe80::1]:6380", Ok(0)),
-            ]
-        );
-        assert_eq!(host_and_port("[fe80::1]:6380"), ("fe80::1", "6380"));
-        assert_eq!(replicas(&of("role:master\nmaster_repl_offset:100\n")), []);
-    }
-
-    #[test]
-    fn what_a_replica_says_of_itself_may_forbid_it() {
-        let fit = "role:slave\nmaster_link_status:up\nslave_priority:100\n";
-        assert_eq!(unfit(&of(fit)), None);
-        assert!(unfit(&of(&fit.replace("100", "0"))).unwrap().contains("priority 0"));
-        assert!(unfit(&of(&fit.replace("up", "down"))).unwrap().contains("not connected"));
-        assert!(unfit(&of("role:master\n")).unwrap().contains("no replica"));
-    }
-
-    #[test]
-    fn a_failover_is_over_when_none_is_under_way() {
-        let state =
-            |role: &str, state: &str| progress(&of(&format!("role:{role}\nmaster_failover_state:{state}\n")));
-        assert_eq!(state("master", "no-failover"), FailoverProgress::Leads);
-        assert_eq!(state("master", "waiting-for-sync"), FailoverProgress::UnderWay);
-        assert_eq!(state("slave", "failover-in-progress"), FailoverProgress::UnderWay);
-        assert_eq!(state("slave", "no-failover"), FailoverProgress::Follows);
-        assert_eq!(progress(&of("role:master\n")), FailoverProgress::Leads, "before 6.2");
-        assert_eq!(upstream(&of("role:slave\nmaster_host:::1\nmaster_port:2\n")).as_deref(), Some("[::1]:2"));
-        assert_eq!(upstream(&of("role:master\n")), None);
-        assert!(
-            refusal(&of("redis_mode:cluster\n")).is_some()
-                && refusal(&of("redis_mode:standalone\n")).is_none()
-        );
+    fn a_configuration_that_cannot_be_written_is_not_one_that_is_not_there() {
         assert!(is_unwritable("a:1: ERR Rewriting config file: Permission denied"));
         assert!(!is_unwritable("a:1: ERR The server is running without a config file"));
     }

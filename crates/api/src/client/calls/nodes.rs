@@ -7,6 +7,7 @@ use http::Method;
 use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, encode, fill};
+use crate::v1::ensemble::reports::NodeMembers;
 use crate::v1::facts::{NodeFacts, RequestedRescan};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
@@ -263,6 +264,15 @@ impl Client {
     pub async fn probes(&self, namespace: &str, probes: &NodeProbes) -> Result<(), CallError> {
         let path = fill(paths::NODE_PROBES, &[namespace, &probes.node]);
         self.send::<_, Nothing>(Method::PUT, &path, probes, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Sends the members of ensembles that this node has.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn members(&self, namespace: &str, members: &NodeMembers) -> Result<(), CallError> {
+        let path = fill(paths::NODE_MEMBERS, &[namespace, &members.node]);
+        self.send::<_, Nothing>(Method::PUT, &path, members, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Requests a rescan of a node's facts.

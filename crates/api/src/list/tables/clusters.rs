@@ -41,3 +41,31 @@ pub static CLUSTER_MEMBERS: FieldTable = FieldTable {
     ],
     slim: &["name", "role"],
 };
+
+/// The fields of ensembles.
+pub static ENSEMBLES: FieldTable = FieldTable {
+    plural: "ensembles",
+    fields: &[
+        FieldSpec::recorded("name", FieldType::Text, "name of the ensemble").at("/name"),
+        FieldSpec::recorded("label", FieldType::Label, "label of this key; a bare name means the label too")
+            .at("/labels")
+            .keyed(),
+        FieldSpec::recorded("filter", FieldType::Text, "nodes that may have members").at("/filter"),
+        FieldSpec::recorded("spread", FieldType::Text, "label by whose values members are spread")
+            .at("/spread"),
+        FieldSpec::recorded("mode", FieldType::Text, "`unmanaged`; none if it is managed").at("/mode"),
+        FieldSpec::changing("wanted", FieldType::Number, "number of members that there are to be")
+            .at("/status/wanted"),
+        FieldSpec::changing("voting", FieldType::Number, "number of members that vote").at("/status/voting"),
+        FieldSpec::changing(
+            "complete",
+            FieldType::Flag,
+            "whether so many members vote, and no others are left",
+        )
+        .at("/status/is_complete"),
+        FieldSpec::recorded("revision", FieldType::Number, "number of its last change").at("/revision"),
+        FieldSpec::recorded("by", FieldType::Text, "who changed it last").at("/by"),
+        FieldSpec::changing("age", FieldType::Duration, "time since then").at("/at_ms"),
+    ],
+    slim: &["name", "filter", "wanted", "voting"],
+};

@@ -1,14 +1,14 @@
 //! Documents: the desired state of the objects that `apply` creates and changes.
 
+mod one_of;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
-use utoipa::openapi::{Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::cluster::ClusterDocument;
 use super::data::{FilterDocument, NodeDocument, ParamDocument};
+use super::ensemble::EnsembleDocument;
 use super::entity::EntityDocument;
 use super::ignored::Ignored;
 use super::reaction::ReactionDocument;
@@ -25,6 +25,8 @@ use crate::v1::profile::Params;
 pub enum Document {
     /// A cluster.
     Cluster(ClusterDocument),
+    /// An ensemble.
+    Ensemble(Box<EnsembleDocument>),
     /// An entity and its desired version.
     Entity(Box<EntityDocument>),
     /// A saved filter.
@@ -215,6 +217,7 @@ impl Document {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Cluster(_) => "cluster",
+            Self::Ensemble(_) => "ensemble",
             Self::Entity(_) => "entity",
             Self::Filter(_) => "filter",
             Self::Freeze(_) => "freeze",
@@ -237,6 +240,7 @@ impl Document {
     pub fn name(&self) -> &str {
         match self {
             Self::Cluster(document) => &document.name,
+            Self::Ensemble(document) => &document.name,
             Self::Entity(document) => &document.name,
             Self::Filter(document) => &document.name,
             Self::Freeze(document) => &document.name,
@@ -259,6 +263,7 @@ impl Document {
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Cluster(document) => document.namespace.as_deref(),
+            Self::Ensemble(document) => document.namespace.as_deref(),
             Self::Entity(document) => document.namespace.as_deref(),
             Self::Filter(document) => document.namespace.as_deref(),
             Self::Freeze(document) => document.namespace.as_deref(),
@@ -281,6 +286,7 @@ impl Document {
     pub const fn labels(&self) -> Option<&BTreeMap<String, String>> {
         match self {
             Self::Cluster(document) => Some(&document.labels),
+            Self::Ensemble(document) => Some(&document.labels),
             Self::Entity(document) => Some(&document.labels),
             Self::Freeze(document) => Some(&document.labels),
             Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
@@ -308,6 +314,7 @@ impl Document {
         match self {
             Self::Freeze(document) => document.all_namespaces,
             Self::Cluster(_)
+            | Self::Ensemble(_)
             | Self::Entity(_)
             | Self::Filter(_)
             | Self::Node(_)
@@ -322,73 +329,5 @@ impl Document {
             | Self::Task(_)
             | Self::Workflow(_) => false,
         }
-    }
-}
-
-/// Each kind of document with the name of its schema.
-const KINDS: [(&str, &str); 15] = [
-    ("cluster", "ClusterDocument"),
-    ("entity", "EntityDocument"),
-    ("filter", "FilterDocument"),
-    ("freeze", "FreezeDocument"),
-    ("node", "NodeDocument"),
-    ("param", "ParamDocument"),
-    ("pause", "PauseDocument"),
-    ("profile", "ProfileDocument"),
-    ("schedule", "ScheduleDocument"),
-    ("reaction", "ReactionDocument"),
-    ("sink", "SinkDocument"),
-    ("slot", "SlotDocument"),
-    ("stage", "StageDocument"),
-    ("task", "TaskDocument"),
-    ("workflow", "WorkflowDocument"),
-];
-
-impl PartialSchema for Document {
-    fn schema() -> RefOr<Schema> {
-        let refs = KINDS.iter().map(|(kind, name)| (*kind, Ref::from_schema_name(*name).ref_location));
-        let discriminator = Discriminator::with_mapping("kind", refs);
-        let one_of = KINDS.iter().fold(OneOfBuilder::new(), |one_of, (_, name)| {
-            one_of.item(RefOr::<Schema>::Ref(Ref::from_schema_name(*name)))
-        });
-        let described = one_of
-            .discriminator(Some(discriminator))
-            .description(Some("The desired state of an object. Absent fields take their defaults."));
-        RefOr::T(Schema::OneOf(described.build()))
-    }
-}
-
-impl ToSchema for Document {
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        ClusterDocument::schemas(schemas);
-        EntityDocument::schemas(schemas);
-        FilterDocument::schemas(schemas);
-        FreezeDocument::schemas(schemas);
-        NodeDocument::schemas(schemas);
-        ParamDocument::schemas(schemas);
-        PauseDocument::schemas(schemas);
-        ProfileDocument::schemas(schemas);
-        ScheduleDocument::schemas(schemas);
-        ReactionDocument::schemas(schemas);
-        SinkDocument::schemas(schemas);
-        SlotDocument::schemas(schemas);
-        StageDocument::schemas(schemas);
-        TaskDocument::schemas(schemas);
-        WorkflowDocument::schemas(schemas);
-        schemas.push(("ClusterDocument".to_owned(), ClusterDocument::schema()));
-        schemas.push(("EntityDocument".to_owned(), EntityDocument::schema()));
-        schemas.push(("FilterDocument".to_owned(), FilterDocument::schema()));
-        schemas.push(("FreezeDocument".to_owned(), FreezeDocument::schema()));
-        schemas.push(("NodeDocument".to_owned(), NodeDocument::schema()));
-        schemas.push(("ParamDocument".to_owned(), ParamDocument::schema()));
-        schemas.push(("PauseDocument".to_owned(), PauseDocument::schema()));
-        schemas.push(("ProfileDocument".to_owned(), ProfileDocument::schema()));
-        schemas.push(("ScheduleDocument".to_owned(), ScheduleDocument::schema()));
-        schemas.push(("ReactionDocument".to_owned(), ReactionDocument::schema()));
-        schemas.push(("SinkDocument".to_owned(), SinkDocument::schema()));
-        schemas.push(("SlotDocument".to_owned(), SlotDocument::schema()));
-        schemas.push(("StageDocument".to_owned(), StageDocument::schema()));
-        schemas.push(("TaskDocument".to_owned(), TaskDocument::schema()));
-        schemas.push(("WorkflowDocument".to_owned(), WorkflowDocument::schema()));
     }
 }

@@ -17,6 +17,10 @@ pub(super) fn cluster() -> Object {
     kind("cluster")
 }
 
+pub(super) fn ensemble() -> Object {
+    kind("ensemble")
+}
+
 pub(super) fn entity() -> Object {
     kind("entity")
 }

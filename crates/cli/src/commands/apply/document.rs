@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use bellwether_api::number::kept_as_text;
 use bellwether_api::v1::apply::{
-    ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument, SlotDocument,
-    StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, Document, EnsembleDocument, EntityDocument, FilterDocument, FreezeDocument,
+    NodeDocument, ParamDocument, PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument,
+    SinkDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
+use bellwether_rt::config_error::toml_reason;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -226,6 +227,7 @@ fn one(format: Format, part: &Part) -> Result<Document, String> {
 fn document(format: Format, text: &str) -> Result<Document, String> {
     Ok(match value::<Head>(format, text)?.kind {
         DocumentKind::Cluster => Document::Cluster(value::<ClusterDocument>(format, text)?),
+        DocumentKind::Ensemble => Document::Ensemble(Box::new(value::<EnsembleDocument>(format, text)?)),
         DocumentKind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
         DocumentKind::Filter => Document::Filter(value::<FilterDocument>(format, text)?),
         DocumentKind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),
@@ -254,9 +256,9 @@ fn value<T: DeserializeOwned>(format: Format, text: &str) -> Result<T, String> {
         Format::Yaml => serde_norway::from_str(text).map_err(|error| error.to_string()),
         Format::Toml => {
             let text = without_marker(format, text);
-            let toml = toml::Deserializer::parse(&text).map_err(|error| with_position(&error, &text))?;
+            let toml = toml::Deserializer::parse(&text).map_err(|error| toml_reason(&error, &text))?;
             serde_path_to_error::deserialize(toml)
-                .map_err(|error| at_path(error.path(), with_position(error.inner(), &text)))
+                .map_err(|error| at_path(error.path(), toml_reason(error.inner(), &text)))
         }
     }
 }
@@ -270,17 +272,6 @@ fn at_path(path: &serde_path_to_error::Path, error: String) -> String {
         "" | "." => error,
         path => format!("{path}: {error}"),
     }
-}
-
-/// An error in TOML as those of the other formats are: without the line itself, which may be long.
-fn with_position(error: &toml::de::Error, text: &str) -> String {
-    let before = error.span().and_then(|span| text.get(..span.start));
-    let position = before.map_or_else(String::new, |before| {
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        format!(" at line {line} column {column}")
-    });
-    format!("{}{position}", error.message().replace('\n', ", "))
 }
 
 /// The text of a document that its format can read. The marker is not TOML; an empty line in its place keeps the numbers of the

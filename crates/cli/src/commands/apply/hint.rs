@@ -5,7 +5,7 @@ use crate::args::DocumentKind;
 use crate::fields;
 
 /// The hint about a document that does not say what it is.
-pub(super) const KINDS: &str = "bellwether explain entity   (or: cluster, policy, filter, freeze, node, param, pause, profile, reaction, schedule, sink, slot, stage, task, workflow)";
+pub(super) const KINDS: &str = "bellwether explain entity   (or: cluster, ensemble, policy, filter, freeze, node, param, pause, profile, reaction, schedule, sink, slot, stage, task, workflow)";
 
 /// The hint about an error in a document of this kind, which begins with the path of its field if that is known.
 pub(super) fn of(kind: Option<DocumentKind>, error: &str) -> String {

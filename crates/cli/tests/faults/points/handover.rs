@@ -59,6 +59,7 @@ async fn an_agent_killed_at_every_named_moment_of_a_handover_leaves_one_primary_
     bed.run(1, &["rollout", "abort", "web"]);
     bed.obey(&format!("start {agent}"));
     all_replicate_from_one(&bed, &addresses, "an abort").await;
+    a_power_loss_before_its_role_is_written(&mut bed, &addresses).await;
     let (acknowledged, failed) = writer.end();
     println!("{} writes, {failed} failed", acknowledged.len());
     assert!(!acknowledged.is_empty());
@@ -68,6 +69,25 @@ async fn an_agent_killed_at_every_named_moment_of_a_handover_leaves_one_primary_
         assert_eq!(client.ask(&format!("GET a{number}")).unwrap(), number.to_string());
     }
     (1..=MEMBERS).for_each(|agent| bed.obey(&format!("stop agent-{agent}")));
+}
+
+/// A machine loses its power in the moment in which its Redis follows, and its configuration still says that it leads: it does not remain a
+/// second primary, and the handover is not made once more.
+async fn a_power_loss_before_its_role_is_written(bed: &mut Bed, addresses: &[String]) {
+    let primary = || addresses.iter().enumerate().find(|(_, address)| leads(address)).unwrap();
+    let (before, former) = primary();
+    let agent = format!("agent-{}", before + 1);
+    bed.obey(&format!("kill {agent}"));
+    bed.arm(&agent, FailPoint::HandoverFollowed, 0);
+    bed.roll("power").await;
+    bed.killed(&agent);
+    let (_, chosen) = primary();
+    let mut client = RedisClient::connect(former).unwrap();
+    drop(client.ask("SHUTDOWN NOSAVE"));
+    bed.obey(&format!("start {agent}"));
+    bed.ended("power").await;
+    all_replicate_from_one(bed, addresses, "a power loss").await;
+    assert!(leads(chosen), "it handed over once");
 }
 
 /// Writes the configuration of each Redis, the first of which is the primary; answers where they listen.

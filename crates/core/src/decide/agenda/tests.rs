@@ -58,7 +58,7 @@ fn annotation(at: Timestamp) -> Annotation {
 fn rollout_decider() -> fn(DeciderContext<'_>, &EntityName) -> Verdict {
     let mut all = DECIDERS.iter().filter_map(|decider| match decider.decide {
         Decide::Entity(decide) => Some(decide),
-        Decide::Namespace(_) | Decide::Cluster(_) => None,
+        Decide::Namespace(_) | Decide::Cluster(_) | Decide::Ensemble(_) => None,
     });
     all.next().unwrap()
 }

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 
 use super::context::PresenceLimits;
 use super::*;
-use crate::records::key::{GlobalKey, GlobalRecord, Record};
+use crate::records::key::Record;
+use crate::records::key::global::{GlobalKey, GlobalRecord};
 use crate::records::node::Node;
 use crate::records::server::Server;
 use crate::words::counter::Revision;

@@ -121,16 +121,11 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
     if voters > wanted {
         return shrink(places, &placed, &silent);
     }
-    let next = next_node(&spec.name, places, &placed);
-    if let Some((member, since)) = first_silent(members) {
-        let until = since.plus(spec.failover_after);
-        return match next {
-            _ if now < until => QuorumStep::Wait(QuorumWait::Silent { member, until }),
-            // Without a node for another one nothing is gained by its removal.
-            None => QuorumStep::Wait(QuorumWait::NoRoom { missing: wanted.saturating_sub(working) }),
-            Some(_) => QuorumStep::Remove(member, RemovalReason::Dead),
-        };
+    let missing = wanted.saturating_sub(working);
+    if let Some(step) = replace(spec, places, members, missing, now) {
+        return step;
     }
+    let next = next_node(&spec.name, places, &placed);
     let is_drained = |node: &NodeName| places.get(node).is_some_and(|place| place.is_drained);
     let to_leave = placed.values().filter(|node| is_drained(node)).count();
     match next {
@@ -162,13 +157,36 @@ fn shrink(places: &CandidateNodes, placed: &Placed<'_>, silent: &[MemberNumber])
         .map_or(QuorumStep::Rest, |number| QuorumStep::Remove(number, RemovalReason::Surplus))
 }
 
-/// The member that is silent for longest.
-fn first_silent(members: &Voters) -> Option<(MemberNumber, Timestamp)> {
+/// What becomes of the members that are silent; `None` if none is. So many are missing while they are.
+fn replace(
+    spec: &QuorumSpec,
+    places: &CandidateNodes,
+    members: &Voters,
+    missing: usize,
+    now: Timestamp,
+) -> Option<QuorumStep> {
     let silent = members.iter().filter_map(|(number, voter)| match voter.state {
-        VoterState::Silent { since } => Some((*number, since)),
+        VoterState::Silent { since } => Some((since.plus(spec.failover_after), *number)),
         VoterState::Joining { .. } | VoterState::Working | VoterState::Leaving => None,
     });
-    silent.min_by_key(|(number, since)| (*since, *number))
+    let mut silent: Vec<(Timestamp, MemberNumber)> = silent.collect();
+    silent.sort_unstable();
+    silent.first()?;
+    // Its own node is one for its replacement, if that may have a new member: only the data were lost.
+    let has_room = |member: MemberNumber| {
+        let others = members.iter().filter(|(number, _)| **number != member);
+        let others: Placed<'_> = others.map(|(number, voter)| (*number, &voter.node)).collect();
+        next_node(&spec.name, places, &others).is_some()
+    };
+    let step = silent.into_iter().find_map(|(until, member)| {
+        if now < until {
+            Some(QuorumStep::Wait(QuorumWait::Silent { member, until }))
+        } else {
+            has_room(member).then_some(QuorumStep::Remove(member, RemovalReason::Dead))
+        }
+    });
+    // Without a node for another one nothing is gained by a removal.
+    Some(step.unwrap_or(QuorumStep::Wait(QuorumWait::NoRoom { missing })))
 }
 
 impl Voter {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::annotation::Annotation;
+use crate::records::cluster_view::{ClusterCondition, ClusterView, ConditionId};
 use crate::records::entity::{Entity, EntityKind, TargetSource};
 use crate::records::key::{AnyRecord, Key, Record};
 use crate::records::policy::Policy;
@@ -87,7 +88,7 @@ impl Play {
     /// Does what the reaction is to do at this time; when it is to be looked at next.
     fn look(&mut self) -> Option<Timestamp> {
         loop {
-            match turn(&self.reaction, self.fleet(), Timestamp::EPOCH, at(self.now)) {
+            match turn(&self.reaction, self.fleet(), Watch::default(), at(self.now)) {
                 Turn::Wait(wake) => return wake,
                 Turn::Limit(after) => {
                     self.runs.push("limited".into());
@@ -195,7 +196,7 @@ fn it_starts_no_other_run_for_a_subject_while_the_one_before_has_not_ended() {
         play.store("db-1", StoreState::Up);
         play.store("db-1", state);
         assert_eq!((play.pass(10), play.runs.len()), (None, 1));
-        let standings = matches(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now));
+        let standings = matches(&play.reaction, play.fleet(), Watch::default(), at(play.now));
         let run = "run".parse().unwrap();
         assert_eq!(standings.into_iter().next().unwrap().1, Standing::Running { run });
     }
@@ -214,8 +215,30 @@ fn what_is_recorded_is_not_believed_before_the_leader_has_listened() {
     let mut play = Play::new(reaction("condition = store_down"));
     play.store("db-1", StoreState::Down);
     let now = at(1_000);
-    assert_eq!(turn(&play.reaction, play.fleet(), at(1_030), now), Turn::Wait(Some(at(1_030))));
-    assert!(matches!(turn(&play.reaction, play.fleet(), at(1_030), at(1_030)), Turn::Fire(_)));
+    let listens = Watch { since: at(1_030), ..Watch::default() };
+    assert_eq!(turn(&play.reaction, play.fleet(), listens, now), Turn::Wait(Some(at(1_030))));
+    assert!(matches!(turn(&play.reaction, play.fleet(), listens, at(1_030)), Turn::Fire(_)));
+}
+
+#[test]
+fn that_there_is_no_primary_is_believed_once_a_silent_store_would_have_been_noticed() {
+    let mut play = Play::new(reaction("condition = no_primary or condition = store_down"));
+    let id = ConditionId { probe: "db".parse().unwrap(), kind: ConditionKind::NoPrimary };
+    let condition = ClusterCondition { since: at(0), reason: String::new() };
+    play.write(Write::put(AnyRecord::from(Record::ClusterView(ClusterView {
+        cluster: "shop".parse().unwrap(),
+        number: 1,
+        changed_at: at(0),
+        conditions: BTreeMap::from([(id, condition)]),
+        primaries: BTreeMap::new(),
+    }))));
+    let watch = Watch { detection: Span::from_secs(20), ..Watch::default() };
+    let turn = |play: &Play, second| turn(&play.reaction, play.fleet(), watch, at(second));
+    assert_eq!(turn(&play, 1), Turn::Wait(Some(at(20))));
+    assert!(matches!(turn(&play, 20), Turn::Fire(_)));
+    // What a store says of itself needs no such time.
+    play.store("db-1", StoreState::Down);
+    assert!(matches!(turn(&play, 19), Turn::Fire(_)));
 }
 
 #[test]
@@ -240,14 +263,14 @@ fn what_cannot_be_started_is_tried_again_without_haste_and_takes_no_place_of_oth
     for minute in 0..5_u64 {
         play.now = minute * 60;
         let Turn::Fire(DueCondition { condition, subject, since }) =
-            turn(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now))
+            turn(&play.reaction, play.fleet(), Watch::default(), at(play.now))
         else {
             panic!("minute {minute}");
         };
         let (result, text) = (FiringResult::Failed, "no such workflow".into());
         let firing = ReactionFiring { condition, subject, since, at: at(play.now), result, text };
         play.reaction = fired(&play.reaction, play.fleet(), firing);
-        let again = turn(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now));
+        let again = turn(&play.reaction, play.fleet(), Watch::default(), at(play.now));
         assert_eq!(again, Turn::Wait(Some(at(play.now + 60))), "though there is no cooldown");
     }
     assert_eq!(play.reaction.firings.len(), 1, "the last one is enough");
@@ -260,7 +283,7 @@ fn a_suspended_reaction_starts_nothing_and_says_so() {
     let mut play = Play::new(Reaction { suspended: true, ..reaction("probe = db and node = db-1") });
     play.store("db-1", StoreState::Unknown);
     assert_eq!((play.pass(100), play.runs.len()), (None, 0));
-    let standings = matches(&play.reaction, play.fleet(), Timestamp::EPOCH, at(play.now));
+    let standings = matches(&play.reaction, play.fleet(), Watch::default(), at(play.now));
     assert!(
         matches!(standings.as_slice(), [(condition, Standing::Suspended)] if condition.name == "store_unknown")
     );
@@ -272,7 +295,7 @@ fn what_a_reaction_would_do_is_what_it_does() {
         Play::new(Reaction { max_per_hour: 1, ..reaction("condition = store_down and probe = db") });
     let subject: ConditionSubject = "store/db-1/db".parse().unwrap();
     let would = |play: &Play, name: &str| {
-        rehearse(&play.reaction, play.fleet(), (name, &subject), (Timestamp::EPOCH, at(play.now)))
+        rehearse(&play.reaction, play.fleet(), (name, &subject), (Watch::default(), at(play.now)))
     };
     assert_eq!(would(&play, "store_unknown"), None);
     assert_eq!(would(&play, "store_down"), Some(Standing::Due));

@@ -9,7 +9,7 @@ use core::convert::Infallible;
 use regex::Regex;
 
 use super::field::{Field, FieldType};
-use super::subject::{FieldValue, FilterSubject};
+use super::subject::{FieldValue, FilterSubject, KnownValue};
 use crate::words::name::FilterName;
 use crate::words::value::{Number, Value};
 
@@ -114,6 +114,26 @@ impl Expression {
             Self::Test { field, test, .. } => {
                 subject.value(field).is_some_and(|value| test.holds(field.kind(), value))
             }
+            Self::Saved(never) => match *never {},
+        }
+    }
+
+    /// Whether something of which only this is known may match, or with `wanted` false may not match. It may be too generous where the
+    /// same unknown value is tested twice, and is never too strict.
+    pub(super) fn may_be<'a>(&self, wanted: bool, known: &impl Fn(&Field) -> KnownValue<'a>) -> bool {
+        match self {
+            Self::All => wanted,
+            Self::Not(inner) => inner.may_be(!wanted, known),
+            Self::And(parts) if wanted => parts.iter().all(|part| part.may_be(true, known)),
+            Self::Or(parts) if !wanted => parts.iter().all(|part| part.may_be(false, known)),
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(|part| part.may_be(wanted, known)),
+            Self::Test { field, test, .. } => match known(field) {
+                KnownValue::Unknown => true,
+                KnownValue::Present if *test == Predicate::Exists => wanted,
+                KnownValue::Present => true,
+                KnownValue::Absent => !wanted,
+                KnownValue::Is(text) => test.holds(field.kind(), FieldValue::Text(text)) == wanted,
+            },
             Self::Saved(never) => match *never {},
         }
     }

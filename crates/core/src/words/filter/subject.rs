@@ -18,6 +18,19 @@ pub enum FieldValue<'a> {
     Value(Value),
 }
 
+/// What is known of the value of a field before there is something to try the filter on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownValue<'a> {
+    /// There is none.
+    Absent,
+    /// It is this text.
+    Is(&'a str),
+    /// There is one, which may be any.
+    Present,
+    /// It may be any, or none.
+    Unknown,
+}
+
 impl FieldValue<'_> {
     /// The value itself.
     #[must_use]

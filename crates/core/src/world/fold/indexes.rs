@@ -340,6 +340,7 @@ impl Fleet {
         for node in &nodes {
             self.refresh_node(node);
             self.observations_changed(node, revision);
+            self.candidate_changed(node, revision);
         }
     }
 
@@ -377,7 +378,7 @@ impl Fleet {
         }
     }
 
-    fn set_content(&mut self, node: &NodeName, content: OrderContent) {
+    pub(super) fn set_content(&mut self, node: &NodeName, content: OrderContent) {
         self.contents.insert_mut(node.clone(), content);
         self.order_changed(node);
     }

@@ -61,5 +61,6 @@ impl Fleet {
             }
         });
         self.recorded_changed(name, revision);
+        self.candidate_changed(name, revision);
     }
 }

@@ -22,6 +22,7 @@ impl Fleet {
         }
         self.counting(&name, |fleet| fleet.nodes.insert_mut(name.clone(), kept(node, revision)));
         self.node_changed(&name, revision);
+        self.candidate_changed(&name, revision);
         self.note_presence(&name);
     }
 
@@ -31,6 +32,7 @@ impl Fleet {
             fleet.nodes.remove_mut(name);
         });
         self.node_changed(name, revision);
+        self.candidate_changed(name, revision);
         self.note_presence(name);
     }
 
@@ -40,7 +42,8 @@ impl Fleet {
         self.heard_from(name, before.as_ref(), revision);
         self.settle_unseen(name);
         self.note_presence(name);
-        self.touch_those_with_stores(revision);
+        self.stores_heard(name, revision);
+        self.candidate_changed(name, revision);
     }
 
     pub(super) fn delete_presence(&mut self, name: &NodeName, revision: Revision) {
@@ -51,7 +54,8 @@ impl Fleet {
         self.heard_from(name, before.as_ref(), revision);
         self.settle_unseen(name);
         self.note_presence(name);
-        self.touch_those_with_stores(revision);
+        self.stores_heard(name, revision);
+        self.candidate_changed(name, revision);
     }
 
     pub(super) fn put_expected(&mut self, name: NodeName, by: Annotation, revision: Revision) {
@@ -81,6 +85,7 @@ impl Fleet {
         }
         if other_features {
             self.features_changed(&name);
+            self.candidate_changed(&name, revision);
         }
         if other_ledger || other_generation {
             self.order_changed(&name);
@@ -97,6 +102,7 @@ impl Fleet {
         self.waits_changed(name);
         self.order_changed(name);
         self.observations_changed(name, revision);
+        self.candidate_changed(name, revision);
     }
 
     /// Removes a report from the indexes before it is replaced or deleted.

@@ -188,7 +188,8 @@ impl Fleet {
             | Feature::TaskLists
             | Feature::Outputs
             | Feature::Conditions
-            | Feature::Undo => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
+            | Feature::Undo
+            | Feature::Ensembles => format!("not able to apply it: its agent {version} does not know {feature}; upgrade the agent"),
         })
     }
 

@@ -39,6 +39,15 @@ impl Fleet {
         }
     }
 
+    /// The presence of a node changed: how far what it reported of its data stores is believed.
+    pub(super) fn stores_heard(&mut self, name: &NodeName, revision: Revision) {
+        if self.probes.contains_key(name) {
+            self.stores_changed(name, revision);
+        } else {
+            self.touch_those_with_stores(revision);
+        }
+    }
+
     /// The presence or the data stores of a node changed.
     pub(super) fn settle_unseen(&mut self, name: &NodeName) {
         let unseen = match (self.probes.get(name), self.presences.get(name)) {

@@ -46,6 +46,7 @@ impl Fleet {
         self.undone_marks.remove_mut(&name);
         self.runnable_changed(&name);
         self.observations_changed(&name, revision);
+        self.candidate_changed(&name, revision);
     }
 
     pub(super) fn delete_not_runnable(&mut self, name: &NodeName, revision: Revision) {
@@ -53,6 +54,7 @@ impl Fleet {
         self.undone_marks.remove_mut(name);
         self.runnable_changed(name);
         self.observations_changed(name, revision);
+        self.candidate_changed(name, revision);
     }
 
     fn runnable_changed(&mut self, name: &NodeName) {

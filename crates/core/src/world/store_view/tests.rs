@@ -23,9 +23,15 @@ fn store(state: StoreState, role: ShardRole, offset: u64) -> DataStore {
 }
 
 fn of(stores: &[Option<DataStore>]) -> StoreSummary {
+    without(stores, &[])
+}
+
+/// The same, with the agents of some that fell silent just now.
+fn without(stores: &[Option<DataStore>], silent: &[usize]) -> StoreSummary {
     let names: Vec<NodeName> =
         (0..stores.len()).map(|index| format!("db-{index}").parse().unwrap()).collect();
-    summary(names.iter().zip(stores).map(|(name, store)| (name, store.as_ref())))
+    let each = names.iter().zip(stores).enumerate();
+    summary(each.map(|(index, (name, store))| (name, store.as_ref(), !silent.contains(&index))))
 }
 
 fn up(role: ShardRole, offset: u64) -> Option<DataStore> {
@@ -59,6 +65,27 @@ fn lag_is_computed_from_the_only_primary_of_the_same_history_and_else_absent() {
     let mut own = store(StoreState::Up, ShardRole::Replica, 1);
     own.facts.shards.get_mut("0").unwrap().lag = Some(Amount { amount: 3, unit: "s".into() });
     assert_eq!(lag(&of(&[up(ShardRole::Primary, 100), Some(own)]), "db-1"), Some(3));
+}
+
+#[test]
+fn what_an_agent_reported_before_it_fell_silent_makes_neither_two_primaries_nor_none() {
+    let stores = [up(ShardRole::Primary, 9), up(ShardRole::Replica, 9), up(ShardRole::Replica, 9)];
+    assert!(without(&stores, &[0]).problems().is_empty(), "a short interruption changes nothing");
+    assert!(without(&stores, &[1, 2]).problems().is_empty());
+    // Another one was promoted, and the former primary was not heard of since.
+    let two = [up(ShardRole::Primary, 9), up(ShardRole::Primary, 9), up(ShardRole::Replica, 9)];
+    assert_eq!(of(&two).conditions().len(), 1);
+    let heard = without(&two, &[0]);
+    assert_eq!((heard.problems().len(), heard.shards["0"].primaries.len()), (0, 1));
+    assert!(heard.shards["0"].primaries.contains(&"db-1".parse().unwrap()));
+    let kinds = |summary: StoreSummary| {
+        summary.conditions().into_iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(without(&two, &[0, 1])), ["primary_unknown"], "either may be");
+    // The former primary says that it is none, and who was promoted has not been heard of since.
+    let none = [up(ShardRole::Replica, 9), up(ShardRole::Replica, 9)];
+    assert_eq!(kinds(of(&none)), ["no_primary"]);
+    assert_eq!(kinds(without(&none, &[1])), ["primary_unknown"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
+use bellwether_api::v1::ensemble::reports::NodeMembers;
 use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::log::{NewLog, NodeLog};
@@ -93,6 +94,15 @@ pub(super) fn facts(routes: Routes) -> Routes {
         .add::<NodeProbes, Empty, _, _>(
             route(Put, paths::NODE_PROBES, RequiredAccess::OwnNode, "Report the data stores of a node"),
             nodes::put_probes,
+        )
+        .add::<NodeMembers, Empty, _, _>(
+            route(
+                Put,
+                paths::NODE_MEMBERS,
+                RequiredAccess::OwnNode,
+                "Report the members of ensembles that a node has",
+            ),
+            nodes::put_members,
         )
 }
 

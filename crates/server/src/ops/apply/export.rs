@@ -33,6 +33,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let reactions = fleet.reactions.keys().cloned().map(ObjectId::Reaction);
     let sinks = fleet.sinks.keys().cloned().map(ObjectId::Sink);
     let clusters = fleet.clusters.keys().cloned().map(ObjectId::Cluster);
+    let ensembles = fleet.ensembles.keys().cloned().map(ObjectId::Ensemble);
     let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
     let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
     let freezes = freezes.map(|kept| ObjectId::Freeze(kept.value.name.clone()));
@@ -45,6 +46,7 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
         .chain(slots)
         .chain(definitions)
         .chain(clusters)
+        .chain(ensembles)
         .chain(schedules)
         .chain(reactions)
         .chain(sinks)

@@ -4,17 +4,18 @@ use std::fmt;
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::apply::{
-    ClusterDocument, Document, EntityDocument, FilterDocument, FreezeDocument, NodeDocument, ParamDocument,
-    PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument, SinkDocument, SlotDocument,
-    StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, Document, EnsembleDocument, EntityDocument, FilterDocument, FreezeDocument,
+    NodeDocument, ParamDocument, PauseDocument, ProfileDocument, ReactionDocument, ScheduleDocument,
+    SinkDocument, SlotDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::records::definition::DefinitionId;
-use bellwether_core::records::key::{AnyKey, AnyRecord, GlobalKey, GlobalRecord, Key, Record};
+use bellwether_core::records::key::global::{GlobalKey, GlobalRecord};
+use bellwether_core::records::key::{AnyKey, AnyRecord, Key, Record};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{
-    ClusterName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName, ProfileName,
-    ReactionName, ScheduleName, SinkName, SlotName,
+    ClusterName, EnsembleName, EntityName, FilterName, FreezeName, NodeName, ParamKey, PauseName,
+    ProfileName, ReactionName, ScheduleName, SinkName, SlotName,
 };
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
@@ -35,6 +36,8 @@ pub(super) enum ObjectId {
     /// A sink.
     Sink(SinkName),
     Cluster(ClusterName),
+    /// An ensemble, which is never deleted by an apply.
+    Ensemble(EnsembleName),
     Slot(SlotName),
     Definition(DefinitionId),
     Node(NodeName),
@@ -55,6 +58,7 @@ impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cluster(name) => write!(f, "cluster/{name}"),
+            Self::Ensemble(name) => write!(f, "ensemble/{name}"),
             Self::Filter(name) => write!(f, "filter/{name}"),
             Self::Freeze(name) | Self::GlobalFreeze(name) => write!(f, "freeze/{name}"),
             Self::Node(name) => write!(f, "node/{name}"),
@@ -85,6 +89,7 @@ impl Object {
         let name = document.name();
         let id = match document {
             Document::Cluster(_) => read("name", name).map(ObjectId::Cluster),
+            Document::Ensemble(_) => read("name", name).map(ObjectId::Ensemble),
             Document::Entity(_) => read("name", name).map(ObjectId::Entity),
             Document::Filter(_) => read("name", name).map(ObjectId::Filter),
             Document::Freeze(freeze) if freeze.all_namespaces => {
@@ -120,7 +125,10 @@ impl Object {
             ObjectId::Param(_) | ObjectId::Filter(_) => 0,
             ObjectId::Profile(_) => 1,
             ObjectId::Node(_) => 2,
-            ObjectId::Slot(_) | ObjectId::Cluster(_) | ObjectId::Definition(DefinitionId::Task(_)) => 3,
+            ObjectId::Slot(_)
+            | ObjectId::Cluster(_)
+            | ObjectId::Ensemble(_)
+            | ObjectId::Definition(DefinitionId::Task(_)) => 3,
             ObjectId::Entity(_) | ObjectId::Definition(DefinitionId::Stage(_)) => 4,
             ObjectId::Pause(_) | ObjectId::Definition(DefinitionId::Workflow(_)) => 5,
             ObjectId::Schedule(_)
@@ -137,6 +145,7 @@ impl ObjectId {
     pub(super) const fn kind(&self) -> ObjectKind {
         match self {
             Self::Cluster(_) => ObjectKind::Cluster,
+            Self::Ensemble(_) => ObjectKind::Ensemble,
             Self::Filter(_) => ObjectKind::Filter,
             Self::Freeze(_) => ObjectKind::Freeze,
             Self::GlobalFreeze(_) => ObjectKind::GlobalFreeze,
@@ -163,6 +172,7 @@ impl ObjectId {
                 ["/params", "/profiles"].map(|field| Right::update_field(ObjectKind::Node, field)).to_vec()
             }
             Self::Cluster(_)
+            | Self::Ensemble(_)
             | Self::Filter(_)
             | Self::Freeze(_)
             | Self::GlobalFreeze(_)
@@ -182,6 +192,7 @@ impl ObjectId {
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Cluster(name) => name.as_str(),
+            Self::Ensemble(name) => name.as_str(),
             Self::Filter(name) => name.as_str(),
             Self::Freeze(name) | Self::GlobalFreeze(name) => name.as_str(),
             Self::Node(name) => name.as_str(),
@@ -201,6 +212,7 @@ impl ObjectId {
     pub(super) fn key(&self) -> AnyKey {
         match self {
             Self::Cluster(name) => Key::Cluster(name.clone()).into(),
+            Self::Ensemble(name) => Key::Ensemble(name.clone()).into(),
             Self::Filter(name) => Key::Filter(name.clone()).into(),
             Self::Freeze(name) => Key::Freeze(name.clone()).into(),
             Self::GlobalFreeze(name) => GlobalKey::Freeze(name.clone()).into(),
@@ -221,6 +233,9 @@ impl ObjectId {
     pub(super) fn current(&self, world: &World, fleet: &Fleet) -> Option<Document> {
         Some(match self {
             Self::Cluster(name) => Document::Cluster(ClusterDocument::of(&fleet.clusters.get(name)?.value)),
+            Self::Ensemble(name) => {
+                Document::Ensemble(Box::new(EnsembleDocument::of(&fleet.ensembles.get(name)?.value)))
+            }
             Self::Filter(name) => {
                 let filter = &fleet.filters.get(name)?.value;
                 Document::Filter(FilterDocument::of((&**filter).into()))
@@ -274,6 +289,7 @@ impl ObjectId {
             Self::GlobalFreeze(name) => with_labels!(world.freezes.get(name), GlobalRecord::Freeze),
             Self::Filter(_) | Self::Node(_) | Self::Param(_) => None,
             Self::Cluster(name) => with_labels!(fleet.clusters.get(name), Record::Cluster),
+            Self::Ensemble(name) => with_labels!(fleet.ensembles.get(name), Record::Ensemble),
             Self::Pause(name) => with_labels!(fleet.pauses.get(name), Record::Pause),
             Self::Entity(name) => with_labels!(fleet.entities.get(name), Record::Entity),
             Self::Definition(id) => with_labels!(fleet.definitions.get(id), Record::Definition),
@@ -296,6 +312,7 @@ impl ObjectId {
     pub(super) const fn labelled_event(&self) -> &'static str {
         match self {
             Self::Cluster(_) => "cluster.labelled",
+            Self::Ensemble(_) => "ensemble.labelled",
             Self::Filter(_) => "filter.changed",
             Self::Freeze(_) | Self::GlobalFreeze(_) => "freeze.labelled",
             Self::Node(_) => "node.changed",

@@ -15,6 +15,7 @@ pub(super) fn of(id: &ObjectId, fleet: &Fleet) -> SecretValues {
             Some(&newest.value.secrets)
         }),
         ObjectId::Cluster(_)
+        | ObjectId::Ensemble(_)
         | ObjectId::Definition(_)
         | ObjectId::Entity(_)
         | ObjectId::Filter(_)

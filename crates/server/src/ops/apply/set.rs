@@ -1,11 +1,11 @@
-//! One apply on its draft: sets objects by their own operations, gives them their labels, and deletes what is pruned.
+//! One apply on its draft: sets objects by their own operations, and gives them their labels.
 
 use std::sync::{Mutex, PoisonError};
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::apply::{
-    AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument, NodeDocument,
-    ReactionDocument, ScheduleDocument,
+    AppliedObject, ApplyOutcome, Document, EnsembleDocument, EntityDocument, FieldChange, FreezeDocument,
+    NodeDocument, ProfileDocument, ReactionDocument, ScheduleDocument,
 };
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::workflow::TaskSpec;
@@ -15,7 +15,7 @@ use bellwether_core::records::entity::EntityKind;
 use bellwether_core::records::key::AnyKey;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{
-    Actor, EntityName, FreezeName, Namespace, NodeName, ReactionName, ScheduleName,
+    Actor, EnsembleName, EntityName, FreezeName, Namespace, NodeName, ProfileName, ReactionName, ScheduleName,
 };
 use bellwether_core::words::plural::plural;
 use bellwether_core::words::version::Version;
@@ -26,6 +26,7 @@ use super::object::{Object, ObjectId};
 use super::{secrets, version};
 use crate::ops::cluster::{self, ClusterScope};
 use crate::ops::definition::{self, DefinitionContent, DefinitionScope};
+use crate::ops::ensemble::{self, EnsembleScope};
 use crate::ops::field_change;
 use crate::ops::filter::FilterScope;
 use crate::ops::freeze::FreezeNamespace;
@@ -39,11 +40,11 @@ use crate::transactor::{Draft, Transactor};
 
 /// One attempt of an apply.
 pub(super) struct Session {
-    transactor: Transactor,
+    pub(super) transactor: Transactor,
     pub(super) draft: Draft,
     pub(super) namespace: Namespace,
     who: Identity,
-    actor: Actor,
+    pub(super) actor: Actor,
     /// The objects that stay as they are.
     unchanged: Mutex<Vec<AnyKey>>,
 }
@@ -114,6 +115,7 @@ impl Session {
             ObjectId::GlobalFreeze(name) => base.freezes.get(name),
             ObjectId::Pause(_)
             | ObjectId::Cluster(_)
+            | ObjectId::Ensemble(_)
             | ObjectId::Entity(_)
             | ObjectId::Schedule(_)
             | ObjectId::Reaction(_)
@@ -140,6 +142,9 @@ impl Session {
                 let scope = ClusterScope { namespace, name, actor, only_at: None };
                 cluster::set(transactor, scope, &document.spec()).await?;
             }
+            (ObjectId::Ensemble(name), Document::Ensemble(document)) => {
+                done.note = self.set_ensemble(name, document).await?;
+            }
             (ObjectId::Entity(name), Document::Entity(document)) => {
                 done.note = entity::set(transactor, namespace, actor, name, &document.spec()).await?;
             }
@@ -156,11 +161,7 @@ impl Session {
                 done.note = self.paused(&object.id);
             }
             (ObjectId::Profile(name), Document::Profile(document)) => {
-                let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
-                let spec = document.spec();
-                profile::change(transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
-                let live = document.live || profile::is_shared(&self.fleet(), name);
-                profile::set_live(transactor, scope, live, &spec.reason).await?;
+                self.set_profile(name, document).await?
             }
             (ObjectId::Node(name), Document::Node(document)) => self.set_node(name, document).await?,
             (ObjectId::Param(key), Document::Param(document)) => {
@@ -210,6 +211,7 @@ impl Session {
                 (definition::workflow(id.name(), &workflow.spec())?, &workflow.reason)
             }
             Document::Cluster(_)
+            | Document::Ensemble(_)
             | Document::Entity(_)
             | Document::Filter(_)
             | Document::Freeze(_)
@@ -242,6 +244,17 @@ impl Session {
         Ok(content)
     }
 
+    /// Sets the params of a profile and whether they reach nodes at once, which they do if a cluster shares it.
+    async fn set_profile(&self, name: &ProfileName, document: &ProfileDocument) -> Result<(), OpError> {
+        let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
+        let scope = ProfileScope { namespace, profile: name, actor, only_at: None };
+        let spec = document.spec();
+        profile::change(transactor, scope, ParamsChange::All(&spec), &spec.reason).await?;
+        let live = document.live || profile::is_shared(&self.fleet(), name);
+        profile::set_live(transactor, scope, live, &spec.reason).await?;
+        Ok(())
+    }
+
     /// Sets the params of a node and the profiles that it reads.
     async fn set_node(&self, name: &NodeName, document: &NodeDocument) -> Result<(), OpError> {
         let scope = NodeScope { namespace: &self.namespace, node: name, actor: &self.actor };
@@ -249,6 +262,18 @@ impl Session {
         node_params::change(&self.transactor, scope, None, ParamsChange::All(&spec), &spec.reason).await?;
         node_params::read_profiles(&self.transactor, scope, None, &profiles).await?;
         Ok(())
+    }
+
+    /// Sets an ensemble; answers what may not be meant.
+    async fn set_ensemble(
+        &self,
+        name: &EnsembleName,
+        document: &EnsembleDocument,
+    ) -> Result<Option<String>, OpError> {
+        let (namespace, actor) = (&self.namespace, &self.actor);
+        let scope = EnsembleScope { namespace, name, actor, only_at: None };
+        let (ensemble, _) = ensemble::set(&self.transactor, scope, &document.spec()).await?;
+        Ok(ensemble::warning(&self.fleet(), &ensemble))
     }
 
     /// Sets a reaction; answers what it lacks so that no run would start, and what it is warned of.
@@ -332,40 +357,6 @@ impl Session {
         let started = rollout::start(&self.transactor, &self.namespace, &self.actor, name, request).await;
         started?;
         Ok(Some(version.to_string()))
-    }
-
-    /// Deletes an object.
-    pub(super) async fn prune(&self, id: &ObjectId) -> Result<(), OpError> {
-        let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
-        let place = FreezeNamespace::In(namespace.clone());
-        match id {
-            ObjectId::Freeze(name) => freeze::delete(transactor, &place, actor, name).await,
-            ObjectId::GlobalFreeze(name) => {
-                freeze::delete(transactor, &FreezeNamespace::Everywhere, actor, name).await
-            }
-            ObjectId::Cluster(name) => {
-                cluster::delete(transactor, ClusterScope { namespace, name, actor, only_at: None }).await
-            }
-            ObjectId::Pause(name) => pause::delete(transactor, namespace, actor, name).await,
-            ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,
-            ObjectId::Reaction(name) => {
-                reaction::delete(transactor, ReactionScope { namespace, name, actor, only_at: None }).await
-            }
-            ObjectId::Sink(name) => sink::delete(transactor, SinkScope::of(namespace, name, actor)).await,
-            ObjectId::Schedule(name) => {
-                schedule::delete(transactor, ScheduleScope { namespace, name, actor, only_at: None }).await
-            }
-            ObjectId::Slot(name) => {
-                slot::delete(transactor, SlotScope { namespace, slot: name, actor }).await
-            }
-            ObjectId::Profile(name) => profile::delete(transactor, namespace, actor, name).await,
-            ObjectId::Definition(id) => {
-                definition::delete(transactor, DefinitionScope { namespace, id, actor }).await
-            }
-            ObjectId::Param(key) => param::undeclare(transactor, (namespace, actor), key).await,
-            // These have no labels to be found by.
-            ObjectId::Node(_) | ObjectId::Filter(_) => Ok(()),
-        }
     }
 }
 

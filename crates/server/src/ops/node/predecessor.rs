@@ -49,6 +49,7 @@ pub(super) fn records(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         fleet.orders.get(name).map(|_| Key::Order(name.clone())),
         fleet.facts.get(name).map(|_| Key::Facts(name.clone())),
         fleet.probes.get(name).map(|_| Key::Probes(name.clone())),
+        fleet.node_members.get(name).map(|_| Key::NodeMembers(name.clone())),
         fleet.registrations.get(name).map(|_| Key::Registrations(name.clone())),
     ];
     let logs = fleet.logs_of(name).map(|kept| &kept.value);

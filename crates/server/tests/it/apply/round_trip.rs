@@ -5,9 +5,11 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use bellwether_api::v1::apply::{
-    ClusterDocument, FilterDocument, NodeDocument, ParamDocument, ReactionDocument, ScheduleDocument,
-    SinkDocument, StageDocument, TaskDocument, WorkflowDocument,
+    ClusterDocument, EnsembleDocument, FilterDocument, NodeDocument, ParamDocument, ReactionDocument,
+    ScheduleDocument, SinkDocument, StageDocument, TaskDocument, WorkflowDocument,
 };
+use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSize};
 use bellwether_api::v1::schedule::Concurrency;
 use bellwether_api::v1::sink::WebhookSpec;
 use bellwether_api::v1::workflow::{Script, TaskFile, TaskStep};
@@ -146,6 +148,7 @@ fn objects() -> impl Strategy<Value = Document> {
     );
     prop_oneof![
         clusters,
+        ensembles(),
         entities,
         freezes,
         pauses,
@@ -157,6 +160,30 @@ fn objects() -> impl Strategy<Value = Document> {
         tasks(),
         workflows()
     ]
+}
+
+fn ensembles() -> impl Strategy<Value = Document> {
+    let sizes = some(prop_oneof![(1..=7_u32).prop_map(EnsembleSize::Number), Just(EnsembleSize::Quorum)]);
+    let ports = (some(2_000..3_000_u32), some(3_000..4_000_u32));
+    let spans = (some(word(&["10s", "90m", "7d"])), some(word(&["10s", "24h"])));
+    let modes = some(prop_oneof![Just(EnsembleMode::Managed), Just(EnsembleMode::Unmanaged)]);
+    (labels(), sizes, ports, spans, (some(word(&["rack"])), modes, texts())).prop_map(
+        |(labels, size, (client_port, peer_port), (failover_after, join_within), (spread, mode, reason))| {
+            Document::Ensemble(Box::new(EnsembleDocument {
+                name: "x".to_owned(),
+                labels,
+                service: ServiceAgentSpec { etcd: Some(EtcdSpec { client_port, peer_port }) },
+                size,
+                filter: "role=db".to_owned(),
+                spread,
+                failover_after,
+                join_within,
+                mode,
+                reason,
+                ..Default::default()
+            }))
+        },
+    )
 }
 
 fn reactions() -> impl Strategy<Value = Document> {
@@ -272,6 +299,7 @@ fn workflows() -> impl Strategy<Value = Document> {
 fn named(document: Document, name: String) -> Document {
     match document {
         Document::Cluster(it) => Document::Cluster(ClusterDocument { name, ..it }),
+        Document::Ensemble(it) => Document::Ensemble(Box::new(EnsembleDocument { name, ..*it })),
         Document::Entity(it) => Document::Entity(Box::new(EntityDocument { name, ..*it })),
         Document::Filter(it) => Document::Filter(FilterDocument { name, ..it }),
         Document::Freeze(it) => Document::Freeze(FreezeDocument { name, ..it }),

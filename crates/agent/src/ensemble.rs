@@ -1,0 +1,145 @@
+//! Members of ensembles on this node: one task for each, which brings it step by step to what the order says. What the next step is, is
+//! decided in `core/local`; here it is made, and what became of it is reported.
+
+mod context;
+mod directory;
+mod etcd;
+mod member;
+mod program;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bellwether_core::records::member::{MemberOrder, MemberReport};
+use bellwether_core::records::order::Order;
+use bellwether_core::words::name::EnsembleName;
+use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
+use tokio::sync::watch;
+
+use self::context::MemberContext;
+use self::member::MemberTask;
+use crate::apply::former::ProcessOwner;
+use crate::config::Config;
+use crate::ledger::{MemberEntry, MemberStore};
+use crate::service::LocalAddresses;
+
+/// What this node reports of its members; absent until each that was ordered was looked at.
+pub(crate) type KnownMembers = watch::Receiver<Option<BTreeMap<EnsembleName, MemberReport>>>;
+
+/// What members are made with.
+pub(crate) struct EnsembleParts<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) logs: PathBuf,
+    pub(crate) ledger: MemberStore,
+    pub(crate) owner: ProcessOwner,
+    pub(crate) addresses: LocalAddresses,
+    pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
+    pub(crate) seed: u64,
+}
+
+/// Starts the members that this node has, and those that it is ordered to have.
+pub(crate) fn start(
+    parts: EnsembleParts<'_>,
+    entries: BTreeMap<EnsembleName, MemberEntry>,
+    tasks: &Tasks,
+) -> KnownMembers {
+    let EnsembleParts { config, logs, ledger, owner, addresses, orders, seed } = parts;
+    let settings = config.ensembles.clone();
+    let dir =
+        settings.as_ref().map_or_else(|| config.data_dir.join("ensembles"), |settings| settings.dir.clone());
+    let context = MemberContext {
+        settings,
+        dir,
+        logs,
+        node: config.name.to_string(),
+        stops_on_exit: config.services_on_exit == crate::config::OnExit::Stop,
+        ledger,
+        owner,
+        addresses,
+        reports: watch::Sender::default(),
+        seed,
+        tasks: tasks.clone(),
+    };
+    let (known, told) = watch::channel(None);
+    // A node that runs none, and never had one, says nothing of members.
+    if context.settings.is_some() || !entries.is_empty() {
+        tasks.spawn("ensembles", Members { context, orders, entries, running: BTreeMap::new(), known }.run());
+    }
+    told
+}
+
+/// The members of this node.
+struct Members {
+    context: MemberContext,
+    orders: watch::Receiver<Option<Arc<Order>>>,
+    /// The members of an agent before, until they are ordered.
+    entries: BTreeMap<EnsembleName, MemberEntry>,
+    /// By ensemble: where its order is put.
+    running: BTreeMap<EnsembleName, watch::Sender<Option<MemberOrder>>>,
+    known: watch::Sender<Option<BTreeMap<EnsembleName, MemberReport>>>,
+}
+
+impl Members {
+    async fn run(mut self) {
+        let token = self.context.tasks.token();
+        let mut reports = self.context.reports.subscribe();
+        loop {
+            self.follow();
+            self.publish();
+            // All arms only wait.
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = changed_or_never(&mut self.orders) => {}
+                () = changed_or_never(&mut reports) => {}
+            }
+        }
+    }
+
+    /// Gives each member its order. One that is not named any more is left as it is.
+    fn follow(&mut self) {
+        let order = self.orders.borrow_and_update().clone();
+        let Some(order) = order else { return };
+        let members = &order.content.members;
+        for (name, sender) in &self.running {
+            let wanted = members.get(name);
+            sender.send_if_modified(|current| {
+                let is_other = current.as_ref() != wanted;
+                *current = wanted.cloned();
+                is_other
+            });
+        }
+        self.running.retain(|name, _| members.contains_key(name));
+        for (name, wanted) in
+            members.iter().filter(|(name, _)| !self.running.contains_key(*name)).collect::<Vec<_>>()
+        {
+            let (sender, order) = watch::channel(Some(wanted.clone()));
+            let entry = self.entries.remove(name);
+            let task = MemberTask::new(name.clone(), order, entry, self.context.clone());
+            self.context.tasks.spawn("member", task.run());
+            self.running.insert(name.clone(), sender);
+        }
+    }
+
+    /// Reports the members, once each that is ordered was looked at: one that is missing in a report looks as if it were gone.
+    fn publish(&self) {
+        let reports = self.context.reports.borrow();
+        let ordered: BTreeSet<&EnsembleName> = self.running.keys().collect();
+        let is_whole = ordered.iter().all(|name| reports.contains_key(*name));
+        if self.orders.borrow().is_none() || !is_whole {
+            return;
+        }
+        let told: BTreeMap<_, _> = reports
+            .iter()
+            .filter(|(name, _)| ordered.contains(name))
+            .map(|(name, report)| (name.clone(), report.clone()))
+            .collect();
+        drop(reports);
+        self.known.send_if_modified(|known| {
+            let is_news = known.as_ref() != Some(&told);
+            *known = Some(told);
+            is_news
+        });
+    }
+}

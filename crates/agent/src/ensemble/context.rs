@@ -1,0 +1,32 @@
+//! What every member of an ensemble on this node needs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bellwether_core::records::member::MemberReport;
+use bellwether_core::words::name::EnsembleName;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use crate::apply::former::ProcessOwner;
+use crate::config::ensembles::EnsembleSettings;
+use crate::ledger::MemberStore;
+use crate::service::LocalAddresses;
+
+/// What every member needs.
+#[derive(Debug, Clone)]
+pub(super) struct MemberContext {
+    /// `None` if the configuration allows no members.
+    pub(super) settings: Option<EnsembleSettings>,
+    /// Where the directories of members are.
+    pub(super) dir: PathBuf,
+    pub(super) logs: PathBuf,
+    pub(super) node: String,
+    pub(super) stops_on_exit: bool,
+    pub(super) ledger: MemberStore,
+    pub(super) owner: ProcessOwner,
+    pub(super) addresses: LocalAddresses,
+    pub(super) reports: watch::Sender<BTreeMap<EnsembleName, MemberReport>>,
+    pub(super) seed: u64,
+    pub(super) tasks: Tasks,
+}

@@ -1,0 +1,210 @@
+//! What etcd is started with, what it says of itself, and the changes of its members.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use bellwether_core::local::member::change::{ChangeStep, MemberAnswer};
+use bellwether_core::local::member::{MemberKey, Standing, StartWith};
+use bellwether_core::records::ensemble::EtcdSettings;
+use bellwether_core::records::member::Membership;
+use bellwether_core::records::probes::{ShardRole, StoreFacts};
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::EnsembleName;
+use bellwether_rt::observed;
+
+use crate::config::recipe::Command;
+use crate::probe::answer::ProbeError;
+use crate::probe::etcd::ask;
+use crate::probe::http::post;
+
+/// Longest time for one answer: an election takes a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An etcd of this node.
+#[derive(Debug, Clone)]
+pub(super) struct Etcd {
+    settings: EtcdSettings,
+    address: IpAddr,
+    /// Its own name.
+    name: String,
+}
+
+impl Etcd {
+    pub(super) fn new(
+        ensemble: &EnsembleName,
+        number: MemberNumber,
+        settings: EtcdSettings,
+        address: IpAddr,
+    ) -> Self {
+        Self { settings, address, name: name(ensemble, number) }
+    }
+
+    /// URL at which other members reach it.
+    pub(super) fn peer_url(&self) -> String {
+        format!("http://{}", SocketAddr::new(self.address, self.settings.peer_port))
+    }
+
+    /// Where it listens.
+    pub(super) fn listens(&self) -> [SocketAddr; 2] {
+        [self.settings.client_port, self.settings.peer_port].map(|port| SocketAddr::new(self.address, port))
+    }
+
+    fn authority(&self) -> String {
+        SocketAddr::new(self.address, self.settings.client_port).to_string()
+    }
+
+    /// The command that starts it.
+    pub(super) fn command(
+        &self,
+        program: &str,
+        data: &Path,
+        (ensemble, key): (&EnsembleName, &MemberKey),
+        with: &StartWith,
+    ) -> Command {
+        let client = format!("http://{}", self.authority());
+        let (peer, data_dir) = (self.peer_url(), data.display().to_string());
+        let mut argv: Vec<String> = [
+            program,
+            "--name",
+            &self.name,
+            "--data-dir",
+            &data_dir,
+            "--listen-client-urls",
+            &client,
+            "--advertise-client-urls",
+            &client,
+            "--listen-peer-urls",
+            &peer,
+            "--initial-advertise-peer-urls",
+            &peer,
+            "--initial-cluster-token",
+            &key.identity,
+            "--pre-vote=true",
+        ]
+        .map(str::to_owned)
+        .into();
+        let initial = |members: &BTreeMap<MemberNumber, String>| {
+            let each = members.iter().map(|(number, url)| format!("{}={url}", name(ensemble, *number)));
+            each.collect::<Vec<_>>().join(",")
+        };
+        let (state, members) = match with {
+            StartWith::New => ("new", format!("{}={peer}", self.name)),
+            StartWith::Existing(members) => ("existing", initial(members)),
+            // What its data say of the members holds.
+            StartWith::Data => ("existing", format!("{}={peer}", self.name)),
+        };
+        argv.extend(["--initial-cluster-state", state, "--initial-cluster", &members].map(str::to_owned));
+        Command { argv, workdir: data.to_owned(), env: BTreeMap::new() }
+    }
+
+    /// What it says of itself. The members are read after something was read from a quorum, and are no older than that.
+    pub(super) async fn answer(&self) -> MemberAnswer {
+        let asked = observed::timeout(PATIENCE, self.asked()).await;
+        let late = |_| Err(ProbeError::Unknown(format!("no answer within {}s", PATIENCE.as_secs())));
+        asked.unwrap_or_else(late).unwrap_or_else(|error| MemberAnswer::Silent(error.to_string()))
+    }
+
+    async fn asked(&self) -> Result<MemberAnswer, ProbeError> {
+        let authority = self.authority();
+        let read = read_from_quorum(&authority).await;
+        let facts = ask(&authority, None).await?;
+        let role = facts.shards.values().map(|shard| shard.role).next();
+        let own_id = facts.member_id.clone().unwrap_or_default();
+        let own = facts.members.as_ref().and_then(|members| members.get(&own_id));
+        if let Some(other) = own.and_then(|own| own.name.as_ref()).filter(|name| **name != self.name) {
+            return Ok(MemberAnswer::Other(format!("{other} at {authority}")));
+        }
+        if role == Some(ShardRole::Learner) {
+            return Ok(MemberAnswer::Learner);
+        }
+        read?;
+        Ok(MemberAnswer::Serving(Membership {
+            own_id,
+            is_leader: role == Some(ShardRole::Primary),
+            members: facts.members.unwrap_or_default(),
+        }))
+    }
+
+    /// Makes one step of a change. The error fits after "cannot ".
+    pub(super) async fn make(&self, step: &ChangeStep) -> Result<(), String> {
+        let (what, path, body) = match step {
+            ChangeStep::Add(url) => {
+                let body = serde_json::json!({"peerURLs": [url], "isLearner": true});
+                (format!("add {url}"), "/v3/cluster/member/add", body)
+            }
+            ChangeStep::Promote(id) => (
+                format!("promote {id}"),
+                "/v3/cluster/member/promote",
+                serde_json::json!({"ID": decimal(id)?}),
+            ),
+            ChangeStep::Remove(id) => {
+                (format!("remove {id}"), "/v3/cluster/member/remove", serde_json::json!({"ID": decimal(id)?}))
+            }
+            ChangeStep::Done | ChangeStep::Removed(_) | ChangeStep::Wait(_) => return Ok(()),
+        };
+        let authority = self.authority();
+        let body = body.to_string();
+        match observed::timeout(PATIENCE, post(&authority, None, path, &body)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(format!("{what}: {error}")),
+            Err(_) => Err(format!("{what}: no answer within {}s", PATIENCE.as_secs())),
+        }
+    }
+
+    /// What the other members say of this one, which the store knows by this id, or by its peer URL if that is not known.
+    pub(super) async fn standing(&self, peers: &[String], store_id: Option<&String>) -> Standing {
+        let own = self.peer_url();
+        let others: Vec<&String> = peers.iter().filter(|url| **url != own).collect();
+        if others.is_empty() {
+            return Standing::Alone;
+        }
+        for url in others {
+            let Some(authority) = self.client_of(url) else { continue };
+            let asked = async {
+                read_from_quorum(&authority).await?;
+                ask(&authority, None).await
+            };
+            if let Ok(Ok(facts)) = observed::timeout(PATIENCE, asked).await
+                && let Some(is_listed) = is_listed(&facts, store_id, &own)
+            {
+                return if is_listed { Standing::Listed } else { Standing::NotListed };
+            }
+        }
+        Standing::Unknown
+    }
+
+    /// Where a member listens for clients that has this peer URL: all of them have the same ports.
+    fn client_of(&self, peer_url: &str) -> Option<String> {
+        let address: SocketAddr = peer_url.strip_prefix("http://")?.parse().ok()?;
+        Some(SocketAddr::new(address.ip(), self.settings.client_port).to_string())
+    }
+}
+
+/// The name of a member, which the store shows.
+fn name(ensemble: &EnsembleName, number: MemberNumber) -> String {
+    format!("{ensemble}-{number}")
+}
+
+/// Whether the store has a member; `None` if its answer has no members.
+fn is_listed(facts: &StoreFacts, store_id: Option<&String>, peer_url: &str) -> Option<bool> {
+    let members = facts.members.as_ref()?;
+    Some(match store_id {
+        Some(id) => members.contains_key(id),
+        None => members.values().any(|member| member.address.as_deref() == Some(peer_url)),
+    })
+}
+
+/// Reads something that only a quorum can answer: a key that nobody has.
+async fn read_from_quorum(authority: &str) -> Result<(), ProbeError> {
+    post(authority, None, "/v3/kv/range", r#"{"key": "AA==", "count_only": true}"#).await.map(drop)
+}
+
+/// An id as etcd's JSON has it.
+fn decimal(id: &str) -> Result<String, String> {
+    let number = u64::from_str_radix(id, 16);
+    number
+        .map(|number| number.to_string())
+        .map_err(|error| format!("use {id:?} as the id of a member: {error}"))
+}

@@ -1,0 +1,347 @@
+//! The task of one member: looks at what is there, makes the next step, and reports.
+
+mod steps;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bellwether_core::local::member::change::{self, ChangeStep, MemberAnswer};
+use bellwether_core::local::member::{
+    MemberDirectory, MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told,
+};
+use bellwether_core::records::ensemble::EnsembleService;
+use bellwether_core::records::member::{MemberOrder, MemberReport, MemberState, Membership};
+use bellwether_core::records::probes::MAX_REASON_BYTES;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::EnsembleName;
+use bellwether_rt::fail::{self, FailPoint};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::context::MemberContext;
+use super::directory::OwnDirectory;
+use super::etcd::Etcd;
+use super::program::{MemberProgram, lack};
+use crate::apply::output::one_line;
+use crate::apply::process::SupervisedProcess;
+use crate::disk;
+use crate::ledger::MemberEntry;
+
+/// Time between two looks at a member that runs.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Time after a step of a change until the members are read again.
+const SOON: Duration = Duration::from_millis(100);
+
+/// Time until something that is missing is looked for again, or other members are asked again.
+const RETRY: Duration = Duration::from_secs(3);
+
+/// The task of one member.
+pub(super) struct MemberTask {
+    ensemble: EnsembleName,
+    order: watch::Receiver<Option<MemberOrder>>,
+    context: MemberContext,
+    directory: OwnDirectory,
+    log: PathBuf,
+    entry: Option<MemberEntry>,
+    program: MemberProgram,
+    standing: Standing,
+    /// The member whose removal it was ordered last, once the store does not have it.
+    removed: Option<MemberNumber>,
+    /// Why the change that it is ordered to make is not made yet.
+    hindered: Option<String>,
+}
+
+/// What is looked at before the next step.
+struct Look {
+    directory: MemberDirectory,
+    lack: Option<String>,
+}
+
+impl MemberTask {
+    pub(super) fn new(
+        ensemble: EnsembleName,
+        order: watch::Receiver<Option<MemberOrder>>,
+        entry: Option<MemberEntry>,
+        context: MemberContext,
+    ) -> Self {
+        Self {
+            directory: OwnDirectory::new(&context.dir, &ensemble),
+            log: context.logs.join(format!("ensemble-{ensemble}.log")),
+            ensemble,
+            order,
+            context,
+            entry,
+            program: MemberProgram::Stopped,
+            standing: Standing::NotAsked,
+            removed: None,
+            hindered: None,
+        }
+    }
+
+    /// Runs until the agent ends, or the order names the member no more. A program that runs goes on.
+    pub(super) async fn run(mut self) {
+        let token = self.context.tasks.token();
+        let mut order = self.order.clone();
+        let work = async {
+            self.adopt().await;
+            while let Some(order) = self.current() {
+                self.step(&order).await;
+            }
+            self.end().await;
+        };
+        // What is broken off halfway is looked at anew by the next agent.
+        tokio::select! {
+            () = token.cancelled() => {}
+            () = work => return,
+        }
+        order.mark_unchanged();
+        if self.context.stops_on_exit {
+            self.program.stop().await;
+        }
+    }
+
+    fn current(&mut self) -> Option<MemberOrder> {
+        self.order.borrow_and_update().clone()
+    }
+
+    /// Takes over the program that an agent before has started.
+    async fn adopt(&mut self) {
+        let Some((key, mark)) =
+            self.entry.as_ref().and_then(|entry| Some((entry.noted.key.clone(), entry.process.clone()?)))
+        else {
+            return self.end_unknown().await;
+        };
+        loop {
+            match SupervisedProcess::adopt(&mark, &self.log, &self.context.tasks) {
+                Ok(Some(process)) => {
+                    self.program = MemberProgram::running(key, process, 0);
+                    return;
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    let reason = format!("cannot be looked at, as process {}: {error}", mark.pid);
+                    if let Some(order) = self.current() {
+                        self.report(&order, MemberState::Failed, &reason, None);
+                    }
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// The order does not name the member any more.
+    async fn end(&mut self) {
+        if self.entry.as_ref().is_some_and(|entry| entry.noted.has_left)
+            && let Err(error) = self.context.ledger.forget(&self.ensemble).await
+        {
+            tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+        }
+        self.context.reports.send_if_modified(|reports| reports.remove(&self.ensemble).is_some());
+    }
+
+    /// Looks, and makes the next step.
+    async fn step(&mut self, order: &MemberOrder) {
+        self.program.look(self.context.seed);
+        let look = match self.look(order).await {
+            Ok(look) => look,
+            Err(error) => return self.fails(order, &error).await,
+        };
+        let sight = MemberSight {
+            ensemble: &self.ensemble,
+            order,
+            noted: self.entry.as_ref().map(|entry| &entry.noted),
+            directory: look.directory,
+            process: self.program.state(),
+            standing: self.standing,
+            lack: look.lack,
+        };
+        let plan = sight.plan();
+        let done = match plan {
+            MemberStep::Rest(state, reason) => {
+                self.told(order, state, reason, None);
+                self.wait(RETRY).await;
+                self.standing = Standing::NotAsked;
+                Ok(())
+            }
+            MemberStep::Prepare => self.prepare(order).await,
+            MemberStep::Stop => {
+                self.program.stop().await;
+                self.note(|entry| entry.process = None).await
+            }
+            MemberStep::SetAside => self.set_aside().await,
+            MemberStep::NoteLeft => self.note_left(order).await,
+            MemberStep::Ask => {
+                self.ask(order).await;
+                Ok(())
+            }
+            MemberStep::Start(with) => self.start(order, &with).await,
+            MemberStep::Serve => self.serve(order).await,
+        };
+        if let Err(error) = done {
+            self.fails(order, &error).await;
+        }
+    }
+
+    async fn fails(&mut self, order: &MemberOrder, error: &str) {
+        self.report(order, MemberState::Failed, &format!("cannot go on: cannot {error}"), None);
+        self.wait(RETRY).await;
+    }
+
+    /// What is on disk, and what is missing for a start.
+    async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
+        let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
+        let (settings, etcd) = (self.context.settings.clone(), self.etcd(order));
+        let looked = move || {
+            let directory = own.look().map_err(|error| format!("look at {}: {error}", own.path.display()))?;
+            let lack = match (settings, etcd) {
+                _ if runs => None,
+                (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
+                (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
+                (Some(settings), Some(etcd)) => lack(&settings.etcd, &etcd.listens()),
+            };
+            Ok(Look { directory, lack })
+        };
+        disk::off_runtime(&self.context.tasks, looked).await
+    }
+
+    /// The etcd of the order, at the address that was noted, or at that of the node.
+    fn etcd(&mut self, order: &MemberOrder) -> Option<Etcd> {
+        let EnsembleService::Etcd(settings) = order.service;
+        let key = MemberKey::of(order);
+        let noted = self.entry.as_ref().filter(|entry| entry.noted.key == key).map(|entry| entry.address);
+        let address = noted.or_else(|| self.context.addresses.now().preferred())?;
+        Some(Etcd::new(&self.ensemble, order.number, settings, address))
+    }
+
+    /// Asks it what it is, reports that, and makes the next step of the change that is ordered.
+    async fn serve(&mut self, order: &MemberOrder) -> Result<(), String> {
+        let Some(etcd) = self.etcd(order) else { return Err("ask it: its node has no address".to_owned()) };
+        let answer = etcd.answer().await;
+        let has_served = self.entry.as_ref().is_some_and(|entry| entry.has_served);
+        let (state, reason) = change::state(&answer, has_served);
+        let MemberAnswer::Serving(membership) = answer else {
+            self.report(order, state, &reason, None);
+            self.wait(LOOK).await;
+            return Ok(());
+        };
+        self.note_served(&membership).await?;
+        let step =
+            order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
+        match &step {
+            ChangeStep::Done => self.hindered = None,
+            ChangeStep::Removed(number) => {
+                self.removed = Some(*number);
+                self.hindered = None;
+            }
+            ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
+            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) => {}
+        }
+        let reason = self.hindered.clone().unwrap_or(reason);
+        self.report(order, state, &reason, Some(membership));
+        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) = &step {
+            let made = etcd.make(&step).await;
+            fail::pass(FailPoint::MemberChanged);
+            let is_made = made.is_ok();
+            self.hindered = made.err().map(|error| format!("cannot {error}"));
+            self.wait(if is_made { SOON } else { LOOK }).await;
+        } else {
+            self.wait(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Notes what the store knows it as, and the members that it can ask later.
+    async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
+        let peers: Vec<String> =
+            membership.members.values().filter_map(|member| member.address.clone()).collect();
+        let id = Some(membership.own_id.clone());
+        let is_noted = self
+            .entry
+            .as_ref()
+            .is_some_and(|entry| entry.has_served && entry.peers == peers && entry.store_id == id);
+        if is_noted {
+            return Ok(());
+        }
+        self.note(|entry| {
+            entry.has_served = true;
+            entry.peers.clone_from(&peers);
+            entry.store_id.clone_from(&id);
+        })
+        .await
+    }
+
+    /// Changes what the ledger has of it.
+    async fn note(&mut self, change: impl FnOnce(&mut MemberEntry)) -> Result<(), String> {
+        let Some(mut entry) = self.entry.clone() else { return Ok(()) };
+        change(&mut entry);
+        self.context.ledger.keep(&self.ensemble, &entry).await?;
+        self.entry = Some(entry);
+        Ok(())
+    }
+
+    /// Waits for another order, for the end of its program, until it may be started again, or for this long.
+    async fn wait(&mut self, long: Duration) {
+        let until = Instant::now() + long;
+        let until =
+            self.program.due().filter(|due| *due > Instant::now()).map_or(until, |due| due.min(until));
+        // All arms only wait; what ended is seen by the next look.
+        tokio::select! {
+            changed = self.order.changed() => {
+                if changed.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+            () = self.program.ends() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    fn report(
+        &mut self,
+        order: &MemberOrder,
+        state: MemberState,
+        reason: &str,
+        membership: Option<Membership>,
+    ) {
+        self.told(order, state, told(&self.ensemble, order.number, reason), membership);
+    }
+
+    /// Reports it with a reason that names it.
+    fn told(
+        &mut self,
+        order: &MemberOrder,
+        state: MemberState,
+        reason: String,
+        membership: Option<Membership>,
+    ) {
+        let peer_url = self.etcd(order).map(|etcd| etcd.peer_url()).unwrap_or_default();
+        let report = MemberReport {
+            number: order.number,
+            identity: order.identity.clone(),
+            state,
+            reason: one_line(&reason, MAX_REASON_BYTES),
+            peer_url,
+            membership,
+            removed: self.removed,
+        };
+        self.context.reports.send_if_modified(|reports| {
+            let is_news = reports.get(&self.ensemble) != Some(&report);
+            if is_news {
+                reports.insert(self.ensemble.clone(), report);
+            }
+            is_news
+        });
+    }
+
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, String> {
+        let what = what.to_owned();
+        let done = move || work().map_err(|error| format!("{what}: {error}"));
+        disk::off_runtime(&self.context.tasks, done).await
+    }
+}

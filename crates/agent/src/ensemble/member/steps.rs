@@ -1,0 +1,125 @@
+//! The steps of a member on disk, and the start of its program.
+
+use bellwether_core::local::member::Standing;
+use bellwether_core::local::member::{MemberDirectory, MemberKey, NotedMember, StartWith};
+use bellwether_core::records::member::MemberOrder;
+use bellwether_rt::fail::{self, FailPoint};
+
+use super::MemberTask;
+use crate::apply::process::SupervisedProcess;
+use crate::apply::{CommandFacts, leftover};
+use crate::disk;
+use crate::ensemble::program::MemberProgram;
+use crate::ledger::MemberEntry;
+
+impl MemberTask {
+    pub(super) async fn prepare(&mut self, order: &MemberOrder) -> Result<(), String> {
+        let key = MemberKey::of(order);
+        let Some(address) = self.context.addresses.now().preferred() else {
+            return Err("prepare it: its node has no address that others reach".to_owned());
+        };
+        let (own, of, all) = (self.directory.clone(), key.clone(), self.context.dir.clone());
+        let made = move || {
+            disk::private_dir(&all)?;
+            match own.look()? {
+                MemberDirectory::Absent => own.make(&of),
+                MemberDirectory::Unclaimed | MemberDirectory::Claimed(..) => Ok(()),
+            }
+        };
+        self.on_disk("make its directory", made).await?;
+        fail::pass(FailPoint::MemberMade);
+        let entry = MemberEntry {
+            noted: NotedMember { key, has_left: false },
+            address,
+            is_starting: false,
+            process: None,
+            has_served: false,
+            store_id: None,
+            peers: Vec::new(),
+        };
+        self.context.ledger.keep(&self.ensemble, &entry).await?;
+        fail::pass(FailPoint::MemberNoted);
+        self.entry = Some(entry);
+        (self.removed, self.hindered) = (None, None);
+        Ok(())
+    }
+
+    pub(super) async fn set_aside(&mut self) -> Result<(), String> {
+        let own = self.directory.clone();
+        let aside = self.on_disk("set its directory aside", move || own.set_aside()).await?;
+        tracing::info!(ensemble = %self.ensemble, aside = %aside.display(), "a directory of a member is set aside");
+        fail::pass(FailPoint::MemberSetAside);
+        Ok(())
+    }
+
+    pub(super) async fn note_left(&mut self, order: &MemberOrder) -> Result<(), String> {
+        let address = self.entry.as_ref().map(|entry| entry.address);
+        let address = address.or_else(|| self.context.addresses.now().preferred());
+        let entry = MemberEntry {
+            noted: NotedMember { key: MemberKey::of(order), has_left: true },
+            address: address.unwrap_or(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)),
+            is_starting: false,
+            process: None,
+            has_served: false,
+            store_id: None,
+            peers: Vec::new(),
+        };
+        self.context.ledger.keep(&self.ensemble, &entry).await?;
+        fail::pass(FailPoint::MemberLeft);
+        self.entry = Some(entry);
+        Ok(())
+    }
+
+    pub(super) async fn ask(&mut self, order: &MemberOrder) {
+        let Some(etcd) = self.etcd(order) else { return };
+        let entry = self.entry.as_ref();
+        let peers = entry.map(|entry| entry.peers.clone()).unwrap_or_default();
+        let id = entry.and_then(|entry| entry.store_id.clone());
+        self.standing = etcd.standing(&peers, id.as_ref()).await;
+    }
+
+    /// Ends a program of which nobody knows more than that it may run: an agent was killed before it could note it, or its ledger is gone.
+    /// It would keep the ports of the one that is started.
+    pub(super) async fn end_unknown(&mut self) {
+        let ordered = self.current().map(|order| MemberKey::of(&order));
+        let Some(key) = self.entry.as_ref().map(|entry| entry.noted.key.clone()).or(ordered) else { return };
+        let run = run(&key);
+        let ended = self.on_disk("look for a program of this member", move || leftover::kill(&run)).await;
+        match ended {
+            Ok(0) => {}
+            Ok(_) => {
+                tracing::info!(ensemble = %self.ensemble, "ended a program that an agent before had started")
+            }
+            Err(error) => tracing::warn!(ensemble = %self.ensemble, "cannot {error}"),
+        }
+    }
+
+    pub(super) async fn start(&mut self, order: &MemberOrder, with: &StartWith) -> Result<(), String> {
+        let Some((etcd, settings)) = self.etcd(order).zip(self.context.settings.clone()) else {
+            return Err("start it: its node has no address, or its agent no section [ensembles]".to_owned());
+        };
+        let key = MemberKey::of(order);
+        let run = run(&key);
+        self.note(|entry| entry.is_starting = true).await?;
+        fail::pass(FailPoint::MemberStarting);
+        // One that an agent started which was killed before it could note it would hold the ports.
+        let former = run.clone();
+        self.on_disk("look for a program of this member", move || leftover::kill(&former)).await?;
+        let data = self.directory.data();
+        let command = etcd.command(&settings.etcd, &data, (&self.ensemble, &key), with);
+        let facts = CommandFacts { node: self.context.node.clone(), run, ..CommandFacts::default() };
+        let tasks = &self.context.tasks;
+        let started = SupervisedProcess::start(&command, &facts, &self.context.owner, &self.log, tasks);
+        let process = started.map_err(|error| format!("start {}: {error}", settings.etcd))?;
+        fail::pass(FailPoint::MemberStarted);
+        let mark = process.mark().clone();
+        self.program = MemberProgram::running(key, process, self.program.failed());
+        self.standing = Standing::NotAsked;
+        self.note(|entry| (entry.is_starting, entry.process) = (false, Some(mark.clone()))).await
+    }
+}
+
+/// The name of the run of a member, which its program has in its environment.
+fn run(key: &MemberKey) -> String {
+    format!("{}/{}", key.identity, key.number)
+}

@@ -1,0 +1,129 @@
+//! The program of a member: started, adopted, watched and stopped.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use bellwether_core::local::delay;
+use bellwether_core::local::member::{MemberKey, MemberProcess};
+use tokio::time::Instant;
+
+use crate::apply::PATH;
+use crate::apply::process::SupervisedProcess;
+
+/// How long a program must have run for its next end to be the first in a row.
+const LONG_RUN: Duration = Duration::from_secs(100);
+
+/// Time that a program has to end after SIGTERM.
+const STOP: Duration = Duration::from_secs(20);
+
+/// The program of a member.
+#[derive(Debug)]
+pub(super) enum MemberProgram {
+    /// It does not run, and was not seen to end.
+    Stopped,
+    /// It runs.
+    Running {
+        /// Of which member it is.
+        key: MemberKey,
+        /// Its process.
+        process: SupervisedProcess,
+        /// Since when it is known to run.
+        since: Instant,
+        /// How often it has ended in a row before.
+        failed: u32,
+    },
+    /// It ended by itself.
+    Ended {
+        /// Its exit code, if it is known.
+        code: Option<i32>,
+        /// How it ended.
+        summary: String,
+        /// When it may be started again.
+        due: Instant,
+        /// How often it has ended in a row.
+        failed: u32,
+    },
+}
+
+impl MemberProgram {
+    pub(super) fn running(key: MemberKey, process: SupervisedProcess, failed: u32) -> Self {
+        Self::Running { key, process, since: Instant::now(), failed }
+    }
+
+    /// Notes that it has ended, if it has.
+    pub(super) fn look(&mut self, seed: u64) {
+        let Self::Running { process, since, failed, .. } = self else { return };
+        let Some(evidence) = process.ended() else { return };
+        let failed = if since.elapsed() >= LONG_RUN { 1 } else { failed.saturating_add(1) };
+        let due = Instant::now() + delay::after(failed, seed).to_duration();
+        let last = evidence.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let separator = if last.is_empty() { "" } else { "; it wrote: " };
+        let summary = format!("{}{separator}{last}", evidence.summary);
+        *self = Self::Ended { code: evidence.exit_code, summary, due, failed };
+    }
+
+    /// What the plan is made from.
+    pub(super) fn state(&self) -> MemberProcess {
+        match self {
+            Self::Stopped => MemberProcess::Stopped,
+            Self::Running { key, .. } => MemberProcess::Running(key.clone()),
+            Self::Ended { code, summary, due, .. } => {
+                MemberProcess::Ended { code: *code, summary: summary.clone(), is_due: *due <= Instant::now() }
+            }
+        }
+    }
+
+    /// How often it has ended in a row.
+    pub(super) const fn failed(&self) -> u32 {
+        match self {
+            Self::Stopped => 0,
+            Self::Running { failed, .. } | Self::Ended { failed, .. } => *failed,
+        }
+    }
+
+    /// When it may be started again, if it ended.
+    pub(super) const fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Ended { due, .. } => Some(*due),
+            Self::Stopped | Self::Running { .. } => None,
+        }
+    }
+
+    /// Waits until it has ended; for ever if it does not run. Cancel safe.
+    pub(super) async fn ends(&mut self) {
+        match self {
+            Self::Running { process, .. } => drop(process.wait().await),
+            Self::Stopped | Self::Ended { .. } => std::future::pending().await,
+        }
+    }
+
+    /// Ends it.
+    pub(super) async fn stop(&mut self) {
+        if let Self::Running { process, .. } = self {
+            process.stop(STOP).await;
+        }
+        *self = Self::Stopped;
+    }
+}
+
+/// What is missing for a start, in words that fit after "waits for "; `None` if nothing is. Not for the runtime's threads.
+pub(super) fn lack(program: &str, listens: &[SocketAddr]) -> Option<String> {
+    if !is_there(program) {
+        return Some(format!("{program}, which is not installed: set etcd in [ensembles], or install it"));
+    }
+    let taken = |address: &&SocketAddr| TcpListener::bind(address).err();
+    let (address, error) = listens.iter().find_map(|address| Some((address, taken(&address)?)))?;
+    Some(match error.kind() == std::io::ErrorKind::AddrInUse {
+        true => format!("{address}, where another program listens"),
+        false => format!("{address}, where nobody can listen: {error}"),
+    })
+}
+
+/// Whether a program is on this machine.
+fn is_there(program: &str) -> bool {
+    match program.contains('/') {
+        true => Path::new(program).is_file(),
+        false => PATH.split(':').any(|dir| Path::new(dir).join(program).is_file()),
+    }
+}

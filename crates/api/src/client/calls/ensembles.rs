@@ -1,0 +1,77 @@
+//! Calls about ensembles.
+
+use http::Method;
+
+use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
+use super::super::error::CallError;
+use crate::paths::{self, fill};
+use crate::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
+use crate::v1::page::Page;
+
+impl Client {
+    /// Lists the ensembles of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn ensembles(&self, namespace: &str) -> Result<Page<Ensemble>, CallError> {
+        self.list(&fill(paths::ENSEMBLES, &[namespace])).await
+    }
+
+    /// Reads an ensemble, with its members and what is to happen to them.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn ensemble(&self, namespace: &str, name: &str) -> Result<Ensemble, CallError> {
+        self.get(&fill(paths::ENSEMBLE, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// Creates an ensemble, or changes one.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn set_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        spec: &EnsembleSpec,
+    ) -> Result<Ensemble, CallError> {
+        self.send(Method::PUT, &fill(paths::ENSEMBLE, &[namespace, name]), spec, DEFAULT_DEADLINE).await
+    }
+
+    /// Changes the number of members of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn scale_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        scale: &ScaleEnsemble,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_SCALE, &[namespace, name]);
+        self.send(Method::POST, &path, scale, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks what would happen to the members of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn plan_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        asked: &PlanEnsemble,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_PLAN, &[namespace, name]);
+        self.send(Method::POST, &path, asked, DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes an ensemble: its members stop, and their data stay on their nodes.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_ensemble(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::ENSEMBLE, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+}

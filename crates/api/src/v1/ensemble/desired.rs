@@ -1,0 +1,67 @@
+//! What an ensemble is to be, read from requests.
+
+use bellwether_core::records::ensemble as core;
+use bellwether_core::words::label::Label;
+use bellwether_core::words::time::Span;
+
+use super::{DesiredEnsemble, EnsembleSize, EnsembleSpec};
+use crate::shape::{ShapeError, read_some, reason, selector};
+
+impl EnsembleSpec {
+    /// What the ensemble is to be.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn desired(&self) -> Result<DesiredEnsemble, ShapeError> {
+        if self.filter.trim().is_empty() {
+            return Err(ShapeError::at("filter", "missing; write 'all' for every node"));
+        }
+        let size = self.size.unwrap_or(EnsembleSize::Quorum).read()?;
+        let spread = self.spread.as_deref().map(str::trim);
+        if let Some(key) = spread {
+            Label::new(key, "x").map_err(|error| ShapeError::at("spread", error))?;
+        }
+        let limits = (core::FAILOVER_AFTER, core::MIN_FAILOVER_AFTER, core::MAX_FAILOVER_AFTER);
+        let failover_after = span("failover_after", self.failover_after.as_deref(), limits)?;
+        let limits = (core::JOIN_WITHIN, core::MIN_JOIN_WITHIN, core::MAX_JOIN_WITHIN);
+        Ok(DesiredEnsemble {
+            service: self.service.read()?,
+            size,
+            filter: selector("filter", self.filter.trim())?,
+            spread: spread.map(str::to_owned),
+            failover_after,
+            join_within: span("join_within", self.join_within.as_deref(), limits)?,
+            mode: self.mode.unwrap_or_default().into(),
+            reason: reason(&self.reason)?,
+        })
+    }
+}
+
+impl EnsembleSize {
+    /// The number of members, within its limits.
+    ///
+    /// # Errors
+    /// [`ShapeError`] at `size`.
+    pub fn read(self) -> Result<core::EnsembleSize, ShapeError> {
+        if let Self::Number(number) = self
+            && !(1..=core::MAX_VOTERS).contains(&number)
+        {
+            let reason = format!("{number}; write 1 to {} or quorum", core::MAX_VOTERS);
+            return Err(ShapeError::at("size", reason));
+        }
+        Ok(self.into())
+    }
+}
+
+/// A time within its limits: its default, the shortest and the longest.
+fn span(
+    place: &str,
+    text: Option<&str>,
+    (default, least, most): (Span, Span, Span),
+) -> Result<Span, ShapeError> {
+    let span: Span = read_some(place, text)?.unwrap_or(default);
+    if !(least..=most).contains(&span) {
+        return Err(ShapeError::at(place, format!("{span}; write {least} to {most}")));
+    }
+    Ok(span)
+}

@@ -1,0 +1,272 @@
+//! Members of ensembles: answers and stored records.
+
+use bellwether_core::records::ensemble_members as core;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::orders::MembershipChange;
+use super::service::ServiceAgentSpec;
+use crate::shape::{ShapeError, map_from, read, try_map_from};
+use crate::word::words;
+
+words! {
+    /// How far a member of an ensemble is.
+    MemberPhase {
+        /// Its node prepares it; the store does not know it.
+        Preparing = "preparing",
+        /// It is started as the first of the ensemble.
+        Bootstrapping = "bootstrapping",
+        /// It is being added to the store.
+        Adding = "adding",
+        /// The store knows it, and it catches up.
+        Joining = "joining",
+        /// It votes.
+        Voting = "voting",
+        /// It is being removed from the store.
+        Leaving = "leaving",
+        /// The store does not know it any more, and its node is to stop it.
+        Removed = "removed",
+    }
+}
+
+words! {
+    /// Why a member of an ensemble is removed.
+    RemovalReason = core::RemovalReason {
+        /// It was silent for too long.
+        Dead = "dead",
+        /// There are more than are wanted.
+        Surplus = "surplus",
+        /// It has not joined in time.
+        NotJoined = "not_joined",
+        /// The ensemble was deleted.
+        Deleted = "deleted",
+    }
+}
+
+/// A member of an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EnsembleMember {
+    /// Number of the member, from 1. No other one of this ensemble ever has it.
+    pub number: u64,
+    /// Name of its node.
+    pub node: String,
+    /// How far it is.
+    pub state: MemberPhase,
+    /// Why it is removed; absent if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Since when it joins, votes or leaves, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
+    /// The id that the store gave it; absent until it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_id: Option<String>,
+    /// URL at which the other members reach it; absent until it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_url: Option<String>,
+}
+
+/// Stored record of the members of an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredEnsembleMembers {
+    /// Name of the ensemble.
+    pub ensemble: String,
+    /// Identity of the ensemble, which its members keep beside their data.
+    pub identity: String,
+    /// The service agent that runs them, with the settings that they were created with.
+    pub service: ServiceAgentSpec,
+    /// Number of the member that was ordered last.
+    pub last: u64,
+    /// Whether a member has ever served.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_bootstrapped: bool,
+    /// The members, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<StoredMember>,
+    /// The ids of the members that were removed last, the latest at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_ids: Vec<String>,
+    /// The change that one of them makes in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<StoredChange>,
+}
+
+/// A change in the store and the member that makes it, as they are stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredChange {
+    /// Number of the member that makes it.
+    pub by: u64,
+    /// The change.
+    pub change: MembershipChange,
+}
+
+/// A member, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredMember {
+    /// Number of the member.
+    pub number: u64,
+    /// Name of its node.
+    pub node: String,
+    /// How far it is.
+    pub phase: MemberPhase,
+    /// The members that it starts with, if it joins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts_with: Vec<StoredPeer>,
+    /// Why it is removed, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal: Option<RemovalReason>,
+    /// Since when it joins, votes or leaves, in milliseconds since the Unix epoch, by the server's clock.
+    pub since_ms: u64,
+    /// The id that the store gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_id: Option<String>,
+    /// URL at which the other members reach it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub peer_url: String,
+}
+
+/// A member that another one starts with, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPeer {
+    /// Number of the member.
+    pub number: u64,
+    /// URL at which the others reach it.
+    pub url: String,
+}
+
+impl From<&core::MemberPhase> for MemberPhase {
+    fn from(from: &core::MemberPhase) -> Self {
+        match from {
+            core::MemberPhase::Preparing => Self::Preparing,
+            core::MemberPhase::Bootstrapping => Self::Bootstrapping,
+            core::MemberPhase::Adding => Self::Adding,
+            core::MemberPhase::Joining(_) => Self::Joining,
+            core::MemberPhase::Voting => Self::Voting,
+            core::MemberPhase::Leaving(_) => Self::Leaving,
+            core::MemberPhase::Removed(_) => Self::Removed,
+        }
+    }
+}
+
+/// Why a member is removed; `None` if it is not.
+const fn removal(phase: &core::MemberPhase) -> Option<core::RemovalReason> {
+    match phase {
+        core::MemberPhase::Leaving(reason) | core::MemberPhase::Removed(reason) => Some(*reason),
+        core::MemberPhase::Preparing
+        | core::MemberPhase::Bootstrapping
+        | core::MemberPhase::Adding
+        | core::MemberPhase::Joining(_)
+        | core::MemberPhase::Voting => None,
+    }
+}
+
+impl EnsembleMember {
+    /// The form of a member with its number.
+    #[must_use]
+    pub fn of(number: MemberNumber, member: &core::Member) -> Self {
+        Self {
+            number: number.get(),
+            node: member.node.to_string(),
+            state: (&member.phase).into(),
+            reason: removal(&member.phase).map(|reason| reason.describe().to_owned()),
+            since_ms: member.since.as_millis(),
+            store_id: member.store_id.clone(),
+            peer_url: Some(member.peer_url.clone()).filter(|url| !url.is_empty()),
+        }
+    }
+}
+
+impl StoredMember {
+    fn of(number: MemberNumber, member: &core::Member) -> Self {
+        let starts_with = match &member.phase {
+            core::MemberPhase::Joining(peers) => {
+                peers.iter().map(|(of, url)| StoredPeer { number: of.get(), url: url.clone() }).collect()
+            }
+            core::MemberPhase::Preparing
+            | core::MemberPhase::Bootstrapping
+            | core::MemberPhase::Adding
+            | core::MemberPhase::Voting
+            | core::MemberPhase::Leaving(_)
+            | core::MemberPhase::Removed(_) => Vec::new(),
+        };
+        Self {
+            number: number.get(),
+            node: member.node.to_string(),
+            phase: (&member.phase).into(),
+            starts_with,
+            removal: removal(&member.phase).map(Into::into),
+            since_ms: member.since.as_millis(),
+            store_id: member.store_id.clone(),
+            peer_url: member.peer_url.clone(),
+        }
+    }
+
+    fn read(self) -> Result<core::Member, ShapeError> {
+        let removal = || self.removal.map(Into::into).ok_or_else(|| ShapeError::at("removal", "missing"));
+        let phase = match self.phase {
+            MemberPhase::Preparing => core::MemberPhase::Preparing,
+            MemberPhase::Bootstrapping => core::MemberPhase::Bootstrapping,
+            MemberPhase::Adding => core::MemberPhase::Adding,
+            MemberPhase::Joining => {
+                let peers = self.starts_with.iter();
+                let peers = peers.map(|peer| (MemberNumber::new(peer.number), peer.url.clone()));
+                core::MemberPhase::Joining(map_from(peers))
+            }
+            MemberPhase::Voting => core::MemberPhase::Voting,
+            MemberPhase::Leaving => core::MemberPhase::Leaving(removal()?),
+            MemberPhase::Removed => core::MemberPhase::Removed(removal()?),
+        };
+        Ok(core::Member {
+            node: read("node", &self.node)?,
+            phase,
+            since: Timestamp::from_millis(self.since_ms),
+            store_id: self.store_id,
+            peer_url: self.peer_url,
+        })
+    }
+}
+
+impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
+    fn from(from: &core::EnsembleMembers) -> Self {
+        Self {
+            ensemble: from.ensemble.to_string(),
+            identity: from.identity.clone(),
+            service: from.service.into(),
+            last: from.last.get(),
+            is_bootstrapped: from.is_bootstrapped,
+            members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),
+            former_ids: from.former_ids.clone(),
+            change: from
+                .change
+                .as_ref()
+                .map(|ordered| StoredChange { by: ordered.by.get(), change: (&ordered.change).into() }),
+        }
+    }
+}
+
+impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
+    type Error = ShapeError;
+    fn try_from(from: StoredEnsembleMembers) -> Result<Self, ShapeError> {
+        let members = from.members.into_iter().map(|member| {
+            let number = member.number;
+            let read = member.read().map_err(|error| error.within(&format!("members.{number}")));
+            Ok::<_, ShapeError>((MemberNumber::new(number), read?))
+        });
+        Ok(Self {
+            ensemble: read("ensemble", &from.ensemble)?,
+            identity: from.identity,
+            service: from.service.read()?,
+            last: MemberNumber::new(from.last),
+            is_bootstrapped: from.is_bootstrapped,
+            members: try_map_from(members)?,
+            former_ids: from.former_ids,
+            change: from
+                .change
+                .map(|stored| {
+                    let change = stored.change.try_into()?;
+                    Ok::<_, ShapeError>(core::OrderedChange { by: MemberNumber::new(stored.by), change })
+                })
+                .transpose()?,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! What a node's agent reports of the members that it has of ensembles.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::member as core;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read};
+use crate::v1::probes::StoreMember;
+use crate::word::words;
+
+words! {
+    /// State of a member on its node.
+    MemberState = core::MemberState {
+        /// Something is missing, as the reason says.
+        Refused = "refused",
+        /// It can be started.
+        Prepared = "prepared",
+        /// Its program runs, and does not serve.
+        Starting = "starting",
+        /// It serves.
+        Working = "working",
+        /// Its program does not run, or does not serve any more.
+        Failed = "failed",
+        /// It is stopped, and its directory is set aside.
+        Left = "left",
+    }
+}
+
+/// The members that a node has of ensembles, as its agent reports them and as they are stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeMembers {
+    /// Name of the node.
+    pub node: String,
+    /// Number of the report among those of the node's agent, from 1; 0 if it is not numbered.
+    #[serde(default)]
+    pub sequence: u64,
+    /// By ensemble: its member.
+    pub members: BTreeMap<String, ReportedMember>,
+}
+
+/// A member, as its node's agent reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportedMember {
+    /// Number of the member.
+    pub number: u64,
+    /// Identity of its ensemble.
+    pub identity: String,
+    /// Its state.
+    pub state: MemberState,
+    /// Since when it has this state, in milliseconds since the Unix epoch, by the server's clock; what an agent sends is ignored.
+    #[serde(default)]
+    pub since_ms: u64,
+    /// Why it is not as the order says, or what it waits for, in one line of at most 512 bytes; empty if it is well.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// URL at which other members reach it; empty before it is prepared.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub peer_url: String,
+    /// The members that the store has, as this one read them from a quorum; absent if it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub membership: Option<Membership>,
+    /// Number of the member whose removal it was ordered last, once it has read from a quorum that the store does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+}
+
+/// The members that a store has, as one of them read them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Membership {
+    /// Id of the member that read them.
+    pub own_id: String,
+    /// Whether that one is the leader.
+    #[serde(default)]
+    pub is_leader: bool,
+    /// The members by id.
+    pub members: BTreeMap<String, StoreMember>,
+}
+
+impl From<&core::NodeMembers> for NodeMembers {
+    fn from(from: &core::NodeMembers) -> Self {
+        let members = from.members.iter().map(|(name, known)| (name.to_string(), known.into()));
+        Self { node: from.node.to_string(), sequence: from.sequence, members: members.collect() }
+    }
+}
+
+impl From<&core::KnownMember> for ReportedMember {
+    fn from(from: &core::KnownMember) -> Self {
+        Self { since_ms: from.since.as_millis(), ..Self::from(&from.report) }
+    }
+}
+
+impl From<&core::MemberReport> for ReportedMember {
+    fn from(from: &core::MemberReport) -> Self {
+        Self {
+            number: from.number.get(),
+            identity: from.identity.clone(),
+            state: from.state.into(),
+            since_ms: 0,
+            reason: from.reason.clone(),
+            peer_url: from.peer_url.clone(),
+            membership: from.membership.as_ref().map(|membership| Membership {
+                own_id: membership.own_id.clone(),
+                is_leader: membership.is_leader,
+                members: membership.members.iter().map(|(id, member)| (id.clone(), member.into())).collect(),
+            }),
+            removed: from.removed.map(MemberNumber::get),
+        }
+    }
+}
+
+impl From<ReportedMember> for core::KnownMember {
+    fn from(from: ReportedMember) -> Self {
+        let membership = |of: Membership| core::Membership {
+            own_id: of.own_id,
+            is_leader: of.is_leader,
+            members: of.members.into_iter().map(|(id, member)| (id, member.into())).collect(),
+        };
+        let report = core::MemberReport {
+            number: MemberNumber::new(from.number),
+            identity: from.identity,
+            state: from.state.into(),
+            reason: from.reason,
+            peer_url: from.peer_url,
+            membership: from.membership.map(membership),
+            removed: from.removed.map(MemberNumber::new),
+        };
+        Self { report, since: Timestamp::from_millis(from.since_ms) }
+    }
+}
+
+impl TryFrom<NodeMembers> for core::NodeMembers {
+    type Error = ShapeError;
+    fn try_from(from: NodeMembers) -> Result<Self, ShapeError> {
+        let members = from.members.into_iter().map(|(name, member)| {
+            let place = format!("members.{name}");
+            Ok((read(&place, &name)?, member.into()))
+        });
+        let members = Self {
+            node: read("node", &from.node)?,
+            sequence: from.sequence,
+            members: members.collect::<Result<_, ShapeError>>()?,
+        };
+        members.check().map_err(|error| ShapeError::at(&error.place, error.reason))?;
+        Ok(members)
+    }
+}

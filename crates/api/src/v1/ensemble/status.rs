@@ -1,0 +1,122 @@
+//! The state of ensembles in answers: their members, what is to happen to them, and which nodes may have none.
+
+use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep};
+use bellwether_core::records::ensemble_members as core;
+use serde::{Deserialize, Serialize};
+
+use super::members::{EnsembleMember, MemberPhase};
+use crate::word::words;
+
+words! {
+    /// A change of the members of an ensemble.
+    EnsembleAction {
+        /// A new member joins.
+        Add = "add",
+        /// A member that was ordered before joins.
+        Join = "join",
+        /// A member is removed.
+        Remove = "remove",
+        /// A member leaves whose removal began before.
+        Leave = "leave",
+    }
+}
+
+/// The members of an ensemble, and what it waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EnsembleStatus {
+    /// Number of members that there are to be now.
+    pub wanted: u64,
+    /// Number of members that vote.
+    pub voting: u64,
+    /// Whether it is as it is to be.
+    pub is_complete: bool,
+    /// The members, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<EnsembleMember>,
+    /// The changes that are to come, one after the other, as if each succeeded. A list of ensembles leaves them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<EnsembleStep>,
+    /// What is waited for after these changes; absent if nothing. A list of ensembles leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
+    /// Number of nodes that match the filter and may have no new member. A list of ensembles leaves it out.
+    #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
+    pub refused: u64,
+    /// The first 100 of these nodes by name, as far as the caller may read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<EnsembleRefusal>,
+}
+
+/// A change of the members of an ensemble that is to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EnsembleStep {
+    /// The change.
+    pub action: EnsembleAction,
+    /// Number of the member.
+    pub member: u64,
+    /// Name of its node.
+    pub node: String,
+    /// The change in one line, with its reason.
+    pub text: String,
+}
+
+/// A node that matches the filter of an ensemble and may have no new member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EnsembleRefusal {
+    /// Name of the node.
+    pub node: String,
+    /// Why it may have none.
+    pub reason: String,
+}
+
+impl EnsembleStatus {
+    /// The members of an ensemble of which so many are wanted, without what is to happen to them.
+    #[must_use]
+    pub fn of(wanted: usize, members: Option<&core::EnsembleMembers>) -> Self {
+        let all = members.into_iter().flat_map(|members| &members.members);
+        let members: Vec<_> = all.map(|(number, member)| EnsembleMember::of(*number, member)).collect();
+        let voting = members.iter().filter(|member| member.state == MemberPhase::Voting).count();
+        Self {
+            wanted: wanted as u64,
+            voting: voting as u64,
+            is_complete: voting == wanted && members.len() == wanted,
+            members,
+            ..Self::default()
+        }
+    }
+
+    /// The members of an ensemble, with what is to happen to them. Of the nodes that may have none only those that `is_seen` picks, so
+    /// many at most.
+    #[must_use]
+    pub fn planned(
+        plan: &EnsemblePlan,
+        members: Option<&core::EnsembleMembers>,
+        is_seen: impl Fn(&str) -> bool,
+        most: usize,
+    ) -> Self {
+        let status = Self::of(plan.wanted, members);
+        let refusals = plan.refusals.iter().filter(|(node, _)| is_seen(node.as_str()));
+        let refusals =
+            refusals.map(|(node, reason)| EnsembleRefusal { node: node.to_string(), reason: reason.clone() });
+        Self {
+            is_complete: status.is_complete && plan.steps.is_empty() && plan.waiting.is_none(),
+            steps: plan.steps.iter().map(EnsembleStep::from).collect(),
+            waiting: plan.waiting.clone(),
+            refused: plan.refusals.len() as u64,
+            refusals: refusals.take(most).collect(),
+            ..status
+        }
+    }
+}
+
+impl From<&PlannedStep> for EnsembleStep {
+    fn from(from: &PlannedStep) -> Self {
+        let (action, member, node) = match from {
+            PlannedStep::Add(member, node) => (EnsembleAction::Add, member, node),
+            PlannedStep::Join(member, node) => (EnsembleAction::Join, member, node),
+            PlannedStep::Remove(member, node, _) => (EnsembleAction::Remove, member, node),
+            PlannedStep::Leave(member, node) => (EnsembleAction::Leave, member, node),
+        };
+        Self { action, member: member.get(), node: node.to_string(), text: from.line() }
+    }
+}

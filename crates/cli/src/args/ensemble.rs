@@ -1,0 +1,110 @@
+//! `ensemble`, as typed.
+
+use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSize};
+use bellwether_core::words::time::Span;
+use clap::Subcommand;
+use clap::builder::TypedValueParser;
+
+use super::consent::Consent;
+use super::list::ListFlags;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnsembleVerb {
+    /// Create an ensemble of etcd: the nodes that the filter matches get members, one after the other
+    Create {
+        #[command(flatten)]
+        of: EnsembleName,
+        #[command(flatten)]
+        change: EnsembleFlags,
+    },
+    /// Change an ensemble
+    Set {
+        #[command(flatten)]
+        of: EnsembleName,
+        #[command(flatten)]
+        change: EnsembleFlags,
+        /// Change only if this is its revision; else exit 6 and change nothing
+        #[arg(long, value_name = "REVISION", value_parser = super::number::whole::<u64>)]
+        if_revision: Option<u64>,
+    },
+    /// List ensembles
+    List(ListFlags),
+    /// Show an ensemble with its members, what happens to them next, and what it waits for
+    Get {
+        #[command(flatten)]
+        of: EnsembleName,
+    },
+    /// Plan what would happen to the members of an ensemble; nothing is changed
+    Plan {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of members that it would have, 1 to 7, or quorum
+        #[arg(long, value_name = "N")]
+        size: Option<EnsembleSize>,
+    },
+    /// Scale an ensemble to another number of members
+    Scale {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of members, 1 to 7, or quorum
+        #[arg(value_name = "N")]
+        size: EnsembleSize,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Delete an ensemble: its members stop, and their data are set aside on their nodes
+    Delete {
+        #[command(flatten)]
+        of: EnsembleName,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+/// The ensemble that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct EnsembleName {
+    /// Ensemble name
+    #[arg(value_name = "ENSEMBLE")]
+    pub(crate) name: String,
+}
+
+/// What an ensemble is to be.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct EnsembleFlags {
+    /// Filter of the nodes that may have a member, like 'role=db', or all
+    #[arg(short = 'l', long, value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
+    /// Number of members, 1 to 7, or quorum: as many as the nodes that match are good for [default: quorum]
+    #[arg(long, value_name = "N")]
+    pub(crate) size: Option<EnsembleSize>,
+    /// Key of the label by whose values members are spread, like rack
+    #[arg(long, value_name = "KEY")]
+    pub(crate) spread: Option<String>,
+    /// Port for clients [default: 2379]
+    #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
+    pub(crate) client_port: Option<u32>,
+    /// Port for the other members [default: 2380]
+    #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
+    pub(crate) peer_port: Option<u32>,
+    /// Time for which a member may not work before it is replaced, 10s to 7d [default: 10m]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) failover_after: Option<Span>,
+    /// Time that a new member may take until it votes, 10s to 24h [default: 10m]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) join_within: Option<Span>,
+    /// Mode: managed (default), or unmanaged, which leaves members as they are
+    #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(EnsembleMode::WORDS).map(mode))]
+    pub(crate) mode: Option<EnsembleMode>,
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) reason: String,
+}
+
+/// The mode of a name that was checked.
+fn mode(name: String) -> EnsembleMode {
+    EnsembleMode::ALL.iter().copied().find(|mode| mode.as_str() == name).unwrap_or_default()
+}

@@ -1,0 +1,236 @@
+//! An ensemble of a real etcd on five nodes: it grows and shrinks under a client that keeps count of what was acknowledged, a member that
+//! lost its disk is replaced, an agent that was killed takes its member over, and once the ensemble is deleted all data are still there.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
+use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::{EnsembleSize, EnsembleSpec};
+use tokio::time::Instant;
+
+use crate::place::{Setup, below, code, done, free_ports, text, wait_for};
+
+const NODES: usize = 5;
+
+fn node(number: usize) -> String {
+    format!("db-{number}")
+}
+
+fn address(number: usize) -> String {
+    format!("127.0.31.{number}")
+}
+
+/// An installation whose agents run members of ensembles, each on an address of its own.
+async fn installed() -> Setup {
+    let mut place = Setup::new().await;
+    for number in 1..=NODES {
+        let sections = format!("addresses = {{ lo = [{:?}] }}\n\n[ensembles]\n", address(number));
+        place.start_agent(&node(number), &sections);
+    }
+    place
+}
+
+fn spec(size: u32, [client_port, peer_port]: [u16; 2]) -> EnsembleSpec {
+    let etcd = EtcdSpec { client_port: Some(client_port.into()), peer_port: Some(peer_port.into()) };
+    EnsembleSpec {
+        service: ServiceAgentSpec { etcd: Some(etcd) },
+        size: Some(EnsembleSize::Number(size)),
+        filter: "all".to_owned(),
+        failover_after: Some("10s".to_owned()),
+        ..EnsembleSpec::default()
+    }
+}
+
+/// The members, once there are so many, all of them vote, and nothing is left to be done.
+async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
+    let client = place.client();
+    let mut members = Vec::new();
+    wait_for(&format!("{size} members vote"), async || {
+        let status = client.ensemble("default", "store").await.unwrap().status.unwrap();
+        members = status.members;
+        status.is_complete
+            && members.len() == size
+            && members.iter().all(|member| member.state == MemberPhase::Voting)
+    })
+    .await;
+    members
+}
+
+fn scale(place: &Setup, size: u32) {
+    done(place, &["ensemble", "scale", "store", &size.to_string(), "--yes"]);
+}
+
+/// Where the directories of members are on a node.
+fn directories(place: &Setup, node: &str) -> Vec<String> {
+    let dir = PathBuf::from(place.path(&format!("{node}/data/ensembles")));
+    let found = std::fs::read_dir(dir).into_iter().flatten().map(|entry| entry.unwrap().file_name());
+    found.map(|name| name.into_string().unwrap()).collect()
+}
+
+/// The processes of members on a node.
+fn etcds(place: &Setup, node: &str) -> Vec<String> {
+    let data = place.path(&format!("{node}/data/ensembles/store/data"));
+    let found = Command::new("pgrep").args(["-f", &format!("^etcd --name .*{data} ")]).output().unwrap();
+    String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Posts to an etcd; nothing if it does not acknowledge.
+fn post(address: &str, path: &str, body: &str) -> Option<String> {
+    let patience = Duration::from_secs(2);
+    let mut stream = TcpStream::connect_timeout(&address.parse().ok()?, patience).ok()?;
+    stream.set_read_timeout(Some(patience)).ok()?;
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    write!(stream, "{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+        .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.starts_with("HTTP/1.1 200 ").then_some(answer)
+}
+
+/// A key with this number, as etcd's JSON has it: four bytes in base64.
+fn key(number: u32) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |at: u32| char::from(DIGITS.get((number >> (6 * at) & 63) as usize).copied().unwrap_or(b'A'));
+    // Three bytes are four digits, and no padding.
+    [3, 2, 1, 0].map(digit).iter().collect()
+}
+
+/// Writes keys one after the other, and keeps those that were acknowledged.
+struct Writer {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<(Vec<u32>, u32, Duration)>,
+}
+
+impl Writer {
+    fn start(addresses: Vec<String>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut acknowledged, mut failed, mut longest) = (Vec::new(), 0, Duration::ZERO);
+            let (mut last, mut places) = (Instant::now(), addresses.iter().cycle());
+            let mut at = places.next().unwrap();
+            for number in 1.. {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                let body = format!(r#"{{"key": "{0}", "value": "{0}"}}"#, key(number));
+                match post(at, "/v3/kv/put", &body) {
+                    Some(_) => {
+                        acknowledged.push(number);
+                        longest = longest.max(last.elapsed());
+                        last = Instant::now();
+                    }
+                    None => {
+                        failed += 1;
+                        at = places.next().unwrap();
+                    }
+                }
+                std::thread::park_timeout(Duration::from_millis(5));
+            }
+            (acknowledged, failed, longest)
+        });
+        Self { stop, thread }
+    }
+
+    fn end(self) -> (Vec<u32>, u32, Duration) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Members are removed only with consent, and a plan says which.
+fn fewer_members_are_a_question(place: &Setup) {
+    let plan = done(place, &["ensemble", "plan", "store", "--size", "3"]);
+    assert_eq!(plan.matches("is removed: there are more members than are wanted").count(), 2, "{plan}");
+    let asked = place.run(&["ensemble", "scale", "store", "3"]);
+    let said = text(&asked.stderr);
+    assert!(code(&asked) == 64 && said.contains("scale ensemble store to 3?"), "{said}");
+    assert!(done(place, &["ensemble", "get", "store"]).contains("5 of 5 members vote"));
+    assert!(done(place, &["ensemble", "list"]).contains("5 of 5"));
+}
+
+/// Ends the writer, and reads back all that was acknowledged.
+fn nothing_is_lost(writer: Writer, addresses: &[String]) {
+    let (acknowledged, failed, longest) = writer.end();
+    eprintln!("{} writes, {failed} failed, longest gap {longest:?}", acknowledged.len());
+    assert!(!acknowledged.is_empty());
+    let living =
+        addresses.iter().find(|at| post(at, "/v3/kv/range", r#"{"key": "AAAA"}"#).is_some()).unwrap();
+    for number in acknowledged {
+        let found = post(living, "/v3/kv/range", &format!(r#"{{"key": "{}"}}"#, key(number)));
+        assert!(found.is_some_and(|found| found.contains(r#""count":"1""#)), "{number} is lost");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etcd_grows_shrinks_and_replaces_a_member_without_losing_what_it_acknowledged() {
+    let mut place = installed().await;
+    let ports = free_ports();
+    place.client().set_ensemble("default", "store", &spec(1, ports)).await.unwrap();
+    let first = complete(&place, 1).await;
+    assert_eq!((first[0].number, first[0].peer_url.is_some()), (1, true));
+
+    let addresses: Vec<String> =
+        (1..=NODES).map(|number| format!("{}:{}", address(number), ports[0])).collect();
+    let writer = Writer::start(addresses.clone());
+    scale(&place, 3);
+    complete(&place, 3).await;
+    scale(&place, 5);
+    let all = complete(&place, 5).await;
+    fewer_members_are_a_question(&place);
+    scale(&place, 3);
+    let kept = complete(&place, 3).await;
+    for left in all.iter().filter(|member| kept.iter().all(|other| other.number != member.number)) {
+        assert_eq!(directories(&place, &left.node), ["store.set-aside-1"], "{}", left.node);
+        assert_eq!(etcds(&place, &left.node), [""; 0], "{}", left.node);
+    }
+
+    // An agent that is killed leaves its member as it is, and takes it over again.
+    let own = kept[0].node.clone();
+    let before = etcds(&place, &own);
+    place.kill_agent(&own);
+    place.resume_agent(&own);
+    wait_for("the agent reports", async || done(&place, &["node", "get", &own]).contains("up")).await;
+    assert_eq!(complete(&place, 3).await.len(), 3);
+    assert_eq!((etcds(&place, &own), before.len()), (before, 1));
+
+    // A member dies with its disk: it is not started without what it has acknowledged, and another one takes its place.
+    let lost = kept[1].clone();
+    for pid in etcds(&place, &lost.node) {
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    }
+    std::fs::remove_dir_all(place.path(&format!("{}/data/ensembles/store", lost.node))).unwrap();
+    let why = ["why", "ensemble/store"];
+    wait_for("its node says why", async || {
+        text(&place.run(&why).stdout).contains("it is not started: its data are gone")
+    })
+    .await;
+    wait_for("it is replaced", async || {
+        complete(&place, 3).await.iter().all(|member| member.number != lost.number)
+    })
+    .await;
+    assert!(complete(&place, 3).await.iter().any(|member| member.number == 6), "numbers are not used again");
+
+    nothing_is_lost(writer, &addresses);
+
+    assert!(done(&place, &["describe", "ensemble/store"]).contains("3 of 3 members vote"));
+    done(&place, &["ensemble", "delete", "store", "--yes"]);
+    wait_for("all members have left", async || {
+        let said = place.run(&why);
+        code(&said) != 0 && text(&said.stdout).is_empty()
+    })
+    .await;
+    for number in 1..=NODES {
+        let name = node(number);
+        assert!(directories(&place, &name).iter().all(|dir| dir.starts_with("store.set-aside-")), "{name}");
+        assert_eq!(etcds(&place, &name), [""; 0], "{name}");
+    }
+    assert!(!below(place.dir.path()).is_empty(), "the agents go on");
+}

@@ -1,0 +1,267 @@
+//! The members of an ensemble whose members vote: what is recorded of them follows what their nodes and the store itself report, then the
+//! next change begins. A change is recorded before anybody acts on it, and each step may be repeated: the store is always asked what is so.
+
+pub mod candidates;
+mod orders;
+mod phases;
+pub mod plan;
+pub mod reports;
+pub mod verdict;
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::placement::CandidateNodes;
+use super::placement::quorum::{self, QuorumSpec, QuorumStep, Voter, VoterState, Voters};
+use crate::records::ensemble::{Ensemble, EnsembleMode};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
+use crate::records::event::EventDraft;
+use crate::records::member::{KnownMember, MemberReport, MemberState, Membership};
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::Timestamp;
+
+/// What is known of an ensemble.
+#[derive(Debug, Clone, Copy)]
+pub struct EnsembleSight<'a> {
+    /// The ensemble.
+    pub ensemble: &'a Ensemble,
+    /// Its members, as they were recorded last.
+    pub members: &'a EnsembleMembers,
+    /// By node that has a member: what is heard of it. A node that is absent is gone for good.
+    pub nodes: &'a BTreeMap<NodeName, MemberNode<'a>>,
+    /// Since when the control plane listens without a break: silence before that says nothing.
+    pub listening_since: Timestamp,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// A node that has a member.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberNode<'a> {
+    /// Since when it is unreachable; `None` if it is not.
+    pub unreachable_since: Option<Timestamp>,
+    /// What it reported last of its member.
+    pub known: Option<&'a KnownMember>,
+}
+
+/// What is decided on an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnsembleDecision {
+    /// Its members as they are to be recorded.
+    pub members: EnsembleMembers,
+    /// The change that began, or what is waited for.
+    pub step: QuorumStep,
+    /// What is told of it.
+    pub events: Vec<EventDraft>,
+    /// When it is to be decided again, if nothing changes until then.
+    pub wake: Option<Timestamp>,
+}
+
+impl EnsembleSight<'_> {
+    /// The members as they are to be recorded now. What was written is decided on again, until nothing changes any more.
+    #[must_use]
+    pub fn decide(&self, places: &CandidateNodes) -> EnsembleDecision {
+        let mut members = self.members.clone();
+        if self.ensemble.mode == EnsembleMode::Unmanaged {
+            members.change = None;
+            return EnsembleDecision { members, step: QuorumStep::Rest, events: Vec::new(), wake: None };
+        }
+        self.advance(&mut members);
+        let places = without_left_overs(places, &members);
+        let step = quorum::next_step(&self.quorum_spec(), &places, &self.voters(&members), self.now);
+        match &step {
+            QuorumStep::Add(node) => self.add(&mut members, node),
+            QuorumStep::Remove(number, reason) => remove(&mut members, *number, *reason, self.now),
+            QuorumStep::Rest | QuorumStep::Wait(_) => {}
+        }
+        members.change = self.change(&members);
+        let events = events(self.members, &members);
+        let wake = self.wake(&members);
+        EnsembleDecision { members, step, events, wake }
+    }
+
+    /// What the placement is decided on.
+    #[must_use]
+    pub fn quorum_spec(&self) -> QuorumSpec {
+        QuorumSpec {
+            name: self.ensemble.name.to_string(),
+            size: self.ensemble.size,
+            failover_after: self.ensemble.failover_after,
+            join_within: self.ensemble.join_within,
+        }
+    }
+
+    /// The members as the placement sees them: without those that the store does not know any more.
+    #[must_use]
+    pub fn voters(&self, members: &EnsembleMembers) -> Voters {
+        let voter = |(number, member): (&MemberNumber, &Member)| {
+            let state = match member.phase {
+                MemberPhase::Preparing | MemberPhase::Adding | MemberPhase::Joining(_) => {
+                    VoterState::Joining { since: self.heard_since(member.since) }
+                }
+                // Whether it has begun to serve is known on its node alone: until that is heard, no other one may be the first.
+                MemberPhase::Bootstrapping if self.is_out_of_contact(member) => {
+                    VoterState::Joining { since: self.now }
+                }
+                MemberPhase::Bootstrapping => VoterState::Joining { since: self.heard_since(member.since) },
+                MemberPhase::Voting => match self.silent_since(*number, member) {
+                    Some(since) => VoterState::Silent { since },
+                    None => VoterState::Working,
+                },
+                MemberPhase::Leaving(_) => VoterState::Leaving,
+                MemberPhase::Removed(_) => return None,
+            };
+            Some((*number, Voter { node: member.node.clone(), state }))
+        };
+        members.members.iter().filter_map(voter).collect()
+    }
+
+    /// Since when a member that votes does not serve, as far as is known; `None` if it serves.
+    fn silent_since(&self, number: MemberNumber, member: &Member) -> Option<Timestamp> {
+        let Some(node) = self.nodes.get(&member.node) else { return Some(Timestamp::EPOCH) };
+        if let Some(since) = node.unreachable_since {
+            return Some(self.heard_since(since));
+        }
+        match self.known(number, member) {
+            Some(known) if known.report.state == MemberState::Working => None,
+            Some(known) => Some(self.heard_since(known.since)),
+            None => Some(self.heard_since(member.since)),
+        }
+    }
+
+    fn is_out_of_contact(&self, member: &Member) -> bool {
+        self.nodes.get(&member.node).is_some_and(|node| node.unreachable_since.is_some())
+    }
+
+    /// A time from which something is counted: not before the control plane listened.
+    fn heard_since(&self, since: Timestamp) -> Timestamp {
+        since.max(self.listening_since)
+    }
+
+    /// What a node reported last of this member, and not of another one that it had.
+    fn known(&self, number: MemberNumber, member: &Member) -> Option<&KnownMember> {
+        let known = self.nodes.get(&member.node)?.known?;
+        let is_of = known.report.number == number && known.report.identity == self.members.identity;
+        is_of.then_some(known)
+    }
+
+    /// What a member reports, if its node is reachable: what it said before it fell silent may not hold any more.
+    fn report(&self, number: MemberNumber, member: &Member) -> Option<&MemberReport> {
+        let node = self.nodes.get(&member.node)?;
+        if node.unreachable_since.is_some() {
+            return None;
+        }
+        self.known(number, member).map(|known| &known.report)
+    }
+
+    /// The member that carries out changes in the store, with the list of members that it has: one that votes and works, the leader if
+    /// it is known, and never the one that is removed.
+    fn executor(
+        &self,
+        members: &EnsembleMembers,
+        except: Option<MemberNumber>,
+    ) -> Option<(MemberNumber, &Membership)> {
+        let works = |(number, member): (&MemberNumber, &Member)| {
+            if member.phase != MemberPhase::Voting || Some(*number) == except {
+                return None;
+            }
+            let report =
+                self.report(*number, member).filter(|report| report.state == MemberState::Working)?;
+            Some((*number, report.membership.as_ref()?))
+        };
+        let working: Vec<_> = members.members.iter().filter_map(works).collect();
+        let leader = working.iter().find(|(_, membership)| membership.is_leader);
+        leader.or(working.first()).copied()
+    }
+
+    fn add(&self, members: &mut EnsembleMembers, node: &NodeName) {
+        members.last = members.last.next();
+        let member = Member {
+            node: node.clone(),
+            phase: MemberPhase::Preparing,
+            since: self.now,
+            store_id: None,
+            peer_url: String::new(),
+        };
+        members.members.insert(members.last, member);
+    }
+
+    /// When a time that is waited for is over.
+    fn wake(&self, members: &EnsembleMembers) -> Option<Timestamp> {
+        let due = |voter: Voter| match voter.state {
+            VoterState::Joining { since } => Some(since.plus(self.ensemble.join_within)),
+            VoterState::Silent { since } => Some(since.plus(self.ensemble.failover_after)),
+            VoterState::Working | VoterState::Leaving => None,
+        };
+        self.voters(members).into_values().filter_map(due).filter(|at| *at > self.now).min()
+    }
+}
+
+/// The nodes, of which those that still have a removed member may have no other one: it would have the same directory and address.
+fn without_left_overs<'a>(places: &'a CandidateNodes, members: &EnsembleMembers) -> Cow<'a, CandidateNodes> {
+    let mut places = Cow::Borrowed(places);
+    for (number, member) in &members.members {
+        if matches!(member.phase, MemberPhase::Removed(_)) && places.contains_key(&member.node) {
+            let place = places.to_mut().entry(member.node.clone()).or_default();
+            place.refusal.get_or_insert_with(|| format!("its former member {number} has not left it yet"));
+        }
+    }
+    places
+}
+
+/// A member that the store never knew is only cleaned up; of others the store is told first.
+fn remove(members: &mut EnsembleMembers, number: MemberNumber, reason: RemovalReason, now: Timestamp) {
+    if let Some(member) = members.members.get_mut(&number) {
+        member.phase = match member.phase {
+            MemberPhase::Preparing => MemberPhase::Removed(reason),
+            MemberPhase::Bootstrapping
+            | MemberPhase::Adding
+            | MemberPhase::Joining(_)
+            | MemberPhase::Voting
+            | MemberPhase::Leaving(_)
+            | MemberPhase::Removed(_) => MemberPhase::Leaving(reason),
+        };
+        member.since = now;
+    }
+}
+
+/// What changed of the members.
+fn events(before: &EnsembleMembers, after: &EnsembleMembers) -> Vec<EventDraft> {
+    let mut numbers: Vec<&MemberNumber> = before.members.keys().chain(after.members.keys()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let told = |number: &MemberNumber| {
+        let states = [before, after].map(|of| of.members.get(number).map(|member| member.phase.as_str()));
+        let [former, present] = states;
+        if former == present {
+            return None;
+        }
+        let member = after.members.get(number).or_else(|| before.members.get(number))?;
+        let why = match &member.phase {
+            MemberPhase::Leaving(reason) | MemberPhase::Removed(reason) => format!(": {}", reason.describe()),
+            MemberPhase::Voting if former == Some("leaving") => {
+                ": it stays until one that does not work is removed".to_string()
+            }
+            MemberPhase::Preparing
+            | MemberPhase::Bootstrapping
+            | MemberPhase::Adding
+            | MemberPhase::Joining(_)
+            | MemberPhase::Voting => String::new(),
+        };
+        Some(EventDraft {
+            kind: "ensemble.member_changed",
+            subject: format!("ensemble/{}", after.ensemble),
+            before: former.map(ToString::to_string),
+            after: present.map(ToString::to_string),
+            cause: format!("member {number} on {}{why}", member.node),
+        })
+    };
+    numbers.into_iter().filter_map(told).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Which nodes may have a member of an ensemble, and why the others may not.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use crate::decide::placement::{CandidateNode, CandidateNodes};
+use crate::records::ensemble::{Ensemble, EnsembleService};
+use crate::records::node::{Node, PresenceState};
+use crate::words::feature::Feature;
+use crate::words::name::NodeName;
+use crate::world::fleet::Fleet;
+
+/// The nodes of a namespace as an ensemble sees them, without logical ones and those that were decommissioned. Costs time in proportion
+/// to the nodes.
+#[must_use]
+pub fn candidates(fleet: &Fleet, ensemble: &Ensemble) -> CandidateNodes {
+    let nodes = fleet.nodes.values().map(|kept| &*kept.value);
+    let machines = nodes.filter(|node| node.decommissioned.is_none() && node.logical.is_none());
+    machines.map(|node| (node.name.clone(), candidate(fleet, ensemble, node))).collect()
+}
+
+fn candidate(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> CandidateNode {
+    let domain = ensemble.spread.as_ref().and_then(|key| node.labels.get(key));
+    let matches = is_matched(fleet, ensemble, node);
+    CandidateNode {
+        domain: domain.map(ToString::to_string),
+        matches,
+        refusal: if matches { refusal(fleet, ensemble, node) } else { None },
+        is_drained: node.cordon.as_ref().is_some_and(|cordon| cordon.drain.is_some()),
+    }
+}
+
+/// Whether the filter of an ensemble matches a node.
+#[must_use]
+pub fn is_matched(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> bool {
+    ensemble.filter.picks(node.name.as_str(), &node.labels, fleet.data_of(&node.name))
+}
+
+/// Why no new member of an ensemble is placed on a node that its filter matches; `None` if it may have one.
+fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
+    let name = &node.name;
+    let contact = fleet.presences.get(name).map_or(PresenceState::Never, |kept| kept.value.contact);
+    match contact {
+        PresenceState::Never => return Some("it has never connected".to_string()),
+        PresenceState::Suspect => return Some("it is suspect: it is not heard of at the moment".to_string()),
+        PresenceState::Unreachable => return Some("it is unreachable".to_string()),
+        PresenceState::Up => {}
+    }
+    let unsupported = || match fleet.reports.get(name).map(|kept| &kept.value) {
+        None => Some("its agent has not reported yet".to_string()),
+        Some(report) if report.features.has(Feature::Ensembles) => None,
+        Some(_) => Some("its agent does not support ensembles".to_string()),
+    };
+    let cordon = || node.cordon.as_ref().map(|cordon| format!("it is {}", cordon.line()));
+    let paused = || fleet.paused(node).map(|paused| format!("it is {paused}"));
+    let not_runnable = || fleet.not_runnable.get(name).map(|kept| format!("it is {}", kept.value.line()));
+    unsupported()
+        .or_else(cordon)
+        .or_else(paused)
+        .or_else(not_runnable)
+        .or_else(|| port_of_another(fleet, ensemble, name))
+}
+
+/// That a member of another ensemble on a node has one of the ports of this one.
+fn port_of_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Option<String> {
+    let others = fleet.ensembles.values().map(|kept| &*kept.value);
+    let others = others.filter(|other| other.name != ensemble.name);
+    others
+        .filter(|other| {
+            let members = fleet.ensemble_members.get(&other.name);
+            members.is_some_and(|kept| kept.value.of_node(node).is_some())
+        })
+        .find_map(|other| {
+            let (_, port) = shared_port(ensemble.service, other.service)?;
+            Some(format!("a member of ensemble {} on it has port {port}", other.name))
+        })
+}
+
+/// A port that two services both listen on, with what it is for in the first.
+#[must_use]
+pub fn shared_port(one: EnsembleService, other: EnsembleService) -> Option<(&'static str, u16)> {
+    let others = other.ports().map(|(_, port)| port);
+    one.ports().into_iter().find(|(_, port)| others.contains(port))
+}

@@ -1,0 +1,173 @@
+//! How the members that are recorded follow what is reported: a member is prepared, added, joins, votes, leaves and is forgotten, each
+//! once somebody who saw it says so.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::EnsembleSight;
+use crate::decide::placement::quorum::{VoterState, quorum};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
+use crate::records::member::{MemberState, Membership};
+use crate::records::probes::StoreMember;
+use crate::words::counter::MemberNumber;
+
+/// Most ids of former members that are kept, the latest: an older list than that is in no report.
+const FORMER_IDS: usize = 64;
+
+impl EnsembleSight<'_> {
+    /// Takes each member as far as what is reported of it goes.
+    pub(super) fn advance(&self, members: &mut EnsembleMembers) {
+        let numbers: Vec<MemberNumber> = members.members.keys().copied().collect();
+        for number in numbers {
+            while let Some(member) = members.members.get(&number) {
+                let next = match self.after(members, number, member) {
+                    Some(Advance::To(next)) => next,
+                    Some(Advance::Forgotten) => {
+                        members.members.remove(&number);
+                        break;
+                    }
+                    None => break,
+                };
+                members.is_bootstrapped |= next.phase == MemberPhase::Voting;
+                if let (MemberPhase::Removed(_), Some(id)) = (&next.phase, &next.store_id) {
+                    members.former_ids.push(id.clone());
+                }
+                members.members.insert(number, next);
+            }
+        }
+        let older = members.former_ids.len().saturating_sub(FORMER_IDS);
+        members.former_ids.drain(..older);
+    }
+
+    /// What comes after the phase that a member is in; `None` while nobody saw it.
+    fn after(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> Option<Advance> {
+        let report = self.report(number, member);
+        let state = report.map(|report| report.state);
+        match &member.phase {
+            MemberPhase::Preparing => {
+                let ready = report.filter(|report| report.state == MemberState::Prepared)?;
+                // Those that are removed before any served were never started, or have gone by their own word.
+                let others = members.members.iter().filter(|(other, _)| **other != number);
+                let has_other =
+                    others.into_iter().any(|(_, other)| !matches!(other.phase, MemberPhase::Removed(_)));
+                let is_first = !members.is_bootstrapped && !has_other;
+                let phase = if is_first { MemberPhase::Bootstrapping } else { MemberPhase::Adding };
+                Some(Advance::To(Member { phase, peer_url: ready.peer_url.clone(), ..member.clone() }))
+            }
+            // Also one that was to be withdrawn, if it serves after all.
+            MemberPhase::Leaving(_) | MemberPhase::Bootstrapping
+                if !members.is_bootstrapped && state == Some(MemberState::Working) =>
+            {
+                let working = report?;
+                let id = working.membership.as_ref()?.own_id.clone();
+                Some(self.votes(member, id))
+            }
+            MemberPhase::Adding => {
+                let (_, list) = self.executor(members, None)?;
+                let (id, _) = entry(members, list, &member.peer_url)?;
+                let phase = MemberPhase::Joining(initial(members, list, number)?);
+                Some(Advance::To(Member { phase, store_id: Some(id.clone()), ..member.clone() }))
+            }
+            MemberPhase::Joining(_) => {
+                let id = member.store_id.clone()?;
+                let (_, list) = self.executor(members, None)?;
+                list.members.get(&id).filter(|entry| entry.votes)?;
+                Some(self.votes(member, id))
+            }
+            MemberPhase::Bootstrapping | MemberPhase::Voting => None,
+            MemberPhase::Leaving(reason) => {
+                let phase = if self.is_out(members, number, member) {
+                    MemberPhase::Removed(*reason)
+                } else if self.is_needed(members, number, member) {
+                    MemberPhase::Voting
+                } else {
+                    return None;
+                };
+                Some(self.since_now(member, phase))
+            }
+            MemberPhase::Removed(_) => {
+                let is_clean = state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
+                (is_clean && !self.is_listed(members, number, member)).then_some(Advance::Forgotten)
+            }
+        }
+    }
+
+    fn votes(&self, member: &Member, id: String) -> Advance {
+        let member = Member { store_id: Some(id), ..member.clone() };
+        self.since_now(&member, MemberPhase::Voting)
+    }
+
+    fn since_now(&self, member: &Member, phase: MemberPhase) -> Advance {
+        Advance::To(Member { phase, since: self.now, ..member.clone() })
+    }
+
+    /// Whether a member that was to leave works and votes, and those that would be left are no quorum any more: the store refuses to remove
+    /// it, and one that does not work has to be removed before it.
+    fn is_needed(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
+        let works = self.report(number, member).is_some_and(|report| report.state == MemberState::Working);
+        let Some((_, list)) = self.executor(members, Some(number)).filter(|_| works) else { return false };
+        let id = member.store_id.as_ref();
+        let votes = id.and_then(|id| list.members.get(id)).is_some_and(|entry| entry.votes);
+        let voters = list.members.values().filter(|entry| entry.votes).count();
+        let states = self.voters(members).into_values();
+        let working = states.filter(|voter| voter.state == VoterState::Working).count();
+        votes && working < quorum(voters.saturating_sub(1))
+    }
+
+    /// Whether the store does not know a member that leaves: one that was ordered to remove it says so, and nothing else does; or it is the
+    /// first of an ensemble that never served, and its own node says that it has gone, or the node is gone for good.
+    fn is_out(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
+        if !members.is_bootstrapped {
+            let state = self.report(number, member).map(|report| report.state);
+            return state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node);
+        }
+        let others = members.members.iter().filter(|(_, other)| other.phase == MemberPhase::Voting);
+        let mut reports = others.filter_map(|(other, of)| self.report(*other, of));
+        reports.any(|report| report.removed == Some(number))
+    }
+
+    /// Whether the store has a member that was removed, as one that works says.
+    pub(super) fn is_listed(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
+        let Some((_, list)) = self.executor(members, Some(number)) else { return false };
+        let by_id = member.store_id.as_ref().is_some_and(|id| list.members.contains_key(id));
+        by_id || entry(members, list, &member.peer_url).is_some()
+    }
+}
+
+/// What becomes of a member.
+enum Advance {
+    /// It is recorded like this.
+    To(Member),
+    /// Nothing is left of it.
+    Forgotten,
+}
+
+/// The store's entry with this URL of which it is not known yet whose it is: the id is of no member, and of none that was removed.
+fn entry<'a>(
+    members: &EnsembleMembers,
+    list: &'a Membership,
+    peer_url: &str,
+) -> Option<(&'a String, &'a StoreMember)> {
+    let is_of = |(id, entry): &(&String, &StoreMember)| {
+        let is_known = members.members.values().any(|member| member.store_id.as_ref() == Some(*id));
+        entry.address.as_deref() == Some(peer_url) && !is_known && !members.former_ids.contains(*id)
+    };
+    list.members.iter().find(is_of)
+}
+
+/// The members that a new one starts with, as the store has them; `None` if it has one that is not of this ensemble.
+fn initial(
+    members: &EnsembleMembers,
+    list: &Membership,
+    new: MemberNumber,
+) -> Option<BTreeMap<MemberNumber, String>> {
+    let number = |(id, entry): (&String, &StoreMember)| {
+        let url = entry.address.clone()?;
+        let by_id = members.members.iter().find(|(_, member)| member.store_id.as_ref() == Some(id));
+        let number = by_id.map(|(number, _)| *number);
+        let is_new = || members.members.get(&new).is_some_and(|member| member.peer_url == url);
+        Some((number.or_else(|| is_new().then_some(new))?, url))
+    };
+    list.members.iter().map(number).collect()
+}

@@ -1,0 +1,208 @@
+//! What is to happen to the members of an ensemble: the changes one after the other, decided by the same function as the real ones, as if
+//! each succeeded; and what is waited for then.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::candidates::candidates;
+use crate::decide::placement::CandidateNodes;
+use crate::decide::placement::quorum::{
+    QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
+};
+use crate::records::ensemble::{Ensemble, EnsembleMode};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
+use crate::records::member::{KnownMember, MemberState};
+use crate::records::node::PresenceState;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// Most changes of a plan: replacing all members takes twice as many as there may be.
+const MAX_STEPS: usize = 32;
+
+/// What is to happen to the members of an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnsemblePlan {
+    /// How many members there are to be.
+    pub wanted: usize,
+    /// The changes, one after the other.
+    pub steps: Vec<PlannedStep>,
+    /// What is waited for after them; `None` if it is as it is to be then.
+    pub waiting: Option<String>,
+    /// The nodes that match and may not have a new member, each with the reason.
+    pub refusals: BTreeMap<NodeName, String>,
+}
+
+/// A change of the members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlannedStep {
+    /// A new member joins, on this node.
+    Add(MemberNumber, NodeName),
+    /// A member that was ordered before joins.
+    Join(MemberNumber, NodeName),
+    /// A member is removed.
+    Remove(MemberNumber, NodeName, RemovalReason),
+    /// A member leaves whose removal began before.
+    Leave(MemberNumber, NodeName),
+}
+
+/// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
+#[must_use]
+pub fn plan(fleet: &Fleet, ensemble: &Ensemble, now: Timestamp) -> EnsemblePlan {
+    let places = candidates(fleet, ensemble);
+    let kept = fleet.ensemble_members.get(&ensemble.name);
+    let members = kept.map(|kept| &*kept.value);
+    let voters = members.map(|members| recorded(fleet, members)).unwrap_or_default();
+    let matching = places.values().filter(|place| place.matches).count();
+    let wanted = ensemble.size.wanted(matching, voters.len()).max(1);
+    let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
+    let refusals = refusals.collect();
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        let waiting = "its mode is unmanaged: its members are left as they are".to_string();
+        return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
+    }
+    let spec = QuorumSpec {
+        name: ensemble.name.to_string(),
+        size: ensemble.size,
+        failover_after: ensemble.failover_after,
+        join_within: ensemble.join_within,
+    };
+    let last = members.map_or(MemberNumber::ZERO, |members| members.last);
+    let (steps, end) = play(&spec, &places, (voters, last), now);
+    EnsemblePlan { wanted, steps, waiting: end.and_then(|wait| describe(&wait, matching, now)), refusals }
+}
+
+/// The changes until nothing is to be changed, or something is waited for that is not a change under way.
+fn play(
+    spec: &QuorumSpec,
+    places: &CandidateNodes,
+    (mut voters, mut last): (Voters, MemberNumber),
+    now: Timestamp,
+) -> (Vec<PlannedStep>, Option<QuorumWait>) {
+    let mut steps = Vec::new();
+    while steps.len() < MAX_STEPS {
+        match next_step(spec, places, &voters, now) {
+            QuorumStep::Rest => return (steps, None),
+            QuorumStep::Add(node) => {
+                last = last.next();
+                voters.insert(last, Voter { node: node.clone(), state: VoterState::Working });
+                steps.push(PlannedStep::Add(last, node));
+            }
+            QuorumStep::Remove(number, reason) => {
+                let Some(voter) = voters.remove(&number) else { break };
+                steps.push(PlannedStep::Remove(number, voter.node, reason));
+            }
+            QuorumStep::Wait(QuorumWait::Joining(number)) => {
+                let Some(voter) = voters.get_mut(&number) else { break };
+                voter.state = VoterState::Working;
+                steps.push(PlannedStep::Join(number, voter.node.clone()));
+            }
+            QuorumStep::Wait(QuorumWait::Leaving(number)) => {
+                let Some(voter) = voters.remove(&number) else { break };
+                steps.push(PlannedStep::Leave(number, voter.node));
+            }
+            QuorumStep::Wait(wait) => return (steps, Some(wait)),
+        }
+    }
+    (steps, None)
+}
+
+/// The members as they are recorded: one that votes works, unless its node is unreachable or gone, or says that it does not.
+fn recorded(fleet: &Fleet, members: &EnsembleMembers) -> Voters {
+    let voter = |(number, member): (&MemberNumber, &Member)| {
+        let state = match member.phase {
+            MemberPhase::Preparing
+            | MemberPhase::Bootstrapping
+            | MemberPhase::Adding
+            | MemberPhase::Joining(_) => VoterState::Joining { since: member.since },
+            MemberPhase::Voting => match silent_since(fleet, members, (*number, member)) {
+                Some(since) => VoterState::Silent { since },
+                None => VoterState::Working,
+            },
+            MemberPhase::Leaving(_) => VoterState::Leaving,
+            MemberPhase::Removed(_) => return None,
+        };
+        Some((*number, Voter { node: member.node.clone(), state }))
+    };
+    members.members.iter().filter_map(voter).collect()
+}
+
+fn silent_since(
+    fleet: &Fleet,
+    members: &EnsembleMembers,
+    (number, member): (MemberNumber, &Member),
+) -> Option<Timestamp> {
+    if fleet.active_node(&member.node).is_none() {
+        return Some(Timestamp::EPOCH);
+    }
+    let presence = fleet.presences.get(&member.node).map(|kept| &kept.value);
+    if let Some(presence) = presence.filter(|presence| presence.contact == PresenceState::Unreachable) {
+        return Some(presence.since);
+    }
+    let known = reported(fleet, members, number)?;
+    (known.report.state != MemberState::Working).then_some(known.since)
+}
+
+/// What its node reported last of a member, and not of another one that it had.
+#[must_use]
+pub fn reported<'a>(
+    fleet: &'a Fleet,
+    members: &EnsembleMembers,
+    number: MemberNumber,
+) -> Option<&'a KnownMember> {
+    let node = &members.members.get(&number)?.node;
+    let known = fleet.node_members.get(node)?.value.members.get(&members.ensemble)?;
+    (known.report.number == number && known.report.identity == members.identity).then_some(known)
+}
+
+/// What is waited for, in one line; `None` for a change under way, which is in the steps.
+fn describe(wait: &QuorumWait, matching: usize, now: Timestamp) -> Option<String> {
+    Some(match wait {
+        QuorumWait::Joining(_) | QuorumWait::Leaving(_) => return None,
+        QuorumWait::QuorumLost { working, voters, silent } => {
+            let silent: Vec<String> = silent.iter().map(ToString::to_string).collect();
+            format!(
+                "quorum is lost: {working} of {voters} members that vote work, and members {} do not; nothing is changed until more of \
+                 them work: start their nodes",
+                silent.join(", ")
+            )
+        }
+        QuorumWait::Silent { member, until } => {
+            format!(
+                "member {member} does not work; it is replaced if that is still so in {}",
+                until.since(now).brief()
+            )
+        }
+        QuorumWait::NoRoom { missing } if matching == 0 => {
+            format!("no node matches its filter, and {missing} more {} needed", are(*missing))
+        }
+        QuorumWait::NoRoom { missing } => {
+            format!("no node may have another member, and {missing} more {} needed", are(*missing))
+        }
+    })
+}
+
+const fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+impl PlannedStep {
+    /// The change, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Add(number, node) => format!("member {number} is added on node {node}"),
+            Self::Join(number, node) => format!("member {number} on node {node} joins, as was ordered"),
+            Self::Remove(number, node, reason) => {
+                format!("member {number} on node {node} is removed: {}", reason.describe())
+            }
+            Self::Leave(number, node) => format!("member {number} on node {node} leaves, as was ordered"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

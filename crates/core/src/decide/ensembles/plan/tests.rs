@@ -1,0 +1,213 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::records::annotation::Annotation;
+use crate::records::ensemble::{
+    ETCD_CLIENT_PORT, ETCD_PEER_PORT, EnsembleService, EnsembleSize, EtcdSettings, FAILOVER_AFTER,
+    JOIN_WITHIN,
+};
+use crate::records::key::Record;
+use crate::records::node::{Cordon, Node, Presence};
+use crate::records::report::Report;
+use crate::words::counter::{EnsembleRevision, Epoch, Generation, RescanNumber, Revision};
+use crate::words::feature::{Feature, Features};
+use crate::words::label::{Label, Labels};
+use crate::words::name::Namespace;
+use crate::words::selector::Selector;
+use crate::world::World;
+
+const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+struct Site {
+    world: World,
+    namespace: Namespace,
+}
+
+impl Site {
+    /// A namespace with this many nodes, `db-1` and so on, which are up and whose agents run members; in racks of two.
+    fn new(nodes: u64) -> Self {
+        let mut site = Self { world: World::default(), namespace: Namespace::parse("default").unwrap() };
+        for number in 1..=nodes {
+            let mut labels = Labels::default();
+            labels.set(Label::new("rack", &format!("r{}", number.div_ceil(2))).unwrap()).unwrap();
+            site.put(Record::Node(node(number, labels)));
+            site.presence(number, PresenceState::Up);
+            site.report(number, [Feature::Ensembles].into_iter().collect());
+        }
+        site
+    }
+
+    fn put(&mut self, record: Record) {
+        self.world.put(&self.namespace, record, Revision::new(1));
+    }
+
+    fn presence(&mut self, number: u64, contact: PresenceState) {
+        self.put(Record::Presence(name(number), Presence { contact, since: NOW, server: None }));
+    }
+
+    fn report(&mut self, number: u64, features: Features) {
+        self.put(Record::Report(Report {
+            node: name(number),
+            received_at: NOW,
+            agent_version: "0.1.0".to_string(),
+            generation: Generation::ZERO,
+            features,
+            ledger: None,
+            ledger_since: Epoch::ZERO,
+            sequence: 0,
+            entities: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+        }));
+    }
+
+    /// The members 1 and so on vote on the nodes of these numbers.
+    fn voting(&mut self, ensemble: &Ensemble, nodes: &[u64]) {
+        let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, NOW);
+        for node in nodes {
+            members.last = members.last.next();
+            let member = Member {
+                node: name(*node),
+                phase: MemberPhase::Voting,
+                since: NOW,
+                store_id: None,
+                peer_url: String::new(),
+            };
+            members.members.insert(members.last, member);
+        }
+        self.put(Record::EnsembleMembers(members));
+    }
+
+    fn plan(&self, ensemble: &Ensemble) -> EnsemblePlan {
+        plan(self.world.fleets.get(&self.namespace).unwrap(), ensemble, NOW)
+    }
+}
+
+fn name(number: u64) -> NodeName {
+    NodeName::parse(&format!("db-{number}")).unwrap()
+}
+
+fn node(number: u64, labels: Labels) -> Node {
+    Node {
+        name: name(number),
+        labels,
+        joined_at: NOW,
+        key_fingerprint: String::new(),
+        pause: None,
+        cordon: None,
+        decommissioned: None,
+        rescan: RescanNumber::ZERO,
+        logical: None,
+        services: Vec::new(),
+    }
+}
+
+fn by() -> Annotation {
+    Annotation::of("ann".parse().unwrap(), NOW)
+}
+
+fn store(size: EnsembleSize) -> Ensemble {
+    Ensemble {
+        name: "store".parse().unwrap(),
+        revision: EnsembleRevision::new(1),
+        service: EnsembleService::Etcd(EtcdSettings {
+            client_port: ETCD_CLIENT_PORT,
+            peer_port: ETCD_PEER_PORT,
+        }),
+        size,
+        filter: Selector::all(),
+        spread: Some("rack".to_string()),
+        failover_after: FAILOVER_AFTER,
+        join_within: JOIN_WITHIN,
+        mode: EnsembleMode::Managed,
+        labels: Labels::default(),
+        annotation: by(),
+    }
+}
+
+fn lines(plan: &EnsemblePlan) -> Vec<String> {
+    plan.steps.iter().map(PlannedStep::line).collect()
+}
+
+#[test]
+fn members_are_added_one_by_one_in_another_rack_each() {
+    let plan = Site::new(6).plan(&store(EnsembleSize::Quorum));
+    assert_eq!((plan.wanted, plan.steps.len(), plan.waiting.as_deref()), (3, 3, None));
+    let racks: std::collections::BTreeSet<u64> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            let PlannedStep::Add(_, node) = step else { panic!("{step:?}") };
+            node.as_str().trim_start_matches("db-").parse::<u64>().unwrap()
+        })
+        .map(|node| node.div_ceil(2))
+        .collect();
+    assert_eq!(racks.len(), 3, "{:?}", lines(&plan));
+}
+
+#[test]
+fn each_node_that_may_have_no_member_says_why() {
+    let mut site = Site::new(6);
+    site.report(1, Features::default());
+    site.presence(2, PresenceState::Unreachable);
+    site.presence(3, PresenceState::Never);
+    let cordon = Some(Cordon { annotation: by(), drain: None });
+    site.put(Record::Node(Node { cordon, ..node(4, Labels::default()) }));
+    let other = Ensemble { name: "other".parse().unwrap(), ..store(EnsembleSize::Number(1)) };
+    site.put(Record::Ensemble(other.clone()));
+    site.voting(&other, &[5]);
+    let plan = site.plan(&store(EnsembleSize::Number(3)));
+    assert_eq!(lines(&plan), ["member 1 is added on node db-6"]);
+    assert_eq!(plan.waiting.unwrap(), "no node may have another member, and 2 more are needed");
+    let refusals: Vec<String> = plan.refusals.iter().map(|(node, why)| format!("{node}: {why}")).collect();
+    assert_eq!(
+        refusals,
+        [
+            "db-1: its agent does not support ensembles",
+            "db-2: it is unreachable",
+            "db-3: it has never connected",
+            "db-4: it is cordoned by ann",
+            "db-5: a member of ensemble other on it has port 2379",
+        ]
+    );
+}
+
+#[test]
+fn fewer_members_leave_one_after_the_other_and_a_filter_that_matches_nothing_removes_none() {
+    let mut site = Site::new(6);
+    site.voting(&store(EnsembleSize::Number(3)), &[1, 2, 3]);
+    let plan = site.plan(&store(EnsembleSize::Number(1)));
+    assert_eq!(
+        lines(&plan),
+        [
+            "member 2 on node db-2 is removed: there are more members than are wanted",
+            "member 3 on node db-3 is removed: there are more members than are wanted",
+        ]
+    );
+    let filter = Selector::parse("role=typo").unwrap();
+    let plan = site.plan(&Ensemble { filter: filter.clone(), ..store(EnsembleSize::Quorum) });
+    assert_eq!((plan.wanted, plan.steps.len(), plan.waiting), (3, 0, None));
+    let plan = site.plan(&Ensemble { filter, ..store(EnsembleSize::Number(5)) });
+    assert_eq!(plan.waiting.unwrap(), "no node matches its filter, and 2 more are needed");
+}
+
+#[test]
+fn silent_members_are_waited_for() {
+    let (mut site, ensemble) = (Site::new(4), store(EnsembleSize::Number(3)));
+    site.voting(&ensemble, &[1, 2, 3]);
+    site.presence(1, PresenceState::Unreachable);
+    let plan = site.plan(&ensemble);
+    let waiting = plan.waiting.as_deref().unwrap_or_default();
+    assert_eq!(
+        (plan.steps.len(), waiting),
+        (0, "member 1 does not work; it is replaced if that is still so in 10m")
+    );
+    site.presence(2, PresenceState::Unreachable);
+    let waiting = site.plan(&ensemble).waiting.unwrap();
+    assert!(
+        waiting.starts_with("quorum is lost: 1 of 3 members that vote work, and members 1, 2 do not"),
+        "{waiting}"
+    );
+    let unmanaged = Ensemble { mode: EnsembleMode::Unmanaged, ..ensemble };
+    assert!(site.plan(&unmanaged).waiting.unwrap().starts_with("its mode is unmanaged"));
+}

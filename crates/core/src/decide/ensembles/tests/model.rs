@@ -1,0 +1,378 @@
+//! Nodes with an etcd on them, and a control plane that orders and hears.
+
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use self::store::{Entry, Store};
+use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, MemberNode};
+use crate::decide::placement::quorum::{QuorumStep, quorum};
+use crate::decide::placement::{CandidateNode, CandidateNodes};
+use crate::records::annotation::Annotation;
+use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings};
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberStart, MemberState, MemberTask};
+use crate::words::counter::{EnsembleRevision, MemberNumber};
+use crate::words::name::NodeName;
+use crate::words::selector::Selector;
+use crate::words::time::{Span, Timestamp};
+
+/// What happens.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// So many seconds pass.
+    Pass(u64),
+    /// A node is cut off, or is back.
+    Cut(usize, bool),
+    /// The program on a node is killed.
+    Kill(usize),
+    /// What is on a node's disk is gone.
+    Wipe(usize),
+    /// A node is drained, or not any more.
+    Drain(usize, bool),
+    /// A person has decommissioned a node.
+    Decommission(usize),
+    /// Another size is wanted.
+    Size(u32),
+    /// Another server leads.
+    Leader,
+    /// A node works on what it was told before, and what it says is old, until this happens again.
+    Stale(usize),
+}
+
+#[derive(Debug, Default)]
+struct Host {
+    cut_since: Option<Timestamp>,
+    is_stale: bool,
+    is_drained: bool,
+    is_running: bool,
+    /// The member whose directory is there, and whether it was started, and has data.
+    directory: Option<(MemberNumber, bool, bool)>,
+    order: Option<MemberOrder>,
+    known: Option<KnownMember>,
+    removed: Option<MemberNumber>,
+}
+
+fn url(node: &NodeName) -> String {
+    format!("http://{node}:2380")
+}
+
+/// The nodes, the store on them, and the control plane.
+#[derive(Debug)]
+pub(super) struct Installation {
+    pub(super) ensemble: Ensemble,
+    pub(super) members: EnsembleMembers,
+    pub(super) store: Store,
+    /// How often a store was founded.
+    pub(super) bootstraps: usize,
+    /// The time, in seconds.
+    pub(super) now: u64,
+    hosts: BTreeMap<NodeName, Host>,
+    listening_since: Timestamp,
+    given: BTreeSet<MemberNumber>,
+}
+
+impl Installation {
+    pub(super) fn new(nodes: usize, size: EnsembleSize) -> Self {
+        let settings = EtcdSettings { client_port: 2379, peer_port: 2380 };
+        let annotation = Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH);
+        let ensemble = Ensemble {
+            name: "db".parse().unwrap(),
+            revision: EnsembleRevision::new(1),
+            service: EnsembleService::Etcd(settings),
+            size,
+            filter: Selector::all(),
+            spread: None,
+            failover_after: Span::from_secs(30),
+            join_within: Span::from_secs(60),
+            mode: EnsembleMode::Managed,
+            labels: crate::words::label::Labels::default(),
+            annotation,
+        };
+        Self {
+            members: EnsembleMembers::none(
+                ensemble.name.clone(),
+                ensemble.service,
+                Timestamp::from_millis(1),
+            ),
+            ensemble,
+            store: Store::default(),
+            bootstraps: 0,
+            now: 100,
+            hosts: (0..nodes).map(|n| (format!("n-{n}").parse().unwrap(), Host::default())).collect(),
+            listening_since: Timestamp::EPOCH,
+            given: BTreeSet::new(),
+        }
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_millis(self.now * 1_000)
+    }
+
+    pub(super) fn name(&self, number: usize) -> NodeName {
+        self.hosts.keys().nth(number % self.hosts.len()).unwrap().clone()
+    }
+
+    fn host(&mut self, number: usize) -> &mut Host {
+        let name = self.name(number);
+        self.hosts.get_mut(&name).unwrap()
+    }
+
+    pub(super) fn cut_node(&mut self, node: &NodeName, is_cut: bool) {
+        let at = self.at();
+        let host = self.hosts.get_mut(node).unwrap();
+        host.cut_since = is_cut.then(|| host.cut_since.unwrap_or(at));
+    }
+
+    pub(super) fn act(&mut self, act: &Act) {
+        match act {
+            Act::Pass(seconds) => self.pass(*seconds),
+            Act::Cut(node, is_cut) => {
+                let name = self.name(*node);
+                self.cut_node(&name, *is_cut);
+            }
+            Act::Kill(node) => self.host(*node).is_running = false,
+            Act::Wipe(node) => {
+                let host = self.host(*node);
+                host.is_running = false;
+                if let Some((_, _, has_data)) = &mut host.directory {
+                    *has_data = false;
+                }
+            }
+            Act::Drain(node, is_drained) => self.host(*node).is_drained = *is_drained,
+            Act::Decommission(node) => {
+                let name = self.name(*node);
+                if self.hosts.len() > 1 {
+                    self.hosts.remove(&name);
+                }
+            }
+            Act::Size(size) => self.ensemble.size = EnsembleSize::Number(*size),
+            Act::Leader => self.listening_since = self.at(),
+            Act::Stale(node) => {
+                let host = self.host(*node);
+                host.is_stale = !host.is_stale;
+            }
+        }
+    }
+
+    /// All that can be mended is.
+    pub(super) fn mend(&mut self) {
+        for host in self.hosts.values_mut() {
+            (host.cut_since, host.is_stale, host.is_drained) = (None, false, false);
+        }
+    }
+
+    /// Whether no quorum of the store can ever come back.
+    pub(super) fn is_lost(&mut self) -> bool {
+        self.seen();
+        self.store.voters() > 0 && self.store.of(&self.store.whole) < quorum(self.store.voters())
+    }
+
+    /// Number of members that there can be.
+    pub(super) fn wanted(&self) -> usize {
+        self.ensemble.size.wanted(self.hosts.len(), 0).min(self.hosts.len())
+    }
+
+    pub(super) fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.now += 1;
+            self.work_only_orders();
+            self.report_all();
+            self.control();
+        }
+    }
+
+    /// Goes on until nothing is to be done.
+    pub(super) fn settle(&mut self) {
+        for _ in 0..4_000 {
+            self.pass(1);
+            let is_at_rest = matches!(self.decide().step, QuorumStep::Rest);
+            let is_clean = self.members.members.values().all(|member| member.phase.as_str() == "voting");
+            if is_at_rest && is_clean {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn decide(&self) -> EnsembleDecision {
+        let nodes = self.nodes();
+        let mut places = CandidateNodes::new();
+        for (name, host) in &self.hosts {
+            let refusal = host.cut_since.map(|_| "it is unreachable".to_string());
+            let place = CandidateNode { domain: None, matches: true, refusal, is_drained: host.is_drained };
+            places.insert(name.clone(), place);
+        }
+        self.sight(&nodes).decide(&places)
+    }
+
+    fn nodes(&self) -> BTreeMap<NodeName, MemberNode<'_>> {
+        let of = |(name, host): (&NodeName, &Host)| {
+            (name.clone(), MemberNode { unreachable_since: host.cut_since, known: None })
+        };
+        let mut nodes: BTreeMap<_, _> = self.hosts.iter().map(of).collect();
+        for (name, node) in &mut nodes {
+            node.known = self.hosts.get(name).and_then(|host| host.known.as_ref());
+        }
+        nodes
+    }
+
+    fn sight<'a>(&'a self, nodes: &'a BTreeMap<NodeName, MemberNode<'a>>) -> EnsembleSight<'a> {
+        EnsembleSight {
+            ensemble: &self.ensemble,
+            members: &self.members,
+            nodes,
+            listening_since: self.listening_since,
+            now: self.at(),
+        }
+    }
+
+    /// The control plane decides, and tells the nodes that it reaches.
+    pub(super) fn control(&mut self) {
+        let decision = self.decide();
+        for number in decision.members.members.keys() {
+            if !self.members.members.contains_key(number) {
+                assert!(self.given.insert(*number), "number {number} is given twice");
+            }
+        }
+        self.members = decision.members;
+        let orders: BTreeMap<_, _> =
+            self.members.orders().map(|(node, order)| (node.clone(), order)).collect();
+        for (name, host) in &mut self.hosts {
+            if host.cut_since.is_none() && !host.is_stale {
+                host.order = orders.get(name).cloned();
+            }
+        }
+    }
+
+    /// Every node does what it was told last.
+    pub(super) fn work_only_orders(&mut self) {
+        let names: Vec<NodeName> = self.hosts.keys().cloned().collect();
+        for name in &names {
+            self.work(name);
+            self.seen();
+        }
+        for name in &names {
+            let host = self.hosts.get(name).unwrap();
+            let change = host.order.as_ref().and_then(|order| order.change.clone());
+            let own = self.own_id(name).filter(|id| self.store.entries[id].votes);
+            if let (Some(change), Some(id)) = (change, own)
+                && self.store.alive.contains(&id)
+            {
+                let removed = self.store.change(&change);
+                self.seen();
+                let host = self.hosts.get_mut(name).unwrap();
+                host.removed = removed.or(host.removed);
+            }
+        }
+    }
+
+    fn work(&mut self, name: &NodeName) {
+        let listed = self.own_id(name);
+        let urls: BTreeSet<String> = self.store.entries.values().map(|entry| entry.url.clone()).collect();
+        let founded = self.hosts.values().any(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
+        let host = self.hosts.get_mut(name).unwrap();
+        let Some(order) = host.order.clone() else { return };
+        let is_other = host.directory.is_some_and(|(number, _, _)| number != order.number);
+        if is_other || order.task == MemberTask::Leave {
+            let has_data = host.directory.is_some_and(|(_, _, has_data)| has_data);
+            let is_counted = listed.is_some() && has_data && self.members.is_bootstrapped;
+            assert!(!is_counted, "the data of a member that the store counts are set aside");
+            (host.directory, host.is_running) = (None, false);
+        }
+        let (_, was_started, has_data) = *host.directory.get_or_insert((order.number, false, false));
+        match &order.task {
+            MemberTask::Prepare => {}
+            MemberTask::Leave => host.directory = None,
+            MemberTask::Run(_) if has_data => host.is_running = listed.is_some(),
+            MemberTask::Run(MemberStart::First) if !was_started => {
+                assert!(!founded, "a second store is founded beside one that has data");
+                host.directory = Some((order.number, true, true));
+                host.is_running = true;
+                self.bootstraps += 1;
+                self.store.entries.clear();
+                self.store.insert(Entry {
+                    node: name.clone(),
+                    url: url(name),
+                    number: order.number,
+                    votes: true,
+                });
+            }
+            MemberTask::Run(MemberStart::Join(initial)) if !was_started && listed.is_some() => {
+                let given: BTreeSet<String> = initial.values().cloned().collect();
+                // etcd ends when they differ.
+                if given == urls {
+                    host.directory = Some((order.number, true, true));
+                    host.is_running = true;
+                }
+            }
+            MemberTask::Run(_) => host.is_running = false,
+        }
+    }
+
+    /// The store's id of the member whose directory is on a node.
+    fn own_id(&self, name: &NodeName) -> Option<String> {
+        let number = self.hosts.get(name)?.directory.map(|(number, _, _)| number);
+        let number = number.or_else(|| Some(self.hosts.get(name)?.order.as_ref()?.number))?;
+        let is_of = |(_, entry): &(&String, &Entry)| entry.node == *name && entry.number == number;
+        self.store.entries.iter().find(is_of).map(|(id, _)| id.clone())
+    }
+
+    /// Which members answer, and which have data.
+    fn seen(&mut self) {
+        let of = |is: fn(&Host) -> bool| -> BTreeSet<String> {
+            let names = self.hosts.iter().filter(|(_, host)| is(host)).map(|(name, _)| name);
+            names.filter_map(|name| self.own_id(name)).collect()
+        };
+        let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
+        let alive = of(|host| host.is_running && host.cut_since.is_none());
+        (self.store.whole, self.store.alive) = (whole, alive);
+    }
+
+    /// What is known of the store is from before it had this member.
+    pub(super) fn report_old_lists(&mut self, id: &str) {
+        let known = self.hosts.values_mut().filter_map(|host| host.known.as_mut());
+        for list in known.filter_map(|known| known.report.membership.as_mut()) {
+            list.members.remove(id);
+        }
+    }
+
+    pub(super) fn report_all(&mut self) {
+        self.seen();
+        let (at, identity) = (self.at(), self.members.identity.clone());
+        for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
+            let host = &self.hosts[&name];
+            let Some(order) = host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale)
+            else {
+                continue;
+            };
+            let id = self.own_id(&name).filter(|id| self.store.alive.contains(id));
+            let is_serving =
+                id.as_ref().is_some_and(|id| self.store.entries[id].votes) && self.store.has_quorum();
+            let state = match (&order.task, host.is_running) {
+                (MemberTask::Leave, _) => MemberState::Left,
+                (MemberTask::Prepare, _) => MemberState::Prepared,
+                (MemberTask::Run(_), true) if is_serving => MemberState::Working,
+                (MemberTask::Run(_), true) => MemberState::Starting,
+                (MemberTask::Run(_), false) => MemberState::Failed,
+            };
+            let membership = id.filter(|_| state == MemberState::Working).map(|id| self.store.list(&id));
+            let report = MemberReport {
+                number: order.number,
+                identity: identity.clone(),
+                state,
+                reason: String::new(),
+                peer_url: url(&name),
+                membership,
+                removed: host.removed,
+            };
+            let host = self.hosts.get_mut(&name).unwrap();
+            let before = host.known.take();
+            let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
+            let since = before.filter(|_| is_same).map_or(at, |before| before.since);
+            host.known = Some(KnownMember { report, since });
+        }
+    }
+}

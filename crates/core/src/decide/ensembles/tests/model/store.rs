@@ -1,0 +1,106 @@
+//! The store of the model: a quorum for every change, an add only while all voters are there, one learner at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::format;
+use std::string::{String, ToString};
+
+use crate::decide::placement::quorum::quorum;
+use crate::records::member::{Membership, MembershipChange};
+use crate::records::probes::StoreMember;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) node: NodeName,
+    pub(super) url: String,
+    pub(super) number: MemberNumber,
+    pub(super) votes: bool,
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub(in super::super) struct Store {
+    pub(super) entries: BTreeMap<String, Entry>,
+    given: u64,
+    /// By id: whether it answers.
+    pub(super) alive: BTreeSet<String>,
+    /// Ids of members whose data are there.
+    pub(super) whole: BTreeSet<String>,
+}
+
+impl Store {
+    pub(in super::super) fn voters(&self) -> usize {
+        self.entries.values().filter(|entry| entry.votes).count()
+    }
+
+    pub(in super::super) fn working(&self) -> usize {
+        self.of(&self.alive)
+    }
+
+    pub(super) fn of(&self, ids: &BTreeSet<String>) -> usize {
+        self.entries.iter().filter(|(id, entry)| entry.votes && ids.contains(*id)).count()
+    }
+
+    pub(super) fn has_quorum(&self) -> bool {
+        self.voters() > 0 && self.of(&self.alive) >= quorum(self.voters())
+    }
+
+    /// Makes a change; answers the member that is not there any more, if one is to be removed.
+    pub(super) fn change(&mut self, change: &MembershipChange) -> Option<MemberNumber> {
+        if !self.has_quorum() {
+            return None;
+        }
+        match change {
+            MembershipChange::Add { member, peer_url } => {
+                let has_learner = self.entries.values().any(|entry| !entry.votes);
+                let is_there = self.entries.values().any(|entry| entry.url == *peer_url);
+                if has_learner || is_there || self.of(&self.alive) < self.voters() {
+                    return None;
+                }
+                let node = peer_url.trim_start_matches("http://").trim_end_matches(":2380").parse().unwrap();
+                self.insert(Entry { node, url: peer_url.clone(), number: *member, votes: false });
+            }
+            MembershipChange::Promote { id } => {
+                if self.alive.contains(id)
+                    && let Some(entry) = self.entries.get_mut(id)
+                {
+                    entry.votes = true;
+                }
+            }
+            MembershipChange::Remove { member, id, peer_url } => {
+                let by_url = || self.entries.iter().find(|(_, entry)| entry.url == *peer_url);
+                let id = id.clone().or_else(|| by_url().map(|(id, _)| id.clone())).unwrap_or_default();
+                let Some(entry) = self.entries.get(&id) else { return Some(*member) };
+                let (voters, alive) = (self.voters(), self.of(&self.alive));
+                let is_alive = entry.votes && self.alive.contains(&id);
+                if entry.votes && alive - usize::from(is_alive) < quorum(voters - 1) {
+                    return None;
+                }
+                self.entries.remove(&id);
+                return Some(*member);
+            }
+        }
+        None
+    }
+
+    pub(super) fn insert(&mut self, entry: Entry) -> String {
+        self.given += 1;
+        let id = format!("{:x}", self.given);
+        self.entries.insert(id.clone(), entry);
+        id
+    }
+
+    pub(super) fn list(&self, own_id: &str) -> Membership {
+        let leader = self.entries.keys().find(|id| self.alive.contains(*id));
+        let shown = |(id, entry): (&String, &Entry)| {
+            let (name, address) = (Some(format!("m{}", entry.number)), Some(entry.url.clone()));
+            (id.clone(), StoreMember { name, address, votes: entry.votes, connected: None })
+        };
+        Membership {
+            own_id: own_id.to_string(),
+            is_leader: leader.is_some_and(|id| id == own_id),
+            members: self.entries.iter().map(shown).collect(),
+        }
+    }
+}

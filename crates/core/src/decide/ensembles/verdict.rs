@@ -1,0 +1,96 @@
+//! Decides on an ensemble as it is recorded, and on the members that a deleted one has left.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+
+use super::candidates::candidates;
+use super::{EnsembleSight, MemberNode};
+use crate::records::ensemble::Ensemble;
+use crate::records::ensemble_members::{EnsembleMembers, Member};
+use crate::records::key::{Key, Record};
+use crate::records::member::{KnownMember, MemberState};
+use crate::records::node::PresenceState;
+use crate::rollout::environment::Watch;
+use crate::verdict::{Changeset, Verdict, Write};
+use crate::words::counter::MemberNumber;
+use crate::words::name::{EnsembleName, NodeName};
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// The next change of the members of an ensemble.
+///
+/// Woken by: the ensemble, its members, what nodes report of them, and whatever says which nodes may have one.
+#[must_use]
+pub fn decide(fleet: &Fleet, name: &EnsembleName, watch: Watch, now: Timestamp) -> Verdict {
+    let recorded = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
+    match (fleet.ensembles.get(name), recorded) {
+        (Some(kept), _) => managed(fleet, &kept.value, recorded, (watch, now)),
+        (None, Some(members)) => deleted(fleet, members),
+        (None, None) => Verdict::default(),
+    }
+}
+
+fn managed(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    recorded: Option<&EnsembleMembers>,
+    (watch, now): (Watch, Timestamp),
+) -> Verdict {
+    let none = || EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
+    let mut members = recorded.cloned().unwrap_or_else(none);
+    if members.members.is_empty() {
+        members.service = ensemble.service;
+    }
+    let nodes = nodes(fleet, &members);
+    let sight =
+        EnsembleSight { ensemble, members: &members, nodes: &nodes, listening_since: watch.settled(), now };
+    let decision = sight.decide(&candidates(fleet, ensemble));
+    let is_first = recorded.is_none() && decision.members.members.is_empty();
+    if is_first || recorded == Some(&decision.members) {
+        return Verdict { changesets: vec![], wake: decision.wake };
+    }
+    let writes = vec![Write::put(Record::EnsembleMembers(decision.members))];
+    Verdict { changesets: vec![Changeset { writes, events: decision.events }], wake: decision.wake }
+}
+
+/// The members of an ensemble that was deleted are forgotten once their nodes have set them aside, or are gone.
+fn deleted(fleet: &Fleet, recorded: &EnsembleMembers) -> Verdict {
+    let nodes = nodes(fleet, recorded);
+    let is_left = |number: &MemberNumber, member: &Member| match nodes.get(&member.node) {
+        None => true,
+        Some(node) => node.known.is_some_and(|known| {
+            let report = &known.report;
+            let is_of = report.number == *number && report.identity == recorded.identity;
+            is_of && report.state == MemberState::Left && node.unreachable_since.is_none()
+        }),
+    };
+    let mut members = recorded.clone();
+    members.members.retain(|number, member| !is_left(number, member));
+    if members == *recorded && !members.members.is_empty() {
+        return Verdict::default();
+    }
+    let write = match members.members.is_empty() {
+        true => Write::delete(Key::EnsembleMembers(recorded.ensemble.clone())),
+        false => Write::put(Record::EnsembleMembers(members.clone())),
+    };
+    let events = super::events(recorded, &members);
+    Verdict { changesets: vec![Changeset { writes: vec![write], events }], wake: None }
+}
+
+/// What is heard of the nodes that have a member.
+fn nodes<'a>(fleet: &'a Fleet, members: &EnsembleMembers) -> BTreeMap<NodeName, MemberNode<'a>> {
+    let of = |member: &Member| {
+        let node = &member.node;
+        fleet.active_node(node)?;
+        let presence = fleet.presences.get(node).map(|kept| &kept.value);
+        let lost = presence.filter(|presence| presence.contact == PresenceState::Unreachable);
+        let known = known(fleet, node, &members.ensemble);
+        Some((node.clone(), MemberNode { unreachable_since: lost.map(|presence| presence.since), known }))
+    };
+    members.members.values().filter_map(of).collect()
+}
+
+/// What a node reported last of its member of an ensemble.
+fn known<'a>(fleet: &'a Fleet, node: &NodeName, ensemble: &EnsembleName) -> Option<&'a KnownMember> {
+    fleet.node_members.get(node)?.value.members.get(ensemble)
+}

@@ -1,0 +1,291 @@
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::records::ensemble::{EnsembleService, EtcdSettings};
+
+fn ensemble() -> EnsembleName {
+    "db".parse().unwrap()
+}
+
+fn key(number: u64) -> MemberKey {
+    MemberKey { identity: "db-1".into(), number: MemberNumber::new(number) }
+}
+
+fn order(number: u64, task: MemberTask) -> MemberOrder {
+    let service = EnsembleService::Etcd(EtcdSettings { client_port: 2379, peer_port: 2380 });
+    MemberOrder { number: MemberNumber::new(number), identity: "db-1".into(), service, task, change: None }
+}
+
+fn join(numbers: &[u64]) -> MemberStart {
+    MemberStart::Join(numbers.iter().map(|n| (MemberNumber::new(*n), format!("http://n-{n}:2380"))).collect())
+}
+
+/// What a node with a member has, to be changed one by one.
+struct Node {
+    order: MemberOrder,
+    noted: Option<NotedMember>,
+    directory: MemberDirectory,
+    process: MemberProcess,
+    standing: Standing,
+    lack: Option<String>,
+}
+
+impl Node {
+    /// Member 3 with this task and these data, noted and not running.
+    fn with(task: MemberTask, data: MemberData) -> Self {
+        Self {
+            order: order(3, task),
+            noted: Some(NotedMember { key: key(3), has_left: false }),
+            directory: MemberDirectory::Claimed(key(3), data),
+            process: MemberProcess::Stopped,
+            standing: Standing::NotAsked,
+            lack: None,
+        }
+    }
+
+    fn plan(&self) -> MemberStep {
+        let ensemble = ensemble();
+        let sight = MemberSight {
+            ensemble: &ensemble,
+            order: &self.order,
+            noted: self.noted.as_ref(),
+            directory: self.directory.clone(),
+            process: self.process.clone(),
+            standing: self.standing,
+            lack: self.lack.clone(),
+        };
+        sight.plan()
+    }
+
+    fn reason(&self, state: MemberState) -> String {
+        let step = self.plan();
+        let MemberStep::Rest(found, reason) = step else { panic!("{step:?} is not {state:?}") };
+        assert_eq!(found, state, "{reason}");
+        reason
+    }
+}
+
+fn ended(code: Option<i32>, is_due: bool) -> MemberProcess {
+    MemberProcess::Ended { code, summary: "exit code 1".into(), is_due }
+}
+
+#[test]
+fn a_member_is_prepared_noted_and_started_once_without_data() {
+    let mut node = Node::with(MemberTask::Prepare, MemberData::Unused);
+    assert_eq!(node.reason(MemberState::Prepared), "");
+    node.noted = None;
+    assert_eq!(node.plan(), MemberStep::Prepare);
+    node.directory = MemberDirectory::Absent;
+    assert_eq!(node.plan(), MemberStep::Prepare);
+    let mut node = Node::with(MemberTask::Run(MemberStart::First), MemberData::Unused);
+    assert_eq!(node.plan(), MemberStep::Start(StartWith::New));
+    node.lack = Some("port 2379, which is in use".into());
+    assert_eq!(
+        node.reason(MemberState::Failed),
+        "ensemble db: member 3 waits for port 2379, which is in use"
+    );
+    let node = Node::with(MemberTask::Run(join(&[1, 3])), MemberData::Unused);
+    assert!(matches!(node.plan(), MemberStep::Start(StartWith::Existing(members)) if members.len() == 2));
+    let node = Node::with(MemberTask::Run(join(&[1, 2])), MemberData::Unused);
+    assert!(node.reason(MemberState::Refused).contains("not among the members"));
+    let node = Node::with(MemberTask::Run(MemberStart::Again), MemberData::Unused);
+    assert!(node.reason(MemberState::Failed).contains("was never started here"));
+}
+
+#[test]
+fn a_member_whose_data_are_gone_is_not_started_whatever_the_order_says() {
+    for start in [MemberStart::First, join(&[1, 3]), MemberStart::Again] {
+        let mut node = Node::with(MemberTask::Run(start.clone()), MemberData::Lost);
+        assert!(node.reason(MemberState::Failed).contains("its data are gone"), "{start:?}");
+        node.directory = MemberDirectory::Absent;
+        assert!(node.reason(MemberState::Failed).contains("its data are gone"), "{start:?}");
+    }
+}
+
+#[test]
+fn a_member_with_data_is_started_with_them_once_the_others_were_asked() {
+    for start in [MemberStart::First, join(&[1, 3]), MemberStart::Again] {
+        let mut node = Node::with(MemberTask::Run(start), MemberData::Present);
+        assert_eq!(node.plan(), MemberStep::Ask);
+        for standing in [Standing::Listed, Standing::Unknown, Standing::Alone] {
+            node.standing = standing;
+            assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
+            node.process = ended(None, true);
+            assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
+            node.process = ended(Some(1), false);
+            assert!(node.reason(MemberState::Failed).contains("waits to be started again: exit code 1"));
+            node.process = MemberProcess::Stopped;
+        }
+        node.standing = Standing::NotListed;
+        assert!(node.reason(MemberState::Failed).contains("does not count it any more"));
+        // It ends with 0 once it learns that it was removed.
+        (node.standing, node.process) = (Standing::Unknown, ended(Some(0), true));
+        assert!(node.reason(MemberState::Failed).contains("waits for another member"));
+        node.standing = Standing::Listed;
+        assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
+    }
+}
+
+#[test]
+fn what_is_of_another_member_is_stopped_and_set_aside() {
+    let mut node = Node::with(MemberTask::Prepare, MemberData::Unused);
+    (node.directory, node.noted) = (MemberDirectory::Claimed(key(2), MemberData::Present), None);
+    node.process = MemberProcess::Running(key(2));
+    assert_eq!(node.plan(), MemberStep::Stop);
+    node.process = MemberProcess::Stopped;
+    assert_eq!(node.plan(), MemberStep::SetAside);
+    node.directory = MemberDirectory::Unclaimed;
+    assert_eq!(node.plan(), MemberStep::SetAside);
+    let mut other = key(3);
+    other.identity = "db-2".into();
+    node.directory = MemberDirectory::Claimed(other, MemberData::Present);
+    assert_eq!(node.plan(), MemberStep::SetAside);
+}
+
+#[test]
+fn a_member_leaves_once_it_is_stopped_and_its_directory_is_set_aside() {
+    let mut node = Node::with(MemberTask::Leave, MemberData::Present);
+    node.process = MemberProcess::Running(key(3));
+    assert_eq!(node.plan(), MemberStep::Stop);
+    node.process = ended(Some(0), false);
+    assert_eq!(node.plan(), MemberStep::SetAside);
+    node.directory = MemberDirectory::Absent;
+    assert_eq!(node.plan(), MemberStep::NoteLeft);
+    node.noted = Some(NotedMember { key: key(3), has_left: true });
+    assert_eq!(node.reason(MemberState::Left), "");
+    node.order.task = MemberTask::Run(MemberStart::First);
+    assert!(node.reason(MemberState::Refused).contains("it has left this node"));
+    node.order = order(2, MemberTask::Prepare);
+    assert!(node.reason(MemberState::Refused).contains("has had member 3 since"));
+    node.order = order(4, MemberTask::Prepare);
+    assert_eq!(node.plan(), MemberStep::Prepare);
+}
+
+/// What happens to a node.
+#[derive(Debug, Clone)]
+enum Act {
+    Order(u64, u8),
+    /// So many steps are made before the agent is killed.
+    Work(usize),
+    WipeData,
+    WipeDirectory,
+    End(Option<i32>),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (1_u64..5, 0_u8..5).prop_map(|(number, task)| Act::Order(number, task)),
+        8 => (0_usize..8).prop_map(Act::Work),
+        1 => Just(Act::WipeData),
+        1 => Just(Act::WipeDirectory),
+        2 => prop_oneof![Just(Some(0)), Just(Some(1)), Just(None)].prop_map(Act::End),
+    ]
+}
+
+/// A node on which steps are made, with what is to hold of them.
+struct Played {
+    node: Node,
+    /// The members that ever had data.
+    had_data: BTreeSet<MemberKey>,
+    aside: Vec<MemberDirectory>,
+}
+
+impl Played {
+    fn perform(&mut self, step: MemberStep) {
+        let node = &mut self.node;
+        let own = MemberKey::of(&node.order);
+        match step {
+            MemberStep::Rest(..) | MemberStep::Serve => {}
+            MemberStep::Prepare => {
+                if node.directory == MemberDirectory::Absent {
+                    assert!(!self.had_data.contains(&own), "{own:?} is made anew");
+                    node.directory = MemberDirectory::Claimed(own.clone(), MemberData::Unused);
+                }
+                node.noted = Some(NotedMember { key: own, has_left: false });
+            }
+            MemberStep::Stop => node.process = MemberProcess::Stopped,
+            MemberStep::SetAside => {
+                let is_own = matches!(&node.directory, MemberDirectory::Claimed(key, _) if *key == own);
+                assert!(!is_own || node.order.task == MemberTask::Leave, "its own data are set aside");
+                assert!(!matches!(node.process, MemberProcess::Running(_)), "it still runs");
+                self.aside.push(std::mem::replace(&mut node.directory, MemberDirectory::Absent));
+            }
+            MemberStep::NoteLeft => node.noted = Some(NotedMember { key: own, has_left: true }),
+            MemberStep::Ask => node.standing = Standing::Listed,
+            MemberStep::Start(with) => {
+                let MemberDirectory::Claimed(key, data) = &mut node.directory else { panic!("no directory") };
+                assert_eq!(*key, own);
+                if with == StartWith::Data {
+                    assert_eq!(*data, MemberData::Present);
+                } else {
+                    assert!(self.had_data.insert(own.clone()), "{own:?} is started without its data");
+                }
+                *data = MemberData::Present;
+                node.process = MemberProcess::Running(own);
+            }
+        }
+    }
+
+    fn act(&mut self, act: &Act) {
+        match act {
+            Act::Order(number, task) => {
+                let task = match task {
+                    0 => MemberTask::Prepare,
+                    1 => MemberTask::Run(MemberStart::First),
+                    2 => MemberTask::Run(join(&[1, *number])),
+                    3 => MemberTask::Run(MemberStart::Again),
+                    _ => MemberTask::Leave,
+                };
+                self.node.order = order(*number, task);
+            }
+            Act::Work(steps) => {
+                for _ in 0..*steps {
+                    let step = self.node.plan();
+                    self.perform(step);
+                }
+            }
+            Act::WipeData => {
+                if let MemberDirectory::Claimed(_, data) = &mut self.node.directory {
+                    *data = MemberData::Lost;
+                }
+            }
+            Act::WipeDirectory => self.node.directory = MemberDirectory::Absent,
+            Act::End(code) => {
+                self.node.process = ended(*code, true);
+                self.node.standing = Standing::NotAsked;
+            }
+        }
+    }
+
+    /// Whether nothing is to be done any more, after at most so many steps.
+    fn settles(&mut self) -> bool {
+        for _ in 0..8 {
+            let step = self.node.plan();
+            if matches!(step, MemberStep::Rest(..) | MemberStep::Serve) {
+                return true;
+            }
+            self.perform(step);
+        }
+        false
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_member_is_started_without_its_data_and_nothing_that_is_there_is_lost(acts in prop::collection::vec(act(), 1..40)) {
+        let mut node = Node::with(MemberTask::Prepare, MemberData::Unused);
+        (node.order, node.noted, node.directory) =
+            (order(1, MemberTask::Prepare), None, MemberDirectory::Absent);
+        let mut played = Played { node, had_data: BTreeSet::new(), aside: Vec::new() };
+        for act in &acts {
+            played.act(act);
+        }
+        prop_assert!(played.settles(), "{:?}", played.node.plan());
+        // The same order says the same again.
+        let first = played.node.plan();
+        prop_assert_eq!(first, played.node.plan());
+    }
+}

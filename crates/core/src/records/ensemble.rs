@@ -1,0 +1,151 @@
+//! Ensembles: distributed services that are managed whole, such as an etcd of three members. Written only by operations; its members are
+//! in a record of their own.
+
+use alloc::string::String;
+
+use crate::records::annotation::Annotation;
+use crate::words::counter::EnsembleRevision;
+use crate::words::label::Labels;
+use crate::words::name::EnsembleName;
+use crate::words::selector::Selector;
+use crate::words::time::Span;
+
+/// Most ensembles of a namespace.
+pub const MAX_ENSEMBLES: usize = 256;
+
+/// Most members of one ensemble whose members vote: each write waits for more than half of them.
+pub const MAX_VOTERS: u32 = 7;
+
+/// Default time for which a member may be silent before it is replaced: longer than a machine takes to reboot.
+pub const FAILOVER_AFTER: Span = Span::from_secs(10 * 60);
+
+/// Shortest such time.
+pub const MIN_FAILOVER_AFTER: Span = Span::from_secs(10);
+
+/// Longest such time.
+pub const MAX_FAILOVER_AFTER: Span = Span::from_secs(7 * 24 * 60 * 60);
+
+/// Default time that a new member may take until it votes.
+pub const JOIN_WITHIN: Span = Span::from_secs(10 * 60);
+
+/// Shortest such time.
+pub const MIN_JOIN_WITHIN: Span = Span::from_secs(10);
+
+/// Longest such time.
+pub const MAX_JOIN_WITHIN: Span = Span::from_secs(24 * 60 * 60);
+
+/// Default port of etcd for clients.
+pub const ETCD_CLIENT_PORT: u16 = 2379;
+
+/// Default port of etcd for its other members.
+pub const ETCD_PEER_PORT: u16 = 2380;
+
+/// A distributed service that is managed whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ensemble {
+    /// Its name, unique in its namespace.
+    pub name: EnsembleName,
+    /// Number of its last change, from 1.
+    pub revision: EnsembleRevision,
+    /// The service agent that runs its members, with its settings.
+    pub service: EnsembleService,
+    /// How many members there are to be.
+    pub size: EnsembleSize,
+    /// Which nodes may have members. One that does not match any more keeps the member that it has.
+    pub filter: Selector,
+    /// Key of the label by whose values members are spread, such as `rack`; `None` to spread them by nothing.
+    pub spread: Option<String>,
+    /// How long a member may be silent before it is replaced.
+    pub failover_after: Span,
+    /// How long a new member may take until it votes.
+    pub join_within: Span,
+    /// Whether its members are changed.
+    pub mode: EnsembleMode,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
+    /// Who changed it last, when and why.
+    pub annotation: Annotation,
+}
+
+/// A service agent with its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnsembleService {
+    /// etcd.
+    Etcd(EtcdSettings),
+}
+
+/// Settings of etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EtcdSettings {
+    /// Port for clients.
+    pub client_port: u16,
+    /// Port for its other members.
+    pub peer_port: u16,
+}
+
+/// How many members there are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnsembleSize {
+    /// So many, at least 1.
+    Number(u32),
+    /// As many as a quorum of the nodes that match wants: 1 of up to 2 nodes, 3 of up to 20, 5 of up to 100, and 7 of more. It grows with
+    /// the nodes and never shrinks by itself: nodes that are gone for a while, or that a filter does not match any more, remove no member.
+    Quorum,
+}
+
+/// Whether the members of an ensemble are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EnsembleMode {
+    /// They are added, replaced and removed.
+    #[default]
+    Managed,
+    /// They are left as they are; what runs goes on.
+    Unmanaged,
+}
+
+impl EnsembleService {
+    /// Name of the service agent.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Etcd(_) => "etcd",
+        }
+    }
+
+    /// The ports that a member listens on, each with what it is for.
+    #[must_use]
+    pub const fn ports(&self) -> [(&'static str, u16); 2] {
+        match self {
+            Self::Etcd(etcd) => [("client_port", etcd.client_port), ("peer_port", etcd.peer_port)],
+        }
+    }
+}
+
+impl EnsembleSize {
+    /// The number of members that are wanted with this many nodes that match, where there are some already.
+    #[must_use]
+    pub const fn wanted(self, nodes: usize, members: usize) -> usize {
+        let wanted = match self {
+            // Shorter than any fleet.
+            Self::Number(number) => return number as usize,
+            Self::Quorum => match nodes {
+                0..=2 => 1,
+                3..=20 => 3,
+                21..=100 => 5,
+                _ => 7,
+            },
+        };
+        if wanted > members { wanted } else { members }
+    }
+}
+
+impl EnsembleMode {
+    /// Name of the mode.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::Unmanaged => "unmanaged",
+        }
+    }
+}

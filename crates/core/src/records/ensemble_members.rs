@@ -1,0 +1,183 @@
+//! The members of an ensemble, as they are to be. Written only by the decider of ensembles, before anybody acts on it, and by the
+//! operation that deletes the ensemble: then they all leave, and their record goes with the last of them.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::ensemble::EnsembleService;
+use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange};
+use crate::words::counter::MemberNumber;
+use crate::words::name::{EnsembleName, NodeName};
+use crate::words::time::Timestamp;
+
+/// The members of an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnsembleMembers {
+    /// Name of the ensemble.
+    pub ensemble: EnsembleName,
+    /// Its identity, which its members keep beside their data: an ensemble of this name that is created later has another one.
+    pub identity: String,
+    /// The service agent that runs them, with the settings that they were created with.
+    pub service: EnsembleService,
+    /// Number of the member that was ordered last. It only grows.
+    pub last: MemberNumber,
+    /// Whether a member has ever served. From then on no member is started as the first, since it would have no data.
+    pub is_bootstrapped: bool,
+    /// The members by number.
+    pub members: BTreeMap<MemberNumber, Member>,
+    /// The ids that the store gave to the members that were removed last, the latest at the end: a list in which one stands is older than
+    /// that, or has to be put right.
+    pub former_ids: Vec<String>,
+    /// The change that one of them makes in the store; `None` while there is none to make, or nobody to make it.
+    pub change: Option<OrderedChange>,
+}
+
+/// A change in the store, and who makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderedChange {
+    /// The member that makes it.
+    pub by: MemberNumber,
+    /// The change.
+    pub change: MembershipChange,
+}
+
+/// A member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its node.
+    pub node: NodeName,
+    /// How far it is.
+    pub phase: MemberPhase,
+    /// Since when it joins, votes, or leaves.
+    pub since: Timestamp,
+    /// The id that the store gave it; `None` until it is known.
+    pub store_id: Option<String>,
+    /// URL at which the other members reach it; empty until it is known.
+    pub peer_url: String,
+}
+
+/// How far a member is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberPhase {
+    /// Its node prepares it, as the first of the ensemble or to join; the store does not know it.
+    Preparing,
+    /// It is started as the first of the ensemble.
+    Bootstrapping,
+    /// It is being added to the store.
+    Adding,
+    /// The store knows it. It is started with these members, and catches up.
+    Joining(BTreeMap<MemberNumber, String>),
+    /// It votes.
+    Voting,
+    /// It is being removed from the store.
+    Leaving(RemovalReason),
+    /// The store does not know it any more, and its node is to stop it.
+    Removed(RemovalReason),
+}
+
+/// Why a member is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemovalReason {
+    /// It was silent for too long.
+    Dead,
+    /// There are more than are wanted.
+    Surplus,
+    /// It has not joined in time.
+    NotJoined,
+    /// Its ensemble was deleted.
+    Deleted,
+}
+
+impl EnsembleMembers {
+    /// An ensemble without members, created at this time.
+    #[must_use]
+    pub fn none(ensemble: EnsembleName, service: EnsembleService, now: Timestamp) -> Self {
+        let identity = format!("{ensemble}-{:x}", now.as_millis());
+        Self {
+            ensemble,
+            identity,
+            service,
+            last: MemberNumber::ZERO,
+            is_bootstrapped: false,
+            members: BTreeMap::new(),
+            former_ids: Vec::new(),
+            change: None,
+        }
+    }
+
+    /// What each node is to do for the member that it has.
+    pub fn orders(&self) -> impl Iterator<Item = (&NodeName, MemberOrder)> {
+        self.members.iter().map(|(number, member)| {
+            let change = self.change.as_ref().filter(|change| change.by == *number);
+            let order = MemberOrder {
+                number: *number,
+                identity: self.identity.clone(),
+                service: self.service,
+                task: self.task(member),
+                change: change.map(|change| change.change.clone()),
+            };
+            (&member.node, order)
+        })
+    }
+
+    /// What is to become of a member.
+    fn task(&self, member: &Member) -> MemberTask {
+        match &member.phase {
+            MemberPhase::Preparing | MemberPhase::Adding => MemberTask::Prepare,
+            MemberPhase::Bootstrapping => MemberTask::Run(MemberStart::First),
+            MemberPhase::Joining(initial) => MemberTask::Run(MemberStart::Join(initial.clone())),
+            MemberPhase::Voting => MemberTask::Run(MemberStart::Again),
+            // It serves until the store does not count it any more; the first of an ensemble that never served has nobody to tell.
+            MemberPhase::Leaving(_) if self.is_bootstrapped => MemberTask::Run(MemberStart::Again),
+            MemberPhase::Leaving(_) | MemberPhase::Removed(_) => MemberTask::Leave,
+        }
+    }
+
+    /// The member of a node.
+    #[must_use]
+    pub fn of_node(&self, node: &NodeName) -> Option<(MemberNumber, &Member)> {
+        self.members.iter().find(|(_, member)| member.node == *node).map(|(number, member)| (*number, member))
+    }
+}
+
+impl MemberPhase {
+    /// Name of the phase.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Preparing => "preparing",
+            Self::Bootstrapping => "bootstrapping",
+            Self::Adding => "adding",
+            Self::Joining(_) => "joining",
+            Self::Voting => "voting",
+            Self::Leaving(_) => "leaving",
+            Self::Removed(_) => "removed",
+        }
+    }
+}
+
+impl RemovalReason {
+    /// Name of the reason.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Surplus => "surplus",
+            Self::NotJoined => "not_joined",
+            Self::Deleted => "deleted",
+        }
+    }
+
+    /// The reason, in words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Dead => "it did not work for too long",
+            Self::Surplus => "there are more members than are wanted",
+            Self::NotJoined => "it did not join in time",
+            Self::Deleted => "the ensemble was deleted",
+        }
+    }
+}

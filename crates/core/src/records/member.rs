@@ -1,0 +1,213 @@
+//! Members of an ensemble on a node: what an order says of one, and what the node's agent reports of it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+
+use crate::records::ensemble::EnsembleService;
+use crate::records::probes::{MAX_MEMBERS, StoreMember};
+use crate::words::counter::MemberNumber;
+use crate::words::name::{EnsembleName, NodeName};
+use crate::words::time::Timestamp;
+
+/// Most members of ensembles on one node.
+pub const MAX_NODE_MEMBERS: usize = 16;
+
+/// Most bytes of all texts that are reported of a member.
+pub const MAX_MEMBER_BYTES: usize = 32_768;
+
+/// What a node is to do for the member that it has of an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberOrder {
+    /// Number of the member.
+    pub number: MemberNumber,
+    /// Identity of the ensemble: another one of the same name has another. A data directory with another identity or number is set aside.
+    pub identity: String,
+    /// The service agent with its settings.
+    pub service: EnsembleService,
+    /// What is to become of the member.
+    pub task: MemberTask,
+    /// What the member does in the store about another one; `None` if nothing.
+    pub change: Option<MembershipChange>,
+}
+
+/// What is to become of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberTask {
+    /// Its directory is made, and what it needs is looked for; nothing is started.
+    Prepare,
+    /// It runs. Where it has data it is started with them, whatever it was started with first.
+    Run(MemberStart),
+    /// It is stopped, and its directory set aside: the store does not count it as a member any more.
+    Leave,
+}
+
+/// How a member without data starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberStart {
+    /// As the first of its ensemble. It is said once: a member that had data and lost them is not started.
+    First,
+    /// With the members that the store named when it was added, by number: their peer URLs, with its own.
+    Join(BTreeMap<MemberNumber, String>),
+    /// With the data that it has: without any it is not started.
+    Again,
+}
+
+/// A change of the members in the store. A second time it changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MembershipChange {
+    /// A member is added that does not vote yet, where the store has such, with this peer URL.
+    Add {
+        /// Number of the new member.
+        member: MemberNumber,
+        /// Its peer URL.
+        peer_url: String,
+    },
+    /// A member that has caught up is made one that votes.
+    Promote {
+        /// The id that the store gave it.
+        id: String,
+    },
+    /// A member is removed, if the store has it. Then the members are read again, and if it is not among them, that is reported.
+    Remove {
+        /// Number of the member.
+        member: MemberNumber,
+        /// The id that the store gave it; `None` if it is not known, and the one with this peer URL is meant.
+        id: Option<String>,
+        /// Its peer URL.
+        peer_url: String,
+    },
+}
+
+/// What a node's agent reports of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberReport {
+    /// Number of the member.
+    pub number: MemberNumber,
+    /// Identity of its ensemble.
+    pub identity: String,
+    /// Its state.
+    pub state: MemberState,
+    /// Why it is not as the order says, or what it waits for; empty if it is well.
+    pub reason: String,
+    /// URL at which other members reach it; empty before it is prepared.
+    pub peer_url: String,
+    /// The members that the store has, as this one read them from a quorum; `None` if it could not.
+    pub membership: Option<Membership>,
+    /// The member whose removal it was ordered last, once it has read from a quorum that the store does not have it. A list without it is
+    /// no such evidence: it may have been read before that one was added.
+    pub removed: Option<MemberNumber>,
+}
+
+/// What was reported of a member last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownMember {
+    /// The report.
+    pub report: MemberReport,
+    /// Since when it has this state, by the server's clock.
+    pub since: Timestamp,
+}
+
+/// The members that a node has of ensembles. Written when the node's own agent reports them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeMembers {
+    /// Name of the node.
+    pub node: NodeName,
+    /// Number of that report among those of the node's agent; zero if it was not numbered.
+    pub sequence: u64,
+    /// By ensemble: its member.
+    pub members: BTreeMap<EnsembleName, KnownMember>,
+}
+
+/// A limit of what is reported of members that is exceeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MembersError {
+    /// Where.
+    pub place: String,
+    /// What is allowed.
+    pub reason: String,
+}
+
+impl NodeMembers {
+    /// Whether a report that came before this one was made after it.
+    #[must_use]
+    pub const fn is_overtaken(&self, last: &Self) -> bool {
+        self.sequence > 0 && self.sequence < last.sequence
+    }
+
+    /// Whether there may be reports between the last one and this one that are yet to come.
+    #[must_use]
+    pub const fn is_behind_a_gap(&self, last: &Self) -> bool {
+        self.sequence > last.sequence.saturating_add(1)
+    }
+
+    /// Checks the limits.
+    ///
+    /// # Errors
+    /// [`MembersError`] names the first place that exceeds one.
+    pub fn check(&self) -> Result<(), MembersError> {
+        if self.members.len() > MAX_NODE_MEMBERS {
+            let reason = format!("there are more than {MAX_NODE_MEMBERS}");
+            return Err(MembersError { place: "members".into(), reason });
+        }
+        for (name, member) in &self.members {
+            let listed = member.report.membership.iter().flat_map(|membership| &membership.members);
+            let count = listed.clone().count();
+            let texts = listed.flat_map(|(id, entry)| {
+                [Some(id), entry.name.as_ref(), entry.address.as_ref()].into_iter().flatten()
+            });
+            let own = [&member.report.identity, &member.report.reason, &member.report.peer_url];
+            let bytes: usize = texts.chain(own).map(String::len).sum();
+            if count > MAX_MEMBERS || bytes > MAX_MEMBER_BYTES {
+                let reason = format!(
+                    "more than {MAX_MEMBERS} members, or more than {MAX_MEMBER_BYTES} bytes of texts"
+                );
+                return Err(MembersError { place: format!("members.{name}"), reason });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// State of a member on its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemberState {
+    /// Something is missing, as the reason says.
+    Refused,
+    /// It can be started.
+    Prepared,
+    /// Its program runs, and does not serve.
+    Starting,
+    /// It serves.
+    Working,
+    /// Its program does not run, or does not serve any more.
+    Failed,
+    /// It is stopped, and its directory is set aside.
+    Left,
+}
+
+/// The members that a store has, as one of them read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// Id of the member that read them.
+    pub own_id: String,
+    /// Whether that one is the leader.
+    pub is_leader: bool,
+    /// The members by id.
+    pub members: BTreeMap<String, StoreMember>,
+}
+
+impl MemberState {
+    /// Name of the state.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Prepared => "prepared",
+            Self::Starting => "starting",
+            Self::Working => "working",
+            Self::Failed => "failed",
+            Self::Left => "left",
+        }
+    }
+}

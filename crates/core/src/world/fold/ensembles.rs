@@ -1,0 +1,151 @@
+//! Folds ensembles and their members: what their nodes are to do for them, and when each is to be decided on.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::kept;
+use crate::records::ensemble::Ensemble;
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::member::{MemberOrder, NodeMembers};
+use crate::words::counter::Revision;
+use crate::words::name::{EnsembleName, NodeName};
+use crate::world::fleet::Fleet;
+
+impl Fleet {
+    pub(super) fn put_ensemble(&mut self, ensemble: Ensemble, revision: Revision) {
+        self.touched_ensembles.touch(&ensemble.name, revision);
+        self.ensembles.insert_mut(ensemble.name.clone(), kept(ensemble, revision));
+    }
+
+    pub(super) fn delete_ensemble(&mut self, name: &EnsembleName, revision: Revision) {
+        self.ensembles.remove_mut(name);
+        self.settle_ensemble(name, revision);
+    }
+
+    pub(super) fn put_ensemble_members(&mut self, members: EnsembleMembers, revision: Revision) {
+        let name = members.ensemble.clone();
+        let before = self.ensemble_members.get(&name).map(|kept| kept.value.clone());
+        let wanted: Vec<_> = members.orders().map(|(node, order)| (node.clone(), order)).collect();
+        self.ensemble_members.insert_mut(name.clone(), kept(members, revision));
+        let has = |node: &NodeName| wanted.iter().any(|(of, _)| of == node);
+        let gone = before.iter().flat_map(|before| before.members.values()).map(|member| &member.node);
+        let gone: Vec<NodeName> = gone.filter(|node| !has(node)).cloned().collect();
+        for node in gone {
+            self.order_member(&node, &name, None);
+        }
+        for (node, order) in wanted {
+            self.order_member(&node, &name, Some(order));
+        }
+        self.settle_ensemble(&name, revision);
+    }
+
+    pub(super) fn delete_ensemble_members(&mut self, name: &EnsembleName, revision: Revision) {
+        let before = self.ensemble_members.get(name).map(|kept| kept.value.clone());
+        self.ensemble_members.remove_mut(name);
+        for member in before.iter().flat_map(|before| before.members.values()) {
+            self.order_member(&member.node, name, None);
+        }
+        self.settle_ensemble(name, revision);
+    }
+
+    pub(super) fn put_node_members(&mut self, members: NodeMembers, revision: Revision) {
+        let name = members.node.clone();
+        self.node_members.insert_mut(name.clone(), kept(members, revision));
+        self.touch_members_of(&name, revision);
+    }
+
+    pub(super) fn delete_node_members(&mut self, name: &NodeName, revision: Revision) {
+        self.touch_members_of(name, revision);
+        self.node_members.remove_mut(name);
+    }
+
+    /// Something changed that says whether a node may have members, and what is heard of those that it has.
+    pub(super) fn candidate_changed(&mut self, node: &NodeName, revision: Revision) {
+        self.candidates_changed = self.candidates_changed.max(revision);
+        self.touch_members_of(node, revision);
+    }
+
+    /// The ensembles that have a member on a node, or of which it reports one, are to be decided on.
+    fn touch_members_of(&mut self, node: &NodeName, revision: Revision) {
+        let ordered = self.contents.get(node).into_iter().flat_map(|content| content.members.keys());
+        let reported = self.node_members.get(node).into_iter().flat_map(|kept| kept.value.members.keys());
+        let ensembles: BTreeSet<EnsembleName> = ordered.chain(reported).cloned().collect();
+        for ensemble in ensembles {
+            self.settle_ensemble(&ensemble, revision);
+        }
+    }
+
+    /// An ensemble is to be decided on, unless nothing is left of it.
+    fn settle_ensemble(&mut self, name: &EnsembleName, revision: Revision) {
+        if self.ensembles.contains_key(name) || self.ensemble_members.contains_key(name) {
+            self.touched_ensembles.touch(name, revision);
+        } else {
+            self.touched_ensembles.forget(name);
+        }
+    }
+
+    /// Puts what a node is to do for its member of an ensemble into its order, or removes it.
+    fn order_member(&mut self, node: &NodeName, ensemble: &EnsembleName, order: Option<MemberOrder>) {
+        let mut content = self.contents.get(node).cloned().unwrap_or_default();
+        match order {
+            Some(order) => content.members.insert(ensemble.clone(), order),
+            None => content.members.remove(ensemble),
+        };
+        self.set_content(node, content);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::annotation::Annotation;
+    use crate::records::ensemble::{
+        ETCD_CLIENT_PORT, ETCD_PEER_PORT, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings,
+        FAILOVER_AFTER, JOIN_WITHIN,
+    };
+    use crate::records::key::{AnyKey, Key, Record};
+    use crate::words::counter::EnsembleRevision;
+    use crate::words::label::Labels;
+    use crate::words::name::Namespace;
+    use crate::words::selector::Selector;
+    use crate::words::time::Timestamp;
+    use crate::world::World;
+
+    fn store(name: EnsembleName) -> Ensemble {
+        Ensemble {
+            name,
+            revision: EnsembleRevision::new(1),
+            service: EnsembleService::Etcd(EtcdSettings {
+                client_port: ETCD_CLIENT_PORT,
+                peer_port: ETCD_PEER_PORT,
+            }),
+            size: EnsembleSize::Quorum,
+            filter: Selector::all(),
+            spread: None,
+            failover_after: FAILOVER_AFTER,
+            join_within: JOIN_WITHIN,
+            mode: EnsembleMode::Managed,
+            labels: Labels::default(),
+            annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
+        }
+    }
+
+    #[test]
+    fn an_ensemble_and_its_members_are_in_the_world_until_they_are_deleted() {
+        let (mut world, namespace) = (World::default(), Namespace::parse("shop").unwrap());
+        let name = EnsembleName::parse("store").unwrap();
+        let members = EnsembleMembers::none(name.clone(), store(name.clone()).service, Timestamp::EPOCH);
+        let keys = [Key::Ensemble(name.clone()), Key::EnsembleMembers(name.clone())].map(AnyKey::from);
+        world.put(&namespace, Record::Ensemble(store(name)), Revision::new(3));
+        world.put(&namespace, Record::EnsembleMembers(members), Revision::new(4));
+        assert_eq!(keys.clone().map(|key| world.revision(&namespace, &key).get()), [3, 4]);
+        let fleet = world.fleets.get(&namespace).unwrap();
+        assert_eq!((fleet.records(), fleet.contents_left().ensembles), (2, 1));
+        assert_eq!(fleet.remains(9).len(), 1, "the ensemble keeps the namespace, its members do not");
+        for key in &keys {
+            let AnyKey::Namespaced(key) = key else { panic!("it is of the namespace") };
+            world.delete(&namespace, key, Revision::new(5));
+        }
+        assert!(!world.has_namespace(&namespace));
+    }
+}

@@ -1,0 +1,130 @@
+//! Ensembles over HTTP.
+
+use axum::extract::State;
+use bellwether_api::list::tables::ENSEMBLES;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
+use bellwether_core::access::{ObjectKind, Right};
+use bellwether_core::decide::ensembles::plan;
+use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
+use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::words::name::{EnsembleName, Namespace};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::fleet::Fleet;
+
+use super::auth::Authenticated;
+use super::input::{
+    AtRevision, JsonAnswer, JsonBody, NamedEnsemble, NamespacePath, OptionalBody, QueryParams,
+};
+use super::list::{ListAnswer, ListQuery};
+use super::problem::{Failure, SetResponse};
+use super::readable::Readable;
+use super::routes::Empty;
+use super::state::AppState;
+use crate::ops;
+use crate::ops::ensemble::EnsembleScope;
+
+/// Most nodes without a member that an answer names.
+const REFUSALS_SHOWN: usize = 100;
+
+pub(crate) async fn list(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<ListAnswer, Failure> {
+    let list = ListQuery::read(&query, &ENSEMBLES, &[])?;
+    let world = app.world();
+    let of = |fleet| ops::ensemble::list(fleet).collect::<Vec<_>>();
+    let ensembles = world.fleets.get(&namespace).map(of).unwrap_or_default();
+    list.answer_json((&ENSEMBLES, app.clock.now()), ensembles.into_iter(), world.revision)
+}
+
+pub(crate) async fn get(
+    State(app): State<AppState>,
+    readable: Readable,
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
+    let kept = fleet.ensembles.get(&name).ok_or_else(|| missing(&name))?;
+    Ok(JsonAnswer(shown(fleet, &readable, &kept.value, app.clock.now())))
+}
+
+/// That there is no such ensemble.
+pub(super) fn missing(name: &EnsembleName) -> Failure {
+    Failure::new(Code::NotFound, format!("cannot find ensemble {name}"))
+        .hint("list them: bellwether ensemble list")
+}
+
+/// The members of an ensemble; `None` before any were ordered.
+pub(super) fn members<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Option<&'a EnsembleMembers> {
+    fleet.ensemble_members.get(name).map(|kept| &*kept.value)
+}
+
+/// An ensemble with its members, what is to happen to them, and the nodes that may have none, as far as the caller may read these.
+fn shown(fleet: &Fleet, readable: &Readable, ensemble: &CoreEnsemble, now: Timestamp) -> Ensemble {
+    let (plan, members) = (plan::plan(fleet, ensemble, now), members(fleet, &ensemble.name));
+    let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
+    let status = EnsembleStatus::planned(&plan, members, is_seen, REFUSALS_SHOWN);
+    Ensemble { status: Some(status), ..Ensemble::from(ensemble) }
+}
+
+/// An ensemble as it was changed, or would be, with what may not be meant.
+fn changed(app: &AppState, namespace: &Namespace, readable: &Readable, ensemble: &CoreEnsemble) -> Ensemble {
+    let (world, empty) = (app.world(), Fleet::default());
+    let fleet = world.fleets.get(namespace).unwrap_or(&empty);
+    let warning = ops::ensemble::warning(fleet, ensemble);
+    Ensemble { warning, ..shown(fleet, readable, ensemble, app.clock.now()) }
+}
+
+pub(crate) async fn put(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    AtRevision(only_at): AtRevision,
+    JsonBody(spec): JsonBody<EnsembleSpec>,
+) -> Result<SetResponse<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
+    let (ensemble, is_new) = ops::ensemble::set(&app.records.transactor, scope, &spec).await?;
+    Ok(SetResponse { is_new, value: changed(&app, &namespace, &readable, &ensemble) })
+}
+
+pub(crate) async fn scale(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    AtRevision(only_at): AtRevision,
+    JsonBody(request): JsonBody<ScaleEnsemble>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
+    let ensemble = ops::ensemble::scale(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn plan(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    OptionalBody(request): OptionalBody<PlanEnsemble>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    // What another filter matches tells of nodes what a caller may have no right to read.
+    if request.spec.is_some() {
+        caller.require(Right::update(ObjectKind::Ensemble), Some(name.as_str()), Some(&namespace))?;
+    }
+    let (world, empty) = (app.world(), Fleet::default());
+    let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
+    let asked = ops::ensemble::asked(fleet, (&name, &caller.actor()), &request, app.clock.now())?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &asked)))
+}
+
+pub(crate) async fn delete(
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    AtRevision(only_at): AtRevision,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
+    ops::ensemble::delete(&app.records.transactor, scope).await?;
+    Ok(JsonAnswer(Empty {}))
+}

@@ -1,0 +1,111 @@
+//! Why an ensemble is not as it is to be, or that it is.
+
+use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_core::access::ObjectKind;
+use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
+use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use bellwether_core::records::node::PresenceState;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::EnsembleName;
+use bellwether_core::words::plural::plural;
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+use super::ensembles::{members, missing};
+use super::problem::Failure;
+use super::readable::Readable;
+use crate::ops;
+
+/// Most nodes that are named with why they may have no member.
+const NAMED: usize = 20;
+
+/// Whether it waits, and lines about its members, what happens to them next, and the nodes that may have none.
+pub(super) fn ensemble(
+    (world, fleet): (&World, &Fleet),
+    readable: &Readable,
+    name: &EnsembleName,
+    now: Timestamp,
+) -> Result<(bool, Vec<String>), Failure> {
+    let members = members(fleet, name);
+    let Some(kept) = fleet.ensembles.get(name) else {
+        return former(fleet, members.filter(|members| !members.members.is_empty()), now)
+            .ok_or_else(|| missing(name));
+    };
+    let plan = plan(fleet, &kept.value, now);
+    let mut lines = vec![sizes(&kept.value, members, &plan)];
+    lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
+    let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
+    if world.leader.is_none() && is_waiting {
+        let text = "no server leads, and no member is changed until one does; see: bellwether server list";
+        lines.push(text.to_owned());
+    }
+    let word = |index: usize| if index == 0 { "next" } else { "then" };
+    let steps = plan.steps.iter().map(PlannedStep::line).enumerate();
+    lines.extend(steps.map(|(index, line)| format!("{}: {line}", word(index))));
+    lines.extend(plan.waiting.iter().map(|waiting| format!("it waits: {waiting}")));
+    lines.extend(refusals(readable, &plan));
+    Ok((is_waiting, lines))
+}
+
+/// How many members vote, of how many that there are to be.
+fn sizes(ensemble: &Ensemble, members: Option<&EnsembleMembers>, plan: &EnsemblePlan) -> String {
+    let all = members.into_iter().flat_map(|members| members.members.values());
+    let voting = all.filter(|member| member.phase == MemberPhase::Voting).count();
+    let size = match ensemble.size {
+        EnsembleSize::Number(_) => "",
+        EnsembleSize::Quorum => ", as its size is quorum",
+    };
+    let verb = if voting == 1 { "votes" } else { "vote" };
+    format!("{} {verb} of {} that there are to be{size}", plural(voting, "member"), plan.wanted)
+}
+
+/// Each member with its state, and why it does not do what it is to do.
+fn each(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> impl Iterator<Item = String> {
+    members.members.iter().map(move |(number, member)| {
+        let shape = EnsembleMember::of(*number, member);
+        let reason = shape.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let (since, phase) = (now.since(member.since).brief(), member.phase.as_str());
+        let complaint = complaint(fleet, members, *number, now);
+        format!("member {number} on node {} is {phase} for {since}{reason}{complaint}", member.node)
+    })
+}
+
+/// What keeps a member from working, after what it is; empty if nothing is known.
+fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now: Timestamp) -> String {
+    let node = members.members.get(&number).map(|member| &member.node);
+    let presence = node.and_then(|node| fleet.presences.get(node)).map(|kept| &kept.value);
+    if let Some(presence) = presence.filter(|presence| presence.contact == PresenceState::Unreachable) {
+        return format!("; its node is unreachable for {}", now.since(presence.since).brief());
+    }
+    let Some(known) = reported(fleet, members, number) else { return String::new() };
+    let own = format!("ensemble {}: member {number} ", members.ensemble);
+    let said = &known.report.reason;
+    match said.strip_prefix(&own).unwrap_or(said) {
+        "" => String::new(),
+        said => format!("; for {}, it {said}", now.since(known.since).brief()),
+    }
+}
+
+/// The members that are left of an ensemble that was deleted; `None` if none is.
+fn former(fleet: &Fleet, members: Option<&EnsembleMembers>, now: Timestamp) -> Option<(bool, Vec<String>)> {
+    let members = members?;
+    let first =
+        format!("it was deleted, and its former members are leaving: {}", ops::ensemble::on_nodes(members));
+    Some((true, std::iter::once(first).chain(each(fleet, members, now)).collect()))
+}
+
+/// The nodes that match and may have no member, as far as the caller may read them.
+fn refusals(readable: &Readable, plan: &EnsemblePlan) -> Vec<String> {
+    let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
+    let seen = plan.refusals.iter().filter(|(node, _)| is_seen(node.as_str()));
+    let named =
+        seen.take(NAMED).map(|(node, reason)| format!("node {node} may have no new member: {reason}"));
+    let mut lines: Vec<String> = named.collect();
+    let others = plan.refusals.len().saturating_sub(lines.len());
+    if others > 0 {
+        lines.push(format!("{others} more of the nodes that match may have no new member"));
+    }
+    lines
+}

@@ -1,0 +1,88 @@
+//! What to know of an ensemble that is valid and may not be meant.
+
+use bellwether_core::decide::ensembles::candidates::{is_matched, shared_port};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
+use bellwether_core::records::node::Node;
+use bellwether_core::words::plural::plural;
+use bellwether_core::world::fleet::Fleet;
+
+use crate::ops::entity_warnings;
+
+/// What to know of an ensemble; `None` if there is nothing. Costs time in proportion to the nodes that match it, for each ensemble with one
+/// of its ports.
+pub(crate) fn warning(fleet: &Fleet, ensemble: &Ensemble) -> Option<String> {
+    let machines = machines(fleet).count();
+    let matching = matching(fleet, ensemble);
+    let found: Vec<String> = [
+        unknown_field(fleet, ensemble),
+        nobody(ensemble, machines, matching.len()),
+        unknown_spread(ensemble, &matching),
+        even(ensemble.size),
+        shared_ports(fleet, ensemble, &matching),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!found.is_empty()).then(|| format!("warning: {}", found.join("; ")))
+}
+
+fn machines(fleet: &Fleet) -> impl Iterator<Item = &Node> {
+    let nodes = fleet.nodes.values().map(|kept| &*kept.value);
+    nodes.filter(|node| node.decommissioned.is_none() && node.logical.is_none())
+}
+
+/// The nodes that an ensemble's filter matches.
+pub(super) fn matching<'a>(fleet: &'a Fleet, ensemble: &Ensemble) -> Vec<&'a Node> {
+    machines(fleet).filter(|node| is_matched(fleet, ensemble, node)).collect()
+}
+
+/// A label or fact that no node has: it may be mistyped, or come with nodes that join later.
+fn unknown_field(fleet: &Fleet, ensemble: &Ensemble) -> Option<String> {
+    let field = ensemble.filter.unknown_field(|| entity_warnings::active(fleet))?;
+    Some(format!("the filter tests {field}, which no node has; see: bellwether node list -o wide"))
+}
+
+fn nobody(ensemble: &Ensemble, machines: usize, matching: usize) -> Option<String> {
+    (matching == 0).then(|| {
+        format!(
+            "the filter {} matches 0 of {}: no member is added until one matches",
+            ensemble.filter,
+            plural(machines, "node")
+        )
+    })
+}
+
+fn unknown_spread(ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
+    let key = ensemble.spread.as_ref()?;
+    let has = matching.iter().any(|node| node.labels.get(key).is_some());
+    (!has && !matching.is_empty())
+        .then(|| format!("none of the nodes that match has the label {key}, by which members are spread"))
+}
+
+/// An even number of voters, of which no more may fail than of one fewer.
+fn even(size: EnsembleSize) -> Option<String> {
+    match size {
+        EnsembleSize::Number(number) if number.is_multiple_of(2) => {
+            Some(format!("{number} members bear as many failures as {}", number.saturating_sub(1)))
+        }
+        EnsembleSize::Number(_) | EnsembleSize::Quorum => None,
+    }
+}
+
+/// Another ensemble that has a port of this one, and may have members on the same nodes.
+fn shared_ports(fleet: &Fleet, ensemble: &Ensemble, matching: &[&Node]) -> Option<String> {
+    let others = fleet.ensembles.values().map(|kept| &*kept.value);
+    let mut others = others.filter(|other| other.name != ensemble.name);
+    others.find_map(|other| {
+        let (field, port) = shared_port(ensemble.service, other.service)?;
+        let both = matching.iter().filter(|node| is_matched(fleet, other, node)).count();
+        let verb = if both == 1 { "matches" } else { "match" };
+        (both > 0).then(|| {
+            format!(
+                "ensemble {} uses {field} {port}, too, and {} {verb} both filters: none of them gets a member of both",
+                other.name,
+                plural(both, "node")
+            )
+        })
+    })
+}
