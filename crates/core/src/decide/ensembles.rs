@@ -8,16 +8,16 @@ pub mod plan;
 pub mod reports;
 pub mod verdict;
 
-use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use self::candidates::without_refusing;
 use super::placement::CandidateNodes;
 use super::placement::quorum::{self, QuorumSpec, QuorumStep, Voter, VoterState, Voters};
 use crate::records::ensemble::{Ensemble, EnsembleMode};
-use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RefusedMember, RemovalReason};
 use crate::records::event::EventDraft;
 use crate::records::member::{KnownMember, MemberReport, MemberState, Membership};
 use crate::words::counter::MemberNumber;
@@ -71,11 +71,16 @@ impl EnsembleSight<'_> {
             return EnsembleDecision { members, step: QuorumStep::Rest, events: Vec::new(), wake: None };
         }
         self.advance(&mut members);
-        let places = without_left_overs(places, &members);
-        let step = quorum::next_step(&self.quorum_spec(), &places, &self.voters(&members), self.now);
+        members.refused.retain(|_, refused| refused.until > self.now);
+        let places = without_refusing(places, &members);
+        let step =
+            quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &self.voters(&members), self.now);
         match &step {
             QuorumStep::Add(node) => self.add(&mut members, node),
-            QuorumStep::Remove(number, reason) => remove(&mut members, *number, *reason, self.now),
+            QuorumStep::Remove(number, reason) => {
+                self.note_refusal(&mut members, *number, *reason);
+                remove(&mut members, *number, *reason, self.now);
+            }
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
         }
         members.change = self.change(&members);
@@ -84,22 +89,12 @@ impl EnsembleSight<'_> {
         EnsembleDecision { members, step, events, wake }
     }
 
-    /// What the placement is decided on.
-    #[must_use]
-    pub fn quorum_spec(&self) -> QuorumSpec {
-        QuorumSpec {
-            name: self.ensemble.name.to_string(),
-            size: self.ensemble.size,
-            failover_after: self.ensemble.failover_after,
-            join_within: self.ensemble.join_within,
-        }
-    }
-
     /// The members as the placement sees them: without those that the store does not know any more.
     #[must_use]
     pub fn voters(&self, members: &EnsembleMembers) -> Voters {
         let voter = |(number, member): (&MemberNumber, &Member)| {
             let state = match member.phase {
+                MemberPhase::Preparing if self.is_refused(*number, member) => VoterState::Refused,
                 MemberPhase::Preparing | MemberPhase::Adding | MemberPhase::Joining(_) => {
                     VoterState::Joining { since: self.heard_since(member.since) }
                 }
@@ -118,6 +113,24 @@ impl EnsembleSight<'_> {
             Some((*number, Voter { node: member.node.clone(), state }))
         };
         members.members.iter().filter_map(voter).collect()
+    }
+
+    /// Whether its node says that it cannot have a member as it is.
+    fn is_refused(&self, number: MemberNumber, member: &Member) -> bool {
+        self.report(number, member).is_some_and(|report| report.state == MemberState::Refused)
+    }
+
+    /// Notes that a member did not come to be on its node, if that node says why: the next one is tried elsewhere first.
+    fn note_refusal(&self, members: &mut EnsembleMembers, number: MemberNumber, reason: RemovalReason) {
+        let has_failed = matches!(reason, RemovalReason::Refused | RemovalReason::NotJoined);
+        let Some(member) = members.members.get(&number).filter(|_| has_failed) else { return };
+        let Some(report) = self.report(number, member).filter(|report| !report.reason.is_empty()) else {
+            return;
+        };
+        let refused =
+            RefusedMember { reason: report.reason.clone(), until: self.now.plus(self.ensemble.join_within) };
+        let node = member.node.clone();
+        members.refused.insert(node, refused);
     }
 
     /// Since when a member that votes does not serve, as far as is known; `None` if it serves.
@@ -195,22 +208,12 @@ impl EnsembleSight<'_> {
         let due = |voter: Voter| match voter.state {
             VoterState::Joining { since } => Some(since.plus(self.ensemble.join_within)),
             VoterState::Silent { since } => Some(since.plus(self.ensemble.failover_after)),
-            VoterState::Working | VoterState::Leaving => None,
+            VoterState::Refused | VoterState::Working | VoterState::Leaving => None,
         };
-        self.voters(members).into_values().filter_map(due).filter(|at| *at > self.now).min()
+        let refused = members.refused.values().map(|refused| refused.until);
+        let due = self.voters(members).into_values().filter_map(due).chain(refused);
+        due.filter(|at| *at > self.now).min()
     }
-}
-
-/// The nodes, of which those that still have a removed member may have no other one: it would have the same directory and address.
-fn without_left_overs<'a>(places: &'a CandidateNodes, members: &EnsembleMembers) -> Cow<'a, CandidateNodes> {
-    let mut places = Cow::Borrowed(places);
-    for (number, member) in &members.members {
-        if matches!(member.phase, MemberPhase::Removed(_)) && places.contains_key(&member.node) {
-            let place = places.to_mut().entry(member.node.clone()).or_default();
-            place.refusal.get_or_insert_with(|| format!("its former member {number} has not left it yet"));
-        }
-    }
-    places
 }
 
 /// A member that the store never knew is only cleaned up; of others the store is told first.

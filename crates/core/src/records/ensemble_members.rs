@@ -30,8 +30,19 @@ pub struct EnsembleMembers {
     /// The ids that the store gave to the members that were removed last, the latest at the end: a list in which one stands is older than
     /// that, or has to be put right.
     pub former_ids: Vec<String>,
+    /// The nodes that refused a member of it lately: they get no other one before their time.
+    pub refused: BTreeMap<NodeName, RefusedMember>,
     /// The change that one of them makes in the store; `None` while there is none to make, or nobody to make it.
     pub change: Option<OrderedChange>,
+}
+
+/// Why a node did not have a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedMember {
+    /// What its agent said.
+    pub reason: String,
+    /// Until when it gets no other one.
+    pub until: Timestamp,
 }
 
 /// A change in the store, and who makes it.
@@ -86,6 +97,8 @@ pub enum RemovalReason {
     Surplus,
     /// It has not joined in time.
     NotJoined,
+    /// Its node could not have it.
+    Refused,
     /// Its ensemble was deleted.
     Deleted,
 }
@@ -103,6 +116,7 @@ impl EnsembleMembers {
             is_bootstrapped: false,
             members: BTreeMap::new(),
             former_ids: Vec::new(),
+            refused: BTreeMap::new(),
             change: None,
         }
     }
@@ -166,6 +180,7 @@ impl RemovalReason {
             Self::Dead => "dead",
             Self::Surplus => "surplus",
             Self::NotJoined => "not_joined",
+            Self::Refused => "refused",
             Self::Deleted => "deleted",
         }
     }
@@ -177,6 +192,7 @@ impl RemovalReason {
             Self::Dead => "it did not work for too long",
             Self::Surplus => "there are more members than are wanted",
             Self::NotJoined => "it did not join in time",
+            Self::Refused => "its node cannot have it",
             Self::Deleted => "the ensemble was deleted",
         }
     }

@@ -2,6 +2,7 @@
 
 use bellwether_core::records::ensemble_members as core;
 use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,8 @@ words! {
         Surplus = "surplus",
         /// It has not joined in time.
         NotJoined = "not_joined",
+        /// Its node could not have it.
+        Refused = "refused",
         /// The ensemble was deleted.
         Deleted = "deleted",
     }
@@ -86,9 +89,23 @@ pub struct StoredEnsembleMembers {
     /// The ids of the members that were removed last, the latest at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_ids: Vec<String>,
+    /// The nodes that refused a member of it lately, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<StoredRefusal>,
     /// The change that one of them makes in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<StoredChange>,
+}
+
+/// A node that refused a member, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredRefusal {
+    /// Name of the node.
+    pub node: String,
+    /// What its agent said.
+    pub reason: String,
+    /// Until when it gets no other member, in milliseconds since the Unix epoch, by the server's clock.
+    pub until_ms: u64,
 }
 
 /// A change in the store and the member that makes it, as they are stored.
@@ -226,6 +243,17 @@ impl StoredMember {
     }
 }
 
+impl StoredRefusal {
+    fn of((node, refused): (&NodeName, &core::RefusedMember)) -> Self {
+        Self { node: node.to_string(), reason: refused.reason.clone(), until_ms: refused.until.as_millis() }
+    }
+
+    fn read(self) -> Result<(NodeName, core::RefusedMember), ShapeError> {
+        let until = Timestamp::from_millis(self.until_ms);
+        Ok((read("refused.node", &self.node)?, core::RefusedMember { reason: self.reason, until }))
+    }
+}
+
 impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
     fn from(from: &core::EnsembleMembers) -> Self {
         Self {
@@ -236,6 +264,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
             is_bootstrapped: from.is_bootstrapped,
             members: from.members.iter().map(|(number, member)| StoredMember::of(*number, member)).collect(),
             former_ids: from.former_ids.clone(),
+            refused: from.refused.iter().map(StoredRefusal::of).collect(),
             change: from
                 .change
                 .as_ref()
@@ -252,6 +281,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             let read = member.read().map_err(|error| error.within(&format!("members.{number}")));
             Ok::<_, ShapeError>((MemberNumber::new(number), read?))
         });
+        let refused = from.refused.into_iter().map(StoredRefusal::read);
         Ok(Self {
             ensemble: read("ensemble", &from.ensemble)?,
             identity: from.identity,
@@ -260,6 +290,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
             is_bootstrapped: from.is_bootstrapped,
             members: try_map_from(members)?,
             former_ids: from.former_ids,
+            refused: try_map_from(refused)?,
             change: from
                 .change
                 .map(|stored| {

@@ -1,10 +1,13 @@
 //! Which nodes may have a member of an ensemble, and why the others may not.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::ensemble::{Ensemble, EnsembleService};
+use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
 use crate::records::node::{Node, PresenceState};
 use crate::words::feature::Feature;
 use crate::words::name::NodeName;
@@ -59,6 +62,27 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         .or_else(paused)
         .or_else(not_runnable)
         .or_else(|| port_of_another(fleet, ensemble, name))
+}
+
+/// The nodes, of which those that refused a member lately may have no other one, and those that still have a removed one neither: it would
+/// have the same directory and address.
+#[must_use]
+pub fn without_refusing<'a>(
+    places: &'a CandidateNodes,
+    members: &EnsembleMembers,
+) -> Cow<'a, CandidateNodes> {
+    let mut places = Cow::Borrowed(places);
+    let removed =
+        members.members.iter().filter(|(_, member)| matches!(member.phase, MemberPhase::Removed(_)));
+    let left_over = |number| format!("its former member {number} has not left it yet");
+    let removed = removed.map(|(number, member)| (&member.node, left_over(number)));
+    let refused = members.refused.iter().map(|(node, refused)| (node, refused.reason.clone()));
+    for (node, reason) in
+        removed.chain(refused).filter(|(node, _)| places.contains_key(*node)).collect::<Vec<_>>()
+    {
+        places.to_mut().entry(node.clone()).or_default().refusal.get_or_insert(reason);
+    }
+    places
 }
 
 /// That a member of another ensemble on a node has one of the ports of this one.

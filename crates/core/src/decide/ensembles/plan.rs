@@ -6,15 +6,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::candidates::candidates;
+use super::EnsembleSight;
+use super::candidates::{candidates, without_refusing};
+use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::quorum::{
     QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
 };
 use crate::records::ensemble::{Ensemble, EnsembleMode};
-use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
-use crate::records::member::{KnownMember, MemberState};
-use crate::records::node::PresenceState;
+use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
+use crate::records::member::KnownMember;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
@@ -52,10 +53,13 @@ pub enum PlannedStep {
 /// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
 #[must_use]
 pub fn plan(fleet: &Fleet, ensemble: &Ensemble, now: Timestamp) -> EnsemblePlan {
-    let places = candidates(fleet, ensemble);
+    let mut places = candidates(fleet, ensemble);
     let kept = fleet.ensemble_members.get(&ensemble.name);
     let members = kept.map(|kept| &*kept.value);
-    let voters = members.map(|members| recorded(fleet, members)).unwrap_or_default();
+    if let Some(members) = members {
+        places = without_refusing(&places, members).into_owned();
+    }
+    let voters = members.map(|members| recorded(fleet, ensemble, members, now)).unwrap_or_default();
     let matching = places.values().filter(|place| place.matches).count();
     let wanted = ensemble.size.wanted(matching, voters.len()).max(1);
     let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
@@ -64,27 +68,22 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, now: Timestamp) -> EnsemblePlan 
         let waiting = "its mode is unmanaged: its members are left as they are".to_string();
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
-    let spec = QuorumSpec {
-        name: ensemble.name.to_string(),
-        size: ensemble.size,
-        failover_after: ensemble.failover_after,
-        join_within: ensemble.join_within,
-    };
+    let spec = QuorumSpec::of(ensemble);
     let last = members.map_or(MemberNumber::ZERO, |members| members.last);
-    let (steps, end) = play(&spec, &places, (voters, last), now);
+    let (steps, end) = play(&spec, places, (voters, last), now);
     EnsemblePlan { wanted, steps, waiting: end.and_then(|wait| describe(&wait, matching, now)), refusals }
 }
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way.
 fn play(
     spec: &QuorumSpec,
-    places: &CandidateNodes,
+    mut places: CandidateNodes,
     (mut voters, mut last): (Voters, MemberNumber),
     now: Timestamp,
 ) -> (Vec<PlannedStep>, Option<QuorumWait>) {
     let mut steps = Vec::new();
     while steps.len() < MAX_STEPS {
-        match next_step(spec, places, &voters, now) {
+        match next_step(spec, &places, &voters, now) {
             QuorumStep::Rest => return (steps, None),
             QuorumStep::Add(node) => {
                 last = last.next();
@@ -93,6 +92,9 @@ fn play(
             }
             QuorumStep::Remove(number, reason) => {
                 let Some(voter) = voters.remove(&number) else { break };
+                if let (RemovalReason::Refused, Some(place)) = (reason, places.get_mut(&voter.node)) {
+                    place.refusal.get_or_insert_with(|| reason.describe().to_string());
+                }
                 steps.push(PlannedStep::Remove(number, voter.node, reason));
             }
             QuorumStep::Wait(QuorumWait::Joining(number)) => {
@@ -110,40 +112,11 @@ fn play(
     (steps, None)
 }
 
-/// The members as they are recorded: one that votes works, unless its node is unreachable or gone, or says that it does not.
-fn recorded(fleet: &Fleet, members: &EnsembleMembers) -> Voters {
-    let voter = |(number, member): (&MemberNumber, &Member)| {
-        let state = match member.phase {
-            MemberPhase::Preparing
-            | MemberPhase::Bootstrapping
-            | MemberPhase::Adding
-            | MemberPhase::Joining(_) => VoterState::Joining { since: member.since },
-            MemberPhase::Voting => match silent_since(fleet, members, (*number, member)) {
-                Some(since) => VoterState::Silent { since },
-                None => VoterState::Working,
-            },
-            MemberPhase::Leaving(_) => VoterState::Leaving,
-            MemberPhase::Removed(_) => return None,
-        };
-        Some((*number, Voter { node: member.node.clone(), state }))
-    };
-    members.members.iter().filter_map(voter).collect()
-}
-
-fn silent_since(
-    fleet: &Fleet,
-    members: &EnsembleMembers,
-    (number, member): (MemberNumber, &Member),
-) -> Option<Timestamp> {
-    if fleet.active_node(&member.node).is_none() {
-        return Some(Timestamp::EPOCH);
-    }
-    let presence = fleet.presences.get(&member.node).map(|kept| &kept.value);
-    if let Some(presence) = presence.filter(|presence| presence.contact == PresenceState::Unreachable) {
-        return Some(presence.since);
-    }
-    let known = reported(fleet, members, number)?;
-    (known.report.state != MemberState::Working).then_some(known.since)
+/// The members as they are recorded, and their nodes as they were heard of last, whoever listened.
+fn recorded(fleet: &Fleet, ensemble: &Ensemble, members: &EnsembleMembers, now: Timestamp) -> Voters {
+    let nodes = nodes(fleet, members);
+    let listening_since = Timestamp::EPOCH;
+    EnsembleSight { ensemble, members, nodes: &nodes, listening_since, now }.voters(members)
 }
 
 /// What its node reported last of a member, and not of another one that it had.

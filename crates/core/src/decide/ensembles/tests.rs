@@ -65,6 +65,28 @@ fn a_first_that_was_never_started_does_not_keep_another_from_being_the_first() {
 }
 
 #[test]
+fn a_node_that_refuses_a_member_is_passed_over_and_kept_waiting_for_if_there_is_no_other() {
+    let mut installation = Installation::new(4, EnsembleSize::Number(3));
+    let lacking = installation.name(0);
+    installation.act(&Act::Lack(0, true));
+    installation.settle();
+    let is_there = |installation: &Installation| {
+        installation.members.members.values().any(|member| member.node == lacking)
+    };
+    assert_eq!((installation.store.voters(), is_there(&installation)), (3, false));
+    assert!(installation.now < 100 + 60, "nobody waits until it would have joined: {}", installation.now);
+    installation.ensemble.size = EnsembleSize::Number(4);
+    installation.pass(500);
+    let last = installation.members.last;
+    installation.pass(500);
+    assert_eq!((installation.store.voters(), is_there(&installation)), (3, true));
+    assert_eq!(installation.members.last, last, "it is not ordered again and again");
+    installation.act(&Act::Lack(0, false));
+    installation.settle();
+    assert_eq!((installation.store.voters(), installation.members.refused.len()), (4, 0));
+}
+
+#[test]
 fn of_three_two_that_are_cut_off_are_left_alone_however_long() {
     let mut installation = Installation::new(5, EnsembleSize::Number(3));
     installation.settle();
@@ -180,6 +202,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (1_u32..6).prop_map(Act::Size),
         1 => node.clone().prop_map(Act::Decommission),
         1 => Just(Act::Leader),
+        2 => (node.clone(), any::<bool>()).prop_map(|(node, lacks)| Act::Lack(node, lacks)),
         2 => node.prop_map(Act::Stale),
     ];
     prop::collection::vec(act, 0..60)

@@ -78,7 +78,7 @@ fn deleted(fleet: &Fleet, recorded: &EnsembleMembers) -> Verdict {
 }
 
 /// What is heard of the nodes that have a member.
-fn nodes<'a>(fleet: &'a Fleet, members: &EnsembleMembers) -> BTreeMap<NodeName, MemberNode<'a>> {
+pub(super) fn nodes<'a>(fleet: &'a Fleet, members: &EnsembleMembers) -> BTreeMap<NodeName, MemberNode<'a>> {
     let of = |member: &Member| {
         let node = &member.node;
         fleet.active_node(node)?;

@@ -3,9 +3,11 @@
 //! is unreachable; one that is alive is removed only after its replacement votes.
 
 use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{CandidateNodes, EnsembleSize, Placed, RemovalReason, next_node, surplus};
+use crate::records::ensemble::Ensemble;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::{Span, Timestamp};
@@ -27,6 +29,8 @@ pub enum VoterState {
         /// When it was ordered.
         since: Timestamp,
     },
+    /// It was ordered, and its node says that it cannot have it as it is.
+    Refused,
     /// It votes and works.
     Working,
     /// It votes, and nobody knows whether it works, or it does not.
@@ -45,13 +49,26 @@ pub type Voters = BTreeMap<MemberNumber, Voter>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuorumSpec {
     /// Its name, which orders the nodes for it.
-    pub name: alloc::string::String,
+    pub name: String,
     /// How many members.
     pub size: EnsembleSize,
     /// How long one is silent before it is replaced.
     pub failover_after: Span,
     /// How long a new one may take until it votes.
     pub join_within: Span,
+}
+
+impl QuorumSpec {
+    /// What the placement of an ensemble is decided on.
+    #[must_use]
+    pub fn of(ensemble: &Ensemble) -> Self {
+        Self {
+            name: ensemble.name.to_string(),
+            size: ensemble.size,
+            failover_after: ensemble.failover_after,
+            join_within: ensemble.join_within,
+        }
+    }
 }
 
 /// The next change.
@@ -106,8 +123,8 @@ pub const fn quorum(voters: usize) -> usize {
 /// The next change of an ensemble.
 #[must_use]
 pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, now: Timestamp) -> QuorumStep {
-    let placed: Placed<'_> = members.iter().map(|(number, voter)| (*number, &voter.node)).collect();
-    if let Some(step) = under_way(spec, members, now) {
+    let placed = placed(members);
+    if let Some(step) = under_way(spec, places, members, now) {
         return step;
     }
     let silent: Vec<MemberNumber> =
@@ -136,14 +153,30 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
     }
 }
 
+/// Which node each has.
+fn placed(members: &Voters) -> Placed<'_> {
+    members.iter().map(|(number, voter)| (*number, &voter.node)).collect()
+}
+
 /// The change that has begun: it is finished, or withdrawn, before another one begins.
-fn under_way(spec: &QuorumSpec, members: &Voters, now: Timestamp) -> Option<QuorumStep> {
+fn under_way(
+    spec: &QuorumSpec,
+    places: &CandidateNodes,
+    members: &Voters,
+    now: Timestamp,
+) -> Option<QuorumStep> {
     members.iter().find_map(|(number, voter)| match voter.state {
         VoterState::Leaving => Some(QuorumStep::Wait(QuorumWait::Leaving(*number))),
         VoterState::Joining { since } if now >= since.plus(spec.join_within) => {
             Some(QuorumStep::Remove(*number, RemovalReason::NotJoined))
         }
-        VoterState::Joining { .. } => Some(QuorumStep::Wait(QuorumWait::Joining(*number))),
+        // Its node is taken as it is now; what it lacks may come while no other one may have a member.
+        VoterState::Refused if next_node(&spec.name, places, &placed(members)).is_some() => {
+            Some(QuorumStep::Remove(*number, RemovalReason::Refused))
+        }
+        VoterState::Joining { .. } | VoterState::Refused => {
+            Some(QuorumStep::Wait(QuorumWait::Joining(*number)))
+        }
         VoterState::Working | VoterState::Silent { .. } => None,
     })
 }
@@ -167,7 +200,7 @@ fn replace(
 ) -> Option<QuorumStep> {
     let silent = members.iter().filter_map(|(number, voter)| match voter.state {
         VoterState::Silent { since } => Some((since.plus(spec.failover_after), *number)),
-        VoterState::Joining { .. } | VoterState::Working | VoterState::Leaving => None,
+        VoterState::Joining { .. } | VoterState::Refused | VoterState::Working | VoterState::Leaving => None,
     });
     let mut silent: Vec<(Timestamp, MemberNumber)> = silent.collect();
     silent.sort_unstable();

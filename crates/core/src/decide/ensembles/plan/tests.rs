@@ -6,7 +6,10 @@ use crate::records::ensemble::{
     ETCD_CLIENT_PORT, ETCD_PEER_PORT, EnsembleService, EnsembleSize, EtcdSettings, FAILOVER_AFTER,
     JOIN_WITHIN,
 };
+use crate::records::ensemble_members::{Member, MemberPhase};
 use crate::records::key::Record;
+use crate::records::member::{MemberReport, MemberState, NodeMembers};
+use crate::records::node::PresenceState;
 use crate::records::node::{Cordon, Node, Presence};
 use crate::records::report::Report;
 use crate::words::counter::{EnsembleRevision, Epoch, Generation, RescanNumber, Revision};
@@ -61,6 +64,22 @@ impl Site {
         }));
     }
 
+    /// What a node reports of the last member.
+    fn known(&mut self, members: &EnsembleMembers, node: u64, state: MemberState) {
+        let report = MemberReport {
+            number: members.last,
+            identity: members.identity.clone(),
+            state,
+            reason: String::new(),
+            peer_url: String::new(),
+            membership: None,
+            removed: None,
+        };
+        let known = KnownMember { report, since: NOW };
+        let members = BTreeMap::from([(members.ensemble.clone(), known)]);
+        self.put(Record::NodeMembers(NodeMembers { node: name(node), sequence: 0, members }));
+    }
+
     /// The members 1 and so on vote on the nodes of these numbers.
     fn voting(&mut self, ensemble: &Ensemble, nodes: &[u64]) {
         let mut members = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, NOW);
@@ -74,6 +93,7 @@ impl Site {
                 peer_url: String::new(),
             };
             members.members.insert(members.last, member);
+            self.known(&members, *node, MemberState::Working);
         }
         self.put(Record::EnsembleMembers(members));
     }

@@ -41,6 +41,8 @@ pub(super) enum Act {
     Leader,
     /// A node works on what it was told before, and what it says is old, until this happens again.
     Stale(usize),
+    /// A node lacks what a member needs, or does not any more.
+    Lack(usize, bool),
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +50,7 @@ struct Host {
     cut_since: Option<Timestamp>,
     is_stale: bool,
     is_drained: bool,
+    lacks: bool,
     is_running: bool,
     /// The member whose directory is there, and whether it was started, and has data.
     directory: Option<(MemberNumber, bool, bool)>,
@@ -155,13 +158,14 @@ impl Installation {
                 let host = self.host(*node);
                 host.is_stale = !host.is_stale;
             }
+            Act::Lack(node, lacks) => self.host(*node).lacks = *lacks,
         }
     }
 
     /// All that can be mended is.
     pub(super) fn mend(&mut self) {
         for host in self.hosts.values_mut() {
-            (host.cut_since, host.is_stale, host.is_drained) = (None, false, false);
+            (host.cut_since, host.is_stale, host.is_drained, host.lacks) = (None, false, false, false);
         }
     }
 
@@ -353,6 +357,7 @@ impl Installation {
                 id.as_ref().is_some_and(|id| self.store.entries[id].votes) && self.store.has_quorum();
             let state = match (&order.task, host.is_running) {
                 (MemberTask::Leave, _) => MemberState::Left,
+                (MemberTask::Prepare, _) if host.lacks => MemberState::Refused,
                 (MemberTask::Prepare, _) => MemberState::Prepared,
                 (MemberTask::Run(_), true) if is_serving => MemberState::Working,
                 (MemberTask::Run(_), true) => MemberState::Starting,
@@ -363,7 +368,7 @@ impl Installation {
                 number: order.number,
                 identity: identity.clone(),
                 state,
-                reason: String::new(),
+                reason: if state == MemberState::Refused { "it lacks etcd".into() } else { String::new() },
                 peer_url: url(&name),
                 membership,
                 removed: host.removed,
