@@ -7,7 +7,7 @@ macro_rules! points {
     ($($(#[doc = $text:literal])+ $point:ident = $name:literal,)+) => {
         /// A place at which the process may be killed.
         ///
-        /// The first word of its name is the process that dies there: the leading server (`rollout`), a server that writes to its
+        /// The first word of its name is the process that dies there: the leading server (`rollout`, `cluster`, `ensemble`), a server that writes to its
         /// store (`commit.etcd`, `commit.embedded`), the leading server that sends events (`delivery`), an agent (`apply`), one that runs a job of a
         /// run (`job`), one whose data store hands over (`handover`),
         /// one that has a member of an ensemble (`member`).
@@ -44,6 +44,10 @@ points! {
     ViewDecided = "cluster.view-decided",
     /// It is committed and visible; nothing that follows from it is decided.
     ViewCommitted = "cluster.view-committed",
+    /// A change of the members of an ensemble is decided; nothing of it is given to the committer.
+    MembersDecided = "ensemble.members-decided",
+    /// It is committed and visible; nothing that follows from it is decided, and no node is told.
+    MembersCommitted = "ensemble.members-committed",
     /// Orders are decided; none of them is given to the committer.
     OrdersDecided = "rollout.orders-decided",
     /// Orders are committed and visible; the pass that decided them has not ended.

@@ -317,6 +317,7 @@ fn fail_points(decider: &Decider) -> Option<[FailPoint; 2]> {
     match decider.name {
         "rollout" => Some([FailPoint::VerdictReached, FailPoint::VerdictCommitted]),
         "views" => Some([FailPoint::ViewDecided, FailPoint::ViewCommitted]),
+        "ensembles" => Some([FailPoint::MembersDecided, FailPoint::MembersCommitted]),
         "order" => Some([FailPoint::OrdersDecided, FailPoint::OrdersCommitted]),
         _ => None,
     }

@@ -3,6 +3,7 @@
 
 mod agent;
 mod delivery;
+mod ensemble;
 mod handover;
 mod job;
 mod leader;

@@ -15,11 +15,12 @@ use crate::bed::Bed;
 
 const AGENTS: usize = 3;
 
-fn spec() -> EnsembleSpec {
+pub(super) fn spec(size: u32, failover_after: Option<&str>) -> EnsembleSpec {
     EnsembleSpec {
         service: ServiceAgentSpec { etcd: Some(EtcdSpec::default()) },
-        size: Some(EnsembleSize::Number(1)),
+        size: Some(EnsembleSize::Number(size)),
         filter: "all".to_owned(),
+        failover_after: failover_after.map(str::to_owned),
         ..EnsembleSpec::default()
     }
 }
@@ -30,10 +31,11 @@ async fn members(bed: &Bed) -> Option<Vec<EnsembleMember>> {
 }
 
 /// The members, once there are so many and all of them vote.
-async fn complete(bed: &Bed, size: usize, what: &str) -> Vec<EnsembleMember> {
+pub(super) async fn complete(bed: &Bed, size: usize, what: &str) -> Vec<EnsembleMember> {
     let mut found = Vec::new();
     bed.wait_for(&format!("{size} members vote after {what}"), async || {
-        let all = bed.client(1).ensemble("default", "store").await.ok().and_then(|of| of.status);
+        let asked = bed.ask(async |client| client.ensemble("default", "store").await).await;
+        let all = asked.and_then(|of| of.status);
         let Some(status) = all else { return false };
         found = status.members;
         status.is_complete
@@ -50,7 +52,7 @@ async fn scale(bed: &Bed, size: u32) {
 }
 
 /// Number of programs of members on the machine of an agent.
-fn programs(bed: &Bed, agent: &str) -> usize {
+pub(super) fn programs(bed: &Bed, agent: &str) -> usize {
     let data = bed.inner.home(agent).display().to_string();
     let found =
         Command::new("pgrep").args(["-fc", &format!("^etcd --name store-.*{data}")]).output().unwrap();
@@ -93,7 +95,7 @@ async fn an_agent_killed_at_every_named_moment_of_a_member_is_followed_by_one_th
     let sections = "[ensembles]\n".to_owned();
     let mut bed = Bed::start(Options { sections, ..small(0, 1, AGENTS) }).await;
     bed.wait_for("every agent is up", async || bed.up().await == AGENTS).await;
-    bed.client(1).set_ensemble("default", "store", &spec()).await.unwrap();
+    bed.client(1).set_ensemble("default", "store", &spec(1, None)).await.unwrap();
     let agents: Vec<String> = (1..=AGENTS).map(|number| format!("agent-{number}")).collect();
     let mut last = 0;
     for point in under("member.") {
