@@ -207,6 +207,7 @@ mod tests {
         let areas = [
             "rollout.",
             "cluster.",
+            "ensemble.",
             "delivery.",
             "commit.etcd.",
             "commit.embedded.",

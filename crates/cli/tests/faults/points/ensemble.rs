@@ -110,7 +110,7 @@ impl Play {
     /// A member loses its program and its disk.
     async fn wipe(&self) {
         let members = complete(&self.bed, 3, "it is to be wiped").await;
-        let lost = &members[0].node;
+        let lost = &members.first().unwrap().node;
         let home = self.bed.inner.home(lost);
         let pattern = format!("^etcd --name store-.*{}", home.display());
         assert!(Command::new("pkill").args(["-9", "-f", &pattern]).status().unwrap().success());
