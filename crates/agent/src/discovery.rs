@@ -16,6 +16,7 @@ use crate::link::contact::ServerContact;
 use crate::names;
 use crate::own_health;
 use crate::service::process_phase::ProcessPhases;
+use crate::service::published::PublishedInstances;
 use crate::service::registry::{self, Registry};
 use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 
@@ -41,6 +42,8 @@ pub(crate) struct DiscoveryContext {
 #[derive(Debug)]
 pub(crate) struct Discovery {
     pub(crate) registry: Registry,
+    /// Where instances are published that are in no registry.
+    pub(crate) published: PublishedInstances,
     pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
     pub(crate) addresses: LocalAddresses,
     pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
@@ -85,7 +88,7 @@ impl Discovery {
             tasks.spawn("http", http::serve(http, sources, tasks.clone()));
         }
         let addresses = LocalAddresses::watch(config.addresses.clone(), &tasks);
-        Self { registry, services: services.subscribe(), addresses, snapshot }
+        Self { registry, services: services.subscribe(), published: services, addresses, snapshot }
     }
 }
 

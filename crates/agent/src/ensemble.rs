@@ -4,6 +4,7 @@
 mod context;
 mod directory;
 mod etcd;
+mod instance;
 mod member;
 mod program;
 
@@ -24,6 +25,7 @@ use crate::apply::former::ProcessOwner;
 use crate::config::Config;
 use crate::ledger::{MemberEntry, MemberStore};
 use crate::service::LocalAddresses;
+use crate::service::published::PublishedInstances;
 
 /// What this node reports of its members; absent until each that was ordered was looked at.
 pub(crate) type KnownMembers = watch::Receiver<Option<BTreeMap<EnsembleName, MemberReport>>>;
@@ -36,6 +38,8 @@ pub(crate) struct EnsembleParts<'a> {
     pub(crate) owner: ProcessOwner,
     pub(crate) addresses: LocalAddresses,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
+    /// Where members are published as instances of services.
+    pub(crate) published: PublishedInstances,
     pub(crate) seed: u64,
 }
 
@@ -45,7 +49,13 @@ pub(crate) fn start(
     entries: BTreeMap<EnsembleName, MemberEntry>,
     tasks: &Tasks,
 ) -> KnownMembers {
-    let EnsembleParts { config, logs, ledger, owner, addresses, orders, seed } = parts;
+    let EnsembleParts { config, logs, ledger, owner, addresses, orders, published, seed } = parts;
+    let order = orders.borrow().clone();
+    let awaited = entries.iter().filter_map(|(name, entry)| {
+        let order = order.as_ref()?.content.members.get(name)?;
+        instance::awaited(name, order, entry)
+    });
+    published.send_modify(|all| all.extend(awaited.map(|instance| (instance.service.key(), instance))));
     let settings = config.ensembles.clone();
     let dir =
         settings.as_ref().map_or_else(|| config.data_dir.join("ensembles"), |settings| settings.dir.clone());
@@ -59,6 +69,7 @@ pub(crate) fn start(
         owner,
         addresses,
         reports: watch::Sender::default(),
+        published,
         seed,
         tasks: tasks.clone(),
     };

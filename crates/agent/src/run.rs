@@ -271,6 +271,7 @@ impl Agent {
             owner: owner.clone(),
             addresses: discovery.addresses.clone(),
             orders: order.clone(),
+            published: discovery.published.clone(),
             seed,
         };
         let members = ensemble::start(parts, members, &tasks);

@@ -4,7 +4,7 @@
 mod addresses;
 mod instance;
 pub(crate) mod process_phase;
-mod published;
+pub(crate) mod published;
 pub(crate) mod registered;
 pub(crate) mod registry;
 pub(crate) mod request;

@@ -12,6 +12,7 @@ use crate::apply::former::ProcessOwner;
 use crate::config::ensembles::EnsembleSettings;
 use crate::ledger::MemberStore;
 use crate::service::LocalAddresses;
+use crate::service::published::PublishedInstances;
 
 /// What every member needs.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub(super) struct MemberContext {
     pub(super) owner: ProcessOwner,
     pub(super) addresses: LocalAddresses,
     pub(super) reports: watch::Sender<BTreeMap<EnsembleName, MemberReport>>,
+    /// The instances of services of this node.
+    pub(super) published: PublishedInstances,
     pub(super) seed: u64,
     pub(super) tasks: Tasks,
 }

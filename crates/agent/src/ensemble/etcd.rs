@@ -51,8 +51,13 @@ impl Etcd {
         [self.settings.client_port, self.settings.peer_port].map(|port| SocketAddr::new(self.address, port))
     }
 
+    /// Where it serves clients.
+    pub(super) fn client(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.settings.client_port)
+    }
+
     fn authority(&self) -> String {
-        SocketAddr::new(self.address, self.settings.client_port).to_string()
+        self.client().to_string()
     }
 
     /// The command that starts it.

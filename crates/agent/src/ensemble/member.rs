@@ -22,11 +22,13 @@ use tokio::time::Instant;
 use super::context::MemberContext;
 use super::directory::OwnDirectory;
 use super::etcd::Etcd;
+use super::instance;
 use super::program::{MemberProgram, lack};
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::disk;
 use crate::ledger::MemberEntry;
+use crate::service::published::InstanceKey;
 
 /// Time between two looks at a member that runs.
 const LOOK: Duration = Duration::from_secs(1);
@@ -51,6 +53,8 @@ pub(super) struct MemberTask {
     removed: Option<MemberNumber>,
     /// Why the change that it is ordered to make is not made yet.
     hindered: Option<String>,
+    /// The instance as which it is published; `None` if it is not.
+    shown: Option<InstanceKey>,
 }
 
 /// What is looked at before the next step.
@@ -66,7 +70,9 @@ impl MemberTask {
         entry: Option<MemberEntry>,
         context: MemberContext,
     ) -> Self {
+        let former = entry.as_ref().map(|entry| entry.noted.key.number);
         Self {
+            shown: former.and_then(|number| instance::key(&ensemble, number)),
             directory: OwnDirectory::new(&context.dir, &ensemble),
             log: context.logs.join(format!("ensemble-{ensemble}.log")),
             ensemble,
@@ -138,7 +144,13 @@ impl MemberTask {
         {
             tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
         }
+        self.withdraw();
         self.context.reports.send_if_modified(|reports| reports.remove(&self.ensemble).is_some());
+    }
+
+    /// It is no instance of a service any more.
+    fn withdraw(&mut self) {
+        self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, None));
     }
 
     /// Looks, and makes the next step.
@@ -167,6 +179,7 @@ impl MemberTask {
             }
             MemberStep::Prepare => self.prepare(order).await,
             MemberStep::Stop => {
+                self.withdraw();
                 self.program.stop().await;
                 self.note(|entry| entry.process = None).await
             }
@@ -316,7 +329,8 @@ impl MemberTask {
         reason: String,
         membership: Option<Membership>,
     ) {
-        let peer_url = self.etcd(order).map(|etcd| etcd.peer_url()).unwrap_or_default();
+        let etcd = self.etcd(order);
+        let peer_url = etcd.as_ref().map(Etcd::peer_url).unwrap_or_default();
         let report = MemberReport {
             number: order.number,
             identity: order.identity.clone(),
@@ -326,6 +340,8 @@ impl MemberTask {
             membership,
             removed: self.removed,
         };
+        let instance = etcd.and_then(|etcd| instance::of(&self.ensemble, order, &report, etcd.client()));
+        self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, instance));
         self.context.reports.send_if_modified(|reports| {
             let is_news = reports.get(&self.ensemble) != Some(&report);
             if is_news {

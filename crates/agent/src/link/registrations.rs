@@ -45,7 +45,9 @@ impl Delivery for RegistrationSender {
         let services = self.services.borrow_and_update().clone();
         let board = self.board.borrow_and_update().clone();
         let has_results = |key: &InstanceKey| services.get(key).is_some_and(|shown| shown.has_results);
-        let is_known = board.awaited.is_empty() && self.known.borrow().keys().all(has_results);
+        let is_known = board.awaited.is_empty()
+            && self.known.borrow().keys().all(has_results)
+            && services.values().all(|shown| shown.has_results);
         if !self.gate.opens(is_known) {
             return None;
         }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::{EnsembleSize, EnsembleSpec};
+use bellwether_api::v1::service::InstanceStatus;
 use tokio::time::Instant;
 
 use crate::place::{Setup, below, code, done, free_ports, text, wait_for};
@@ -145,6 +146,33 @@ impl Writer {
     }
 }
 
+/// Each member, and nobody else, is an instance of the service `store` that is found by it; one of them leads.
+async fn are_instances_of_a_service(place: &Setup, members: &[EnsembleMember]) {
+    wait_for("the members are instances of the service store", async || {
+        let all = place
+            .client()
+            .service("default", "store", None, Duration::ZERO)
+            .await
+            .map(|service| service.instances);
+        let all = all.unwrap_or_default();
+        let of = |member: &EnsembleMember| {
+            let name = format!("store-{}", member.number);
+            all.iter().find(|instance| instance.node == member.node && instance.name == name)
+        };
+        let is_found = |member| of(member).is_some_and(|instance| instance.status == InstanceStatus::Passing);
+        all.len() == members.len()
+            && members.iter().all(is_found)
+            && all.iter().filter(|instance| instance.tags.iter().any(|tag| tag == "leader")).count() == 1
+    })
+    .await;
+}
+
+/// How often an instance of a service failed or was gone.
+fn losses(place: &Setup) -> usize {
+    let events = done(place, &["events", "--limit", "1000"]);
+    events.matches("service.failing").count() + events.matches("service.deregistered").count()
+}
+
 /// Members are removed only with consent, and a plan says which.
 fn fewer_members_are_a_question(place: &Setup) {
     let plan = done(place, &["ensemble", "plan", "store", "--size", "3"]);
@@ -193,11 +221,15 @@ async fn an_etcd_grows_shrinks_and_replaces_a_member_without_losing_what_it_ackn
     }
 
     // An agent that is killed leaves its member as it is, and takes it over again.
+    are_instances_of_a_service(&place, &kept).await;
+    let losses_before = losses(&place);
     let own = kept[0].node.clone();
     let before = etcds(&place, &own);
     place.kill_agent(&own);
     place.resume_agent(&own);
     wait_for("the agent reports", async || done(&place, &["node", "get", &own]).contains("up")).await;
+    are_instances_of_a_service(&place, &kept).await;
+    assert_eq!(losses(&place), losses_before, "an instance was lost meanwhile");
     assert_eq!(complete(&place, 3).await.len(), 3);
     assert_eq!((etcds(&place, &own), before.len()), (before, 1));
 
