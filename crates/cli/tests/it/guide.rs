@@ -323,6 +323,16 @@ fn the_page_on_external_targets_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_managers_of_your_own_works_as_it_stands() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/");
+    let script = blocks("docs/guide/outside-managers.md", None).replace("docs/examples/", examples);
+    let said = text(&follow_beside_dev(&script).stdout);
+    let lines =
+        ["wrote with number 1: the primary is dev-1, was None", "/fence is 1, not 0", "released the lock"];
+    assert!(lines.iter().all(|line| said.contains(line)), "{said}");
+}
+
+#[test]
 fn the_page_on_services_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/services.md", None)).stdout);
     for part in ["no update yet", "the shop is open", "127.0.0.1", "out of bread", "exit code 3: not in time"]

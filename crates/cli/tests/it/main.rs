@@ -56,6 +56,7 @@ mod story_locks;
 mod story_nginx;
 mod story_outage;
 mod story_outputs;
+mod story_outside_managers;
 mod story_probes;
 mod story_profile;
 mod story_puppet;
