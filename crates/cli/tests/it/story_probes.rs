@@ -96,6 +96,12 @@ pub(crate) fn is_connected(view: &ClusterView, node: &str) -> Option<bool> {
     view.nodes.iter().find(|of| of.node == node)?.stores.get("db")?.facts.shards.get("0")?.streaming
 }
 
+/// Number of replicas that the store of a node itself lists.
+fn listed(view: &ClusterView, node: &str) -> Option<usize> {
+    let facts = &view.nodes.iter().find(|of| of.node == node)?.stores.get("db")?.facts;
+    facts.members.as_ref().map(std::collections::BTreeMap::len)
+}
+
 /// What was told of a node's store since an event, as kind, before and after; and the number of the newest event.
 pub(crate) async fn told(place: &Setup, node: &str, since: u64) -> Vec<String> {
     let events =
@@ -158,6 +164,7 @@ pub(crate) async fn three_redis() -> (Setup, [u16; 3], Vec<Program>) {
         primary(view) == Some("db-1")
             && replicas(view) == 2
             && ["db-2", "db-3"].iter().all(|node| is_connected(view, node) == Some(true))
+            && listed(view, "db-1") == Some(2)
     };
     view(&place, "the primary and its replicas", whole).await;
     (place, ports, stores)
