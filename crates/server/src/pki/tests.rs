@@ -1,3 +1,5 @@
+use x509_parser::extensions::ParsedExtension;
+
 use super::*;
 
 fn open(dir: &Path) -> Pki {
@@ -51,6 +53,35 @@ fn an_issued_certificate_names_its_node_whatever_the_request_says() {
         let (_, parsed) = x509_parser::parse_x509_certificate(&der).unwrap();
         let shown = parsed.subject().iter_common_name().next().map(|part| part.as_str().unwrap());
         assert_eq!(shown, common, "a common name has at most 64 characters");
+    }
+}
+
+#[test]
+fn what_the_authority_signs_says_which_key_signed_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let pki = open(dir.path());
+    let request = CertificateParams::default().serialize_request(&KeyPair::generate().unwrap()).unwrap();
+    let (namespace, node) = (Namespace::parse("default").unwrap(), NodeName::parse("web-1").unwrap());
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    let issued = pki.issue(&namespace, &node, &request.pem().unwrap(), now).unwrap();
+    let issued = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
+    let own = |der: &CertificateDer<'_>| {
+        let (_, parsed) = x509_parser::parse_x509_certificate(der).unwrap();
+        let (mut own, mut signer) = (None, None);
+        for extension in parsed.extensions() {
+            if let ParsedExtension::SubjectKeyIdentifier(id) = extension.parsed_extension() {
+                own = Some(id.0.to_vec());
+            }
+            if let ParsedExtension::AuthorityKeyIdentifier(id) = extension.parsed_extension() {
+                signer = id.key_identifier.as_ref().map(|id| id.0.to_vec());
+            }
+        }
+        (own, signer)
+    };
+    let (ca, _) = own(&pki.ca_der);
+    assert!(ca.is_some());
+    for der in [&issued, &pki.chain[0]] {
+        assert_eq!(own(der).1, ca);
     }
 }
 
