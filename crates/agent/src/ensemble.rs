@@ -1,6 +1,7 @@
 //! Members of ensembles on this node: one task for each, which brings it step by step to what the order says. What the next step is, is
 //! decided in `core/local`; here it is made, and what became of it is reported.
 
+mod certificates;
 mod context;
 mod directory;
 mod etcd;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use bellwether_core::records::member::{MemberOrder, MemberReport};
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::EnsembleName;
+use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
@@ -24,6 +26,7 @@ use self::member::MemberTask;
 use crate::apply::former::ProcessOwner;
 use crate::config::Config;
 use crate::ledger::{MemberEntry, MemberStore};
+use crate::link::source::CertificateSource;
 use crate::service::LocalAddresses;
 use crate::service::published::PublishedInstances;
 
@@ -40,6 +43,9 @@ pub(crate) struct EnsembleParts<'a> {
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     /// Where members are published as instances of services.
     pub(crate) published: PublishedInstances,
+    /// The control plane, which signs certificates.
+    pub(crate) control_plane: CertificateSource,
+    pub(crate) clock: Clock,
     pub(crate) seed: u64,
 }
 
@@ -49,7 +55,18 @@ pub(crate) fn start(
     entries: BTreeMap<EnsembleName, MemberEntry>,
     tasks: &Tasks,
 ) -> KnownMembers {
-    let EnsembleParts { config, logs, ledger, owner, addresses, orders, published, seed } = parts;
+    let EnsembleParts {
+        config,
+        logs,
+        ledger,
+        owner,
+        addresses,
+        orders,
+        published,
+        control_plane,
+        clock,
+        seed,
+    } = parts;
     let order = orders.borrow().clone();
     let awaited = entries.iter().filter_map(|(name, entry)| {
         let order = order.as_ref()?.content.members.get(name)?;
@@ -70,6 +87,8 @@ pub(crate) fn start(
         addresses,
         reports: watch::Sender::default(),
         published,
+        control_plane,
+        clock,
         seed,
         tasks: tasks.clone(),
     };

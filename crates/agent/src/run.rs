@@ -31,8 +31,8 @@ use crate::ledger::{Ledger, LedgerContents};
 use crate::link::connection::{Connection, ConnectionSettings};
 use crate::link::contact::ServerContact;
 use crate::link::server_list::SavedServers;
-use crate::link::source::JobSource;
 use crate::link::source::ParamSource;
+use crate::link::source::{CertificateSource, JobSource};
 use crate::link::{LinkOwner, MachineSources, ServerLink};
 use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
@@ -272,6 +272,8 @@ impl Agent {
             addresses: discovery.addresses.clone(),
             orders: order.clone(),
             published: discovery.published.clone(),
+            control_plane: CertificateSource::new(source.clone()),
+            clock: clock.clone(),
             seed,
         };
         let members = ensemble::start(parts, members, &tasks);

@@ -101,6 +101,8 @@ pub const NODE_FACTS: &str = "/v1/namespaces/{ns}/nodes/{node}/facts";
 pub const NODE_PROBES: &str = "/v1/namespaces/{ns}/nodes/{node}/probes";
 /// The members that a node has of ensembles.
 pub const NODE_MEMBERS: &str = "/v1/namespaces/{ns}/nodes/{node}/members";
+/// The certificates of the member that a node has of an ensemble.
+pub const MEMBER_CERTIFICATE: &str = "/v1/namespaces/{ns}/nodes/{node}/members/{ensemble}/certificate";
 /// Requests a rescan of a node's facts.
 pub const NODE_RESCAN: &str = "/v1/namespaces/{ns}/nodes/{node}/rescan";
 /// Service registrations of a node, by that node.
@@ -274,6 +276,8 @@ pub const ENSEMBLE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}";
 pub const ENSEMBLE_PLAN: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/plan";
 /// The number of members of an ensemble.
 pub const ENSEMBLE_SCALE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/scale";
+/// A certificate for a client of an ensemble.
+pub const ENSEMBLE_CERTIFICATE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/certificate";
 /// Reactions to conditions.
 pub const REACTIONS: &str = "/v1/namespaces/{ns}/reactions";
 /// One reaction.

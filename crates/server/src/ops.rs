@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod definition;
 pub mod drain;
 pub mod ensemble;
+pub mod ensemble_certificates;
 pub mod entity;
 pub(crate) mod entity_warnings;
 pub mod expect;

@@ -2,6 +2,7 @@
 //!
 //! Keys stay in the data directory with mode 0600 and are never sent. A node makes its own key and sends a signing request.
 
+pub mod ensemble;
 mod error;
 mod files;
 
@@ -18,6 +19,7 @@ use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertificateSigningRequestParams, DistinguishedName,
     DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
+use ring::hmac;
 use rustls::crypto::ring::Ticketer;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -54,6 +56,8 @@ pub struct Pki {
     issuer: Issuer<'static, KeyPair>,
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
+    /// What the keys of the authorities of ensembles are derived with.
+    derivation: hmac::Key,
 }
 
 /// A certificate issued to a node.
@@ -91,6 +95,7 @@ impl Pki {
     pub fn open(dir: &Path, names: &[String], now: Timestamp) -> Result<Self, PkiError> {
         let (ca_pem, ca_key) = files::pair(dir, "ca", || make_ca(now))?;
         let key = KeyPair::from_pem(&ca_key).map_err(|error| refuse("the CA's key", error))?;
+        let derivation = hmac::Key::new(hmac::HMAC_SHA256, key.serialized_der());
         let issuer =
             Issuer::from_ca_cert_pem(&ca_pem, key).map_err(|error| refuse("the CA's certificate", error))?;
         let ca_der = CertificateDer::from_pem_slice(ca_pem.as_bytes())
@@ -101,7 +106,7 @@ impl Pki {
             .map_err(|error| refuse("the server's certificate", error))?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
             .map_err(|error| refuse("the server's key", error))?;
-        Ok(Self { chain: vec![leaf, ca_der.clone()], ca_pem, ca_der, ca_since, issuer, key })
+        Ok(Self { chain: vec![leaf, ca_der.clone()], ca_pem, ca_der, ca_since, issuer, key, derivation })
     }
 
     /// The CA's certificate (PEM), which clients trust.

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use bellwether_core::records::member::MemberReport;
 use bellwether_core::words::name::EnsembleName;
+use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::apply::former::ProcessOwner;
 use crate::config::ensembles::EnsembleSettings;
 use crate::ledger::MemberStore;
+use crate::link::source::CertificateSource;
 use crate::service::LocalAddresses;
 use crate::service::published::PublishedInstances;
 
@@ -30,6 +32,9 @@ pub(super) struct MemberContext {
     pub(super) reports: watch::Sender<BTreeMap<EnsembleName, MemberReport>>,
     /// The instances of services of this node.
     pub(super) published: PublishedInstances,
+    /// The control plane, which signs certificates.
+    pub(super) control_plane: CertificateSource,
+    pub(super) clock: Clock,
     pub(super) seed: u64,
     pub(super) tasks: Tasks,
 }

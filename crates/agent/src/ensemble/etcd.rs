@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_core::local::member::change::{ChangeStep, MemberAnswer};
@@ -14,6 +14,8 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
 use bellwether_rt::observed;
 
+use super::certificates::{CertificateFiles, SideFiles};
+use crate::config::data_store::TlsFiles;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
 use crate::probe::etcd::ask;
@@ -29,21 +31,31 @@ pub(super) struct Etcd {
     address: IpAddr,
     /// Its own name.
     name: String,
+    /// Its certificates, if it has TLS.
+    certificates: Option<CertificateFiles>,
+    /// Those that a client uses.
+    tls: Option<TlsFiles>,
 }
 
 impl Etcd {
     pub(super) fn new(
-        ensemble: &EnsembleName,
-        number: MemberNumber,
+        (ensemble, number): (&EnsembleName, MemberNumber),
         settings: EtcdSettings,
         address: IpAddr,
+        directory: &Path,
     ) -> Self {
-        Self { settings, address, name: name(ensemble, number) }
+        let certificates = settings.tls.then(|| CertificateFiles::within(directory));
+        let tls = certificates.as_ref().map(|files| files.clients().client());
+        Self { settings, address, name: name(ensemble, number), certificates, tls }
+    }
+
+    const fn scheme(&self) -> &'static str {
+        if self.settings.tls { "https" } else { "http" }
     }
 
     /// URL at which other members reach it.
     pub(super) fn peer_url(&self) -> String {
-        format!("http://{}", SocketAddr::new(self.address, self.settings.peer_port))
+        format!("{}://{}", self.scheme(), SocketAddr::new(self.address, self.settings.peer_port))
     }
 
     /// Where it listens.
@@ -68,7 +80,7 @@ impl Etcd {
         (ensemble, key): (&EnsembleName, &MemberKey),
         with: &StartWith,
     ) -> Command {
-        let client = format!("http://{}", self.authority());
+        let client = format!("{}://{}", self.scheme(), self.authority());
         let (peer, data_dir) = (self.peer_url(), data.display().to_string());
         let mut argv: Vec<String> = [
             program,
@@ -90,6 +102,7 @@ impl Etcd {
         ]
         .map(str::to_owned)
         .into();
+        argv.extend(self.certificates.iter().flat_map(tls_flags));
         let initial = |members: &BTreeMap<MemberNumber, String>| {
             let each = members.iter().map(|(number, url)| format!("{}={url}", name(ensemble, *number)));
             each.collect::<Vec<_>>().join(",")
@@ -113,8 +126,9 @@ impl Etcd {
 
     async fn asked(&self) -> Result<MemberAnswer, ProbeError> {
         let authority = self.authority();
-        let read = read_from_quorum(&authority).await;
-        let facts = ask(&authority, None).await?;
+        let tls = self.tls.as_ref();
+        let read = read_from_quorum(&authority, tls).await;
+        let facts = ask(&authority, tls).await?;
         let role = facts.shards.values().map(|shard| shard.role).next();
         let own_id = facts.member_id.clone().unwrap_or_default();
         let own = facts.members.as_ref().and_then(|members| members.get(&own_id));
@@ -151,7 +165,7 @@ impl Etcd {
         };
         let authority = self.authority();
         let body = body.to_string();
-        match observed::timeout(PATIENCE, post(&authority, None, path, &body)).await {
+        match observed::timeout(PATIENCE, post(&authority, self.tls.as_ref(), path, &body)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(format!("{what}: {error}")),
             Err(_) => Err(format!("{what}: no answer within {}s", PATIENCE.as_secs())),
@@ -168,8 +182,8 @@ impl Etcd {
         for url in others {
             let Some(authority) = self.client_of(url) else { continue };
             let asked = async {
-                read_from_quorum(&authority).await?;
-                ask(&authority, None).await
+                read_from_quorum(&authority, self.tls.as_ref()).await?;
+                ask(&authority, self.tls.as_ref()).await
             };
             if let Ok(Ok(facts)) = observed::timeout(PATIENCE, asked).await
                 && let Some(is_listed) = is_listed(&facts, store_id, &own)
@@ -182,9 +196,23 @@ impl Etcd {
 
     /// Where a member listens for clients that has this peer URL: all of them have the same ports.
     fn client_of(&self, peer_url: &str) -> Option<String> {
-        let address: SocketAddr = peer_url.strip_prefix("http://")?.parse().ok()?;
+        let address: SocketAddr = peer_url.split_once("://")?.1.parse().ok()?;
         Some(SocketAddr::new(address.ip(), self.settings.client_port).to_string())
     }
+}
+
+/// The flags by which etcd speaks TLS alone, and takes nobody without a certificate.
+fn tls_flags(files: &CertificateFiles) -> Vec<String> {
+    let side = |prefix: &str, files: SideFiles| {
+        let file = |flag: &str, path: PathBuf| [format!("--{prefix}{flag}"), path.display().to_string()];
+        let files = [
+            file("cert-file", files.certificate),
+            file("key-file", files.key),
+            file("trusted-ca-file", files.ca),
+        ];
+        files.into_iter().flatten().chain([format!("--{prefix}client-cert-auth")]).collect::<Vec<_>>()
+    };
+    [side("", files.clients()), side("peer-", files.peers())].concat()
 }
 
 /// The name of a member, which the store shows.
@@ -202,8 +230,8 @@ fn is_listed(facts: &StoreFacts, store_id: Option<&String>, peer_url: &str) -> O
 }
 
 /// Reads something that only a quorum can answer: a key that nobody has.
-async fn read_from_quorum(authority: &str) -> Result<(), ProbeError> {
-    post(authority, None, "/v3/kv/range", r#"{"key": "AA==", "count_only": true}"#).await.map(drop)
+async fn read_from_quorum(authority: &str, tls: Option<&TlsFiles>) -> Result<(), ProbeError> {
+    post(authority, tls, "/v3/kv/range", r#"{"key": "AA==", "count_only": true}"#).await.map(drop)
 }
 
 /// An id as etcd's JSON has it.

@@ -1,6 +1,7 @@
 //! The task of one member: looks at what is there, makes the next step, and reports.
 
 mod steps;
+mod tls;
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +12,9 @@ use bellwether_core::local::member::{
     MemberDirectory, MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told,
 };
 use bellwether_core::records::ensemble::EnsembleService;
-use bellwether_core::records::member::{MemberOrder, MemberReport, MemberState, Membership};
+use bellwether_core::records::member::{
+    MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask, Membership,
+};
 use bellwether_core::records::probes::MAX_REASON_BYTES;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
@@ -53,6 +56,8 @@ pub(super) struct MemberTask {
     removed: Option<MemberNumber>,
     /// Why the change that it is ordered to make is not made yet.
     hindered: Option<String>,
+    /// When certificates may be due again; `None` before they were looked at.
+    renewal: Option<Instant>,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
 }
@@ -83,6 +88,7 @@ impl MemberTask {
             standing: Standing::NotAsked,
             removed: None,
             hindered: None,
+            renewal: None,
         }
     }
 
@@ -216,7 +222,13 @@ impl MemberTask {
             };
             Ok(Look { directory, lack })
         };
-        disk::off_runtime(&self.context.tasks, looked).await
+        let mut look = disk::off_runtime(&self.context.tasks, looked).await?;
+        let is_own =
+            matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
+        if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
+            look.lack = self.lack_of_certificates(order).await?;
+        }
+        Ok(look)
     }
 
     /// The etcd of the order, at the address that was noted, or at that of the node.
@@ -225,7 +237,7 @@ impl MemberTask {
         let key = MemberKey::of(order);
         let noted = self.entry.as_ref().filter(|entry| entry.noted.key == key).map(|entry| entry.address);
         let address = noted.or_else(|| self.context.addresses.now().preferred())?;
-        Some(Etcd::new(&self.ensemble, order.number, settings, address))
+        Some(Etcd::new((&self.ensemble, order.number), settings, address, &self.directory.path))
     }
 
     /// Asks it what it is, reports that, and makes the next step of the change that is ordered.
@@ -240,6 +252,7 @@ impl MemberTask {
             return Ok(());
         };
         self.note_served(&membership).await?;
+        self.renew(order).await;
         let step =
             order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
         match &step {

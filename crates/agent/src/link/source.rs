@@ -2,11 +2,12 @@
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
 use bellwether_api::v1::profile::ProfileRevision;
 use bellwether_api::v1::secret::NodeSecrets;
 use bellwether_api::v1::task_list::NextJob;
 use bellwether_core::words::counter::ProfileRevisionNumber;
-use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName};
+use bellwether_core::words::name::{EnsembleName, EntityName, Namespace, NodeName, ProfileName};
 
 use super::connection::Connection;
 use super::retry::cannot;
@@ -64,6 +65,31 @@ impl ParamSource {
         let client = self.connection.client().map_err(|error| cannot(&error))?;
         let fetched = client.node_secrets(self.namespace.as_str(), self.node.as_str()).await;
         fetched.map_err(|error| format!("cannot read the secrets of this node: {}", cannot(&error)))
+    }
+}
+
+/// Has the certificates of members of ensembles signed. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct CertificateSource(ParamSource);
+
+impl CertificateSource {
+    pub(crate) const fn new(source: ParamSource) -> Self {
+        Self(source)
+    }
+
+    /// Requests the certificates of the member that this node has of an ensemble.
+    ///
+    /// # Errors
+    /// Why there are none now, as a sentence.
+    pub(crate) async fn certify(
+        &self,
+        ensemble: &EnsembleName,
+        request: &MemberCertificateRequest,
+    ) -> Result<MemberCertificates, String> {
+        let ParamSource { connection, namespace, node } = &self.0;
+        let of = [namespace.as_str(), node.as_str(), ensemble.as_str()];
+        let client = connection.client().map_err(|error| cannot(&error))?;
+        client.member_certificate(of, request).await.map_err(|error| cannot(&error))
     }
 }
 

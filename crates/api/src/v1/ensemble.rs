@@ -1,5 +1,6 @@
 //! Ensembles: requests, answers and stored records.
 
+pub mod certificates;
 mod desired;
 pub mod members;
 pub mod orders;

@@ -55,6 +55,17 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Certify a client of an ensemble: a key is made here, and the control plane signs its certificate
+    Certify {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Directory for ca.pem, client.pem and client-key.pem, which must not be there yet
+        #[arg(long, value_name = "DIR")]
+        out: std::path::PathBuf,
+        /// Time for which the certificate is valid, 1m to 365d
+        #[arg(long, value_name = "TIME", default_value = "30d")]
+        valid_for: Span,
+    },
     /// Delete an ensemble: its members stop, and their data are set aside on their nodes
     Delete {
         #[command(flatten)]
@@ -90,6 +101,9 @@ pub(crate) struct EnsembleFlags {
     /// Port for the other members [default: 2380]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) peer_port: Option<u32>,
+    /// TLS with certificates of the ensemble, for members and clients: true (default) or false
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) tls: Option<bool>,
     /// Time for which a member may not work before it is replaced, 10s to 7d [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub(crate) failover_after: Option<Span>,

@@ -1,5 +1,7 @@
 //! `ensemble`.
 
+mod certify;
+
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::status::{EnsembleAction, EnsembleStatus};
@@ -8,6 +10,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::words::plural::{Plural, plural};
 use bellwether_core::words::time::Span;
 
+use self::certify::certify;
 use super::{documents, lists};
 use crate::args::{Consent, EnsembleFlags, EnsembleVerb};
 use crate::confirm::confirm;
@@ -56,6 +59,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
         }
+        EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
         EnsembleVerb::Delete { of, consent } => delete(context, &of.name, consent).await?,
     }
     Ok(Exit::Yes)
@@ -114,14 +118,18 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> EnsembleSpec {
         spread,
         client_port,
         peer_port,
+        tls,
         failover_after,
         join_within,
         mode,
         reason,
     } = change;
     let etcd = spec.service.etcd.unwrap_or_default();
-    let etcd =
-        EtcdSpec { client_port: client_port.or(etcd.client_port), peer_port: peer_port.or(etcd.peer_port) };
+    let etcd = EtcdSpec {
+        client_port: client_port.or(etcd.client_port),
+        peer_port: peer_port.or(etcd.peer_port),
+        tls: tls.or(etcd.tls),
+    };
     EnsembleSpec {
         service: ServiceAgentSpec { etcd: Some(etcd) },
         size: size.or(spec.size),
@@ -180,10 +188,12 @@ pub(super) fn sheet(ensemble: &Ensemble) -> String {
     let Ensemble { service, by, reason, .. } = ensemble;
     let ports = service.etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]).flatten();
     let ports: Vec<String> = ports.map(|port| port.to_string()).collect();
+    let is_secured = service.etcd.iter().any(|etcd| etcd.tls.unwrap_or(true));
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let mut lines = vec![
         format!("name            {}", ensemble.name),
         format!("service         {} on ports {}", agent(service), ports.join(" and ")),
+        format!("tls             {}", if is_secured { "yes" } else { "no" }),
         format!("size            {}", ensemble.size),
         format!("filter          {}", ensemble.filter),
         format!("spread          {}", ensemble.spread.as_deref().unwrap_or("-")),

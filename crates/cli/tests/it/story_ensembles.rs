@@ -38,8 +38,12 @@ async fn installed() -> Setup {
     place
 }
 
-fn spec(size: u32, [client_port, peer_port]: [u16; 2]) -> EnsembleSpec {
-    let etcd = EtcdSpec { client_port: Some(client_port.into()), peer_port: Some(peer_port.into()) };
+fn spec(size: u32, [client_port, peer_port]: [u16; 2], has_tls: bool) -> EnsembleSpec {
+    let etcd = EtcdSpec {
+        client_port: Some(client_port.into()),
+        peer_port: Some(peer_port.into()),
+        tls: Some(has_tls),
+    };
     EnsembleSpec {
         service: ServiceAgentSpec { etcd: Some(etcd) },
         size: Some(EnsembleSize::Number(size)),
@@ -201,7 +205,7 @@ fn nothing_is_lost(writer: Writer, addresses: &[String]) {
 async fn an_etcd_grows_shrinks_and_replaces_a_member_without_losing_what_it_acknowledged() {
     let mut place = installed().await;
     let ports = free_ports();
-    place.client().set_ensemble("default", "store", &spec(1, ports)).await.unwrap();
+    place.client().set_ensemble("default", "store", &spec(1, ports, false)).await.unwrap();
     let first = complete(&place, 1).await;
     assert_eq!((first[0].number, first[0].peer_url.is_some()), (1, true));
 
@@ -265,4 +269,62 @@ async fn an_etcd_grows_shrinks_and_replaces_a_member_without_losing_what_it_ackn
         assert_eq!(etcds(&place, &name), [""; 0], "{name}");
     }
     assert!(!below(place.dir.path()).is_empty(), "the agents go on");
+}
+
+/// What curl says of a request to a member with these arguments: whether it succeeded, and what it printed.
+fn curl(args: &[&str], address: &str, path: &str, body: &str) -> (bool, String) {
+    let url = format!("https://{address}{path}");
+    let curl =
+        Command::new("curl").args(["-sS", "--max-time", "10", "-d", body]).args(args).arg(url).output();
+    let curl = curl.unwrap();
+    (curl.status.success(), format!("{}{}", text(&curl.stdout), text(&curl.stderr)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_and_clients_of_an_etcd_know_each_other_by_certificates_and_nobody_else_is_served() {
+    let place = installed().await;
+    let ports = free_ports();
+    place.client().set_ensemble("default", "store", &spec(3, ports, true)).await.unwrap();
+    let members = complete(&place, 3).await;
+    assert!(members.iter().all(|member| member.peer_url.as_ref().unwrap().starts_with("https://")));
+    assert!(done(&place, &["ensemble", "get", "store"]).contains("tls             yes"));
+    are_instances_of_a_service(&place, &members).await;
+
+    let dir = place.path("client");
+    let certify = ["ensemble", "certify", "store", "--out", &dir, "--valid-for", "1h"];
+    let said = place.run(&certify);
+    assert_eq!(code(&said), 0, "{}", text(&said.stderr));
+    assert!(text(&said.stderr).contains("certified a client until"), "{}", text(&said.stderr));
+    let again = place.run(&certify);
+    assert!(text(&again.stderr).contains("it is there already") && code(&again) == 64, "{again:?}");
+    let file = |name: &str| format!("{dir}/{name}");
+    let [ca, certificate, key] = ["ca.pem", "client.pem", "client-key.pem"].map(file);
+    let host = members[0].peer_url.clone().unwrap();
+    let host = host.trim_start_matches("https://").split(':').next().unwrap().to_owned();
+    let address = format!("{host}:{}", ports[0]);
+    let own = ["--cacert", &*ca, "--cert", &*certificate, "--key", &*key];
+    let (is_put, said) = curl(&own, &address, "/v3/kv/put", r#"{"key": "AAAA", "value": "AAAA"}"#);
+    assert!(is_put && said.contains("revision"), "{said}");
+    // The name in DNS is in the certificates, too.
+    let named = format!("store.service.bw.internal:{}", ports[0]);
+    let resolved = format!("{named}:{host}");
+    let by_name: Vec<&str> = own.into_iter().chain(["--resolve", &resolved]).collect();
+    let (is_read, said) = curl(&by_name, &named, "/v3/kv/range", r#"{"key": "AAAA"}"#);
+    assert!(is_read && said.contains(r#""count":"1""#), "{said}");
+
+    let (is_served, said) = curl(&["--cacert", &ca], &address, "/v3/kv/range", r#"{"key": "AAAA"}"#);
+    assert!(!is_served, "without a certificate: {said}");
+    assert_eq!(post(&address, "/v3/kv/range", r#"{"key": "AAAA"}"#), None, "without TLS");
+    let peer = format!("{host}:{}", ports[1]);
+    let trusting: Vec<&str> = own.into_iter().chain(["-k"]).collect();
+    let (is_peer, said) = curl(&trusting, &peer, "/version", "");
+    assert!(!is_peer, "a client is no member: {said}");
+
+    // Keys are where they were made, and readable by their owner alone.
+    let kept = PathBuf::from(place.path(&format!("{}/data/ensembles/store/tls/key.pem", members[0].node)));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(kept).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+
+    let refused = place.run(&["ensemble", "set", "store", "--tls", "false"]);
+    assert!(text(&refused.stderr).contains("has members with tls true"), "{}", text(&refused.stderr));
 }

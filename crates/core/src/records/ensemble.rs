@@ -81,6 +81,8 @@ pub struct EtcdSettings {
     pub client_port: u16,
     /// Port for its other members.
     pub peer_port: u16,
+    /// Whether its members and clients speak TLS alone, with certificates of the ensemble's own authority.
+    pub tls: bool,
 }
 
 /// How many members there are to be.

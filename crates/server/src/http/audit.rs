@@ -36,7 +36,8 @@ impl AuditedRoute<'_> {
         let reads = self.need.right().is_some_and(|right| right.verb == Verb::Get);
         let is_own = matches!(identity, Identity::Node(_));
         let reveals = self.need.right().is_some_and(|right| right.verb == Verb::Reveal);
-        let changes = !is_read && !reads && (!is_own || self.path == paths::RENEW);
+        let changes =
+            !is_read && !reads && (!is_own || [paths::RENEW, paths::MEMBER_CERTIFICATE].contains(&self.path));
         changes || reveals || self.path == paths::NODE_SECRETS
     }
 

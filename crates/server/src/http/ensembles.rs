@@ -3,6 +3,7 @@
 use axum::extract::State;
 use bellwether_api::list::tables::ENSEMBLES;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use bellwether_core::access::{ObjectKind, Right};
@@ -116,6 +117,16 @@ pub(crate) async fn plan(
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let asked = ops::ensemble::asked(fleet, (&name, &caller.actor()), &request, app.clock.now())?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &asked)))
+}
+
+pub(crate) async fn certify(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    JsonBody(request): JsonBody<ClientCertificateRequest>,
+) -> Result<JsonAnswer<EnsembleCertificate>, Failure> {
+    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
+    let of = (&namespace, &name);
+    Ok(JsonAnswer(ops::ensemble_certificates::certify_client(transactor, pki, of, &request)?))
 }
 
 pub(crate) async fn delete(

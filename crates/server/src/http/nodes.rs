@@ -14,7 +14,9 @@ use bellwether_core::words::filter::nodes::NODES;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 
 use super::auth::Authenticated;
-use super::input::{CategoryText, JsonAnswer, JsonBody, NamespacePath, Node, OptionalBody, QueryParams};
+use super::input::{
+    CategoryText, JsonAnswer, JsonBody, NamedEnsemble, NamespacePath, Node, OptionalBody, QueryParams,
+};
 use super::list::node::{NodeRow, view};
 use super::list::{ListAnswer, ListQuery};
 use super::problem::Failure;
@@ -189,6 +191,17 @@ pub(crate) async fn put_members(
 ) -> Result<JsonAnswer<Empty>, Failure> {
     ops::members::absorb_members(&app.records.transactor, &namespace, &name, members).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+pub(crate) async fn certify_member(
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
+    NamedEnsemble(ensemble): NamedEnsemble,
+    JsonBody(request): JsonBody<v1::ensemble::certificates::MemberCertificateRequest>,
+) -> Result<JsonAnswer<v1::ensemble::certificates::MemberCertificates>, Failure> {
+    let of = (&namespace, &name, &ensemble);
+    let (transactor, pki) = (&app.records.transactor, &app.identity.pki);
+    Ok(JsonAnswer(ops::ensemble_certificates::certify_member(transactor, pki, of, &request)?))
 }
 
 pub(crate) async fn rescan(

@@ -8,7 +8,9 @@ use bellwether_api::v1::ensemble::{
     DesiredEnsemble, Ensemble as Shape, EnsembleSpec, PlanEnsemble, ScaleEnsemble,
 };
 use bellwether_core::records::annotation::Annotation;
-use bellwether_core::records::ensemble::{Ensemble, EnsembleMode, EnsembleSize, MAX_ENSEMBLES};
+use bellwether_core::records::ensemble::{
+    Ensemble, EnsembleMode, EnsembleService, EnsembleSize, MAX_ENSEMBLES,
+};
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
@@ -244,10 +246,10 @@ pub(crate) fn on_nodes(members: &EnsembleMembers) -> String {
     format!("{} on {noun} {}", nodes.len(), nodes.join(", "))
 }
 
-/// Refuses other ports for an ensemble that has members: these run with their ports, and the others know them by these.
+/// Refuses other settings for an ensemble that has members: these run with them, and the others know them by these.
 fn keeps_service(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(), OpError> {
-    let ports = after.service.ports().into_iter().zip(before.service.ports());
-    let Some(((field, port), (_, old))) = ports.into_iter().find(|(new, old)| new != old) else {
+    let settings = settings(after.service).into_iter().zip(settings(before.service));
+    let Some(((field, new), (_, old))) = settings.into_iter().find(|(new, old)| new != old) else {
         return Ok(());
     };
     let name = &before.name;
@@ -255,10 +257,17 @@ fn keeps_service(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(
     let Some(members) = members.filter(|members| !members.members.is_empty()) else { return Ok(()) };
     let place = format!("service.{}.{field}", after.service.as_str());
     let reason = format!(
-        "{port}; ensemble {name} has members that use port {old} ({}): keep it, or create another ensemble with this port",
+        "{new}; ensemble {name} has members with {field} {old} ({}): keep it, or create another ensemble",
         on_nodes(members)
     );
     Err(ShapeError::at(&place, reason).into())
+}
+
+/// The settings of a service agent, each with its field.
+fn settings(service: EnsembleService) -> Vec<(&'static str, String)> {
+    let ports = service.ports().into_iter().map(|(field, port)| (field, port.to_string()));
+    let EnsembleService::Etcd(etcd) = service;
+    ports.chain([("tls", etcd.tls.to_string())]).collect()
 }
 
 /// What is written for an ensemble to be like this.
@@ -292,6 +301,8 @@ fn is_same(before: &Ensemble, after: &Ensemble) -> bool {
 fn describe(ensemble: &Ensemble) -> String {
     let Ensemble { service, filter, failover_after, join_within, .. } = ensemble;
     let ports: Vec<String> = service.ports().map(|(_, port)| port.to_string()).to_vec();
+    let EnsembleService::Etcd(etcd) = service;
+    let tls = if etcd.tls { "" } else { " without TLS" };
     let size = match ensemble.size {
         EnsembleSize::Number(number) => number.to_string(),
         EnsembleSize::Quorum => "quorum".to_owned(),
@@ -302,7 +313,7 @@ fn describe(ensemble: &Ensemble) -> String {
         EnsembleMode::Unmanaged => ", unmanaged",
     };
     format!(
-        "{} on ports {}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{mode}",
+        "{} on ports {}{tls}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{mode}",
         service.as_str(),
         ports.join(" and ")
     )

@@ -1,5 +1,6 @@
 use x509_parser::extensions::ParsedExtension;
 
+use super::ensemble::{AuthorityUse, EnsembleId};
 use super::*;
 
 fn open(dir: &Path) -> Pki {
@@ -105,4 +106,33 @@ fn a_certificate_issued_by_a_clock_years_ahead_is_valid_now_and_by_one_years_beh
             assert!(valid.contains(&now), "{clock:?}: {valid:?}");
         }
     }
+}
+
+#[test]
+fn the_authorities_of_ensembles_are_the_same_on_every_server_and_of_each_ensemble_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let (namespace, name) = (Namespace::parse("default").unwrap(), "store".parse().unwrap());
+    let request = CertificateParams::default().serialize_request(&KeyPair::generate().unwrap()).unwrap();
+    let (request, now) = (request.pem().unwrap(), Timestamp::from_millis(1_800_000_000_000));
+    let ca = |identity: &str, use_| {
+        let of = EnsembleId { namespace: &namespace, name: &name, identity };
+        let address = ["10.0.0.1".parse().unwrap()];
+        let issued = open(dir.path()).issue_to_member((of, use_), &address, &request, now).unwrap();
+        let leaf = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
+        let authority = CertificateDer::from_pem_slice(issued.ca_pem.as_bytes()).unwrap();
+        let (_, leaf) = x509_parser::parse_x509_certificate(&leaf).unwrap();
+        assert!(leaf.subject().iter_common_name().next().is_none());
+        let names = leaf.subject_alternative_name().unwrap().unwrap().value.general_names.len();
+        assert_eq!(names, 4, "its address and three names");
+        authority
+    };
+    let first = ca("store-1", AuthorityUse::Peers);
+    assert_eq!(ca("store-1", AuthorityUse::Peers), first);
+    assert_ne!(ca("store-1", AuthorityUse::Clients), first, "a client is no member");
+    assert_ne!(ca("store-2", AuthorityUse::Peers), first);
+    let other = tempfile::tempdir().unwrap();
+    let of = EnsembleId { namespace: &namespace, name: &name, identity: "store-1" };
+    let elsewhere = open(other.path()).issue_to_client(of, &request, (now, NODE_LIFE)).unwrap();
+    let here = open(dir.path()).issue_to_client(of, &request, (now, NODE_LIFE)).unwrap();
+    assert_ne!(elsewhere.ca_pem, here.ca_pem, "another installation has others");
 }

@@ -27,7 +27,7 @@ fn etcd(size: u32, filter: &str) -> EnsembleSpec {
 }
 
 fn with_ports(client_port: u32, peer_port: u32, spec: EnsembleSpec) -> EnsembleSpec {
-    let etcd = EtcdSpec { client_port: Some(client_port), peer_port: Some(peer_port) };
+    let etcd = EtcdSpec { client_port: Some(client_port), peer_port: Some(peer_port), tls: None };
     EnsembleSpec { service: ServiceAgentSpec { etcd: Some(etcd) }, ..spec }
 }
 
@@ -49,12 +49,20 @@ async fn with_members(installation: &mut Installation) {
     let record = json!({"ensemble": "store", "identity": "store-1", "last": 3,
                         "service": {"etcd": {"client_port": 2379, "peer_port": 2380}}, "is_bootstrapped": true,
                         "members": [member(1), member(2), member(3)]});
-    let value = json!({"schema": "ensemble-members.v1", "record": record}).to_string();
-    let put =
-        Op::Put { key: "/bw/ns/default/ensemble-members/store".into(), value: value.into(), lease: None };
+    let put = |key: String, schema: &str, record: serde_json::Value| {
+        let value = json!({"schema": schema, "record": record}).to_string();
+        Op::Put { key: format!("/bw/ns/default/{key}").into(), value: value.into(), lease: None }
+    };
+    let mut ops = vec![put("ensemble-members/store".to_owned(), "ensemble-members.v1", record)];
+    for number in 1..=3 {
+        let node = format!("db-{number}");
+        let member = json!({"number": number, "identity": "store-1", "state": "working", "since_ms": 1});
+        let reported = json!({"node": node, "members": {"store": member}});
+        ops.push(put(format!("node-members/{node}"), "node-members.v1", reported));
+    }
     let tasks = Tasks::new();
     let store = Store::embedded(&installation.store_file(), &tasks).unwrap();
-    store.commit(Txn { compares: vec![], ops: vec![put] }).await.unwrap();
+    store.commit(Txn { compares: vec![], ops }).await.unwrap();
     store.close().await;
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
 }
@@ -224,7 +232,7 @@ async fn the_ports_of_members_stay_and_those_of_an_ensemble_without_members_may_
     let admin = installation.admin();
     let spec = with_ports(2390, 2380, etcd(3, "all"));
     let (code, detail) = problem(admin.set_ensemble("default", "store", &spec).await);
-    let said = "service.etcd.client_port: 2390; ensemble store has members that use port 2379 (3 on nodes db-1, db-2, db-3)";
+    let said = "service.etcd.client_port: 2390; ensemble store has members with client_port 2379 (3 on nodes db-1, db-2, db-3)";
     assert!(code == Code::Invalid && detail.contains(said), "{detail}");
     set(&admin, "other", &with_ports(1, 2, etcd(1, "all"))).await;
     assert_eq!(set(&admin, "other", &with_ports(3, 4, etcd(1, "all"))).await, "");

@@ -5,6 +5,9 @@ use http::Method;
 use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
 use super::super::error::CallError;
 use crate::paths::{self, fill};
+use crate::v1::ensemble::certificates::{
+    ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
+};
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
 
@@ -64,6 +67,33 @@ impl Client {
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_PLAN, &[namespace, name]);
         self.send(Method::POST, &path, asked, DEFAULT_DEADLINE).await
+    }
+
+    /// Requests a certificate for a client of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn ensemble_certificate(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &ClientCertificateRequest,
+    ) -> Result<EnsembleCertificate, CallError> {
+        let path = fill(paths::ENSEMBLE_CERTIFICATE, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Requests the certificates of the member that a node has of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn member_certificate(
+        &self,
+        [namespace, node, ensemble]: [&str; 3],
+        request: &MemberCertificateRequest,
+    ) -> Result<MemberCertificates, CallError> {
+        let path = fill(paths::MEMBER_CERTIFICATE, &[namespace, node, ensemble]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 
     /// Deletes an ensemble: its members stop, and their data stay on their nodes.

@@ -26,6 +26,10 @@ pub struct EtcdSpec {
     #[schema(example = 2380)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_port: Option<u32>,
+    /// Whether members and clients speak TLS alone, with certificates of the ensemble's own authorities. Default true.
+    #[schema(example = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<bool>,
 }
 
 impl From<core::EnsembleService> for ServiceAgentSpec {
@@ -35,6 +39,7 @@ impl From<core::EnsembleService> for ServiceAgentSpec {
                 etcd: Some(EtcdSpec {
                     client_port: Some(etcd.client_port.into()),
                     peer_port: Some(etcd.peer_port.into()),
+                    tls: Some(etcd.tls),
                 }),
             },
         }
@@ -61,7 +66,7 @@ impl EtcdSpec {
             let reason = format!("{peer_port}; this is the port for clients, too: write another one");
             return Err(ShapeError::at("service.etcd.peer_port", reason));
         }
-        Ok(core::EtcdSettings { client_port, peer_port })
+        Ok(core::EtcdSettings { client_port, peer_port, tls: self.tls.unwrap_or(true) })
     }
 }
 

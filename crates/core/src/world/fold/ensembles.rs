@@ -118,6 +118,7 @@ mod tests {
             service: EnsembleService::Etcd(EtcdSettings {
                 client_port: ETCD_CLIENT_PORT,
                 peer_port: ETCD_PEER_PORT,
+                tls: true,
             }),
             size: EnsembleSize::Quorum,
             filter: Selector::all(),

@@ -1,6 +1,7 @@
 //! Routes of ensembles.
 
 use bellwether_api::paths;
+use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use bellwether_api::v1::page::Page;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
@@ -14,6 +15,7 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
     let get = || RequiredAccess::get(ObjectKind::Ensemble);
     let update = RequiredAccess::update(ObjectKind::Ensemble);
     let delete = RequiredAccess::delete(ObjectKind::Ensemble);
+    let certify = RequiredAccess::update_field(ObjectKind::Ensemble, "/certificates");
     let resize = RequiredAccess::update_field(ObjectKind::Ensemble, "/size");
     routes
         .add::<Empty, Page<Ensemble>, _, _>(
@@ -47,6 +49,15 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
             route(Post, paths::ENSEMBLE_SCALE, resize, "Change the number of members of an ensemble")
                 .conditional(),
             handlers::scale,
+        )
+        .add::<ClientCertificateRequest, EnsembleCertificate, _, _>(
+            route(
+                Post,
+                paths::ENSEMBLE_CERTIFICATE,
+                certify,
+                "Issue a certificate with which a client reads and writes the data of an ensemble",
+            ),
+            handlers::certify,
         )
         .add::<Empty, Empty, _, _>(
             route(

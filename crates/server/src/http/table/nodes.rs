@@ -2,6 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::access::{Joined, Renew};
+use bellwether_api::v1::ensemble::certificates::{MemberCertificateRequest, MemberCertificates};
 use bellwether_api::v1::ensemble::reports::NodeMembers;
 use bellwether_api::v1::facts::{NodeFacts, RequestedRescan};
 use bellwether_api::v1::failure::Failures;
@@ -103,6 +104,15 @@ pub(super) fn facts(routes: Routes) -> Routes {
                 "Report the members of ensembles that a node has",
             ),
             nodes::put_members,
+        )
+        .add::<MemberCertificateRequest, MemberCertificates, _, _>(
+            route(
+                Post,
+                paths::MEMBER_CERTIFICATE,
+                RequiredAccess::OwnNode,
+                "Issue the certificates of the member that a node has of an ensemble",
+            ),
+            nodes::certify_member,
         )
 }
 

@@ -164,15 +164,21 @@ fn objects() -> impl Strategy<Value = Document> {
 
 fn ensembles() -> impl Strategy<Value = Document> {
     let sizes = some(prop_oneof![(1..=7_u32).prop_map(EnsembleSize::Number), Just(EnsembleSize::Quorum)]);
-    let ports = (some(2_000..3_000_u32), some(3_000..4_000_u32));
+    let ports = (some(2_000..3_000_u32), some(3_000..4_000_u32), some(any::<bool>()));
     let spans = (some(word(&["10s", "90m", "7d"])), some(word(&["10s", "24h"])));
     let modes = some(prop_oneof![Just(EnsembleMode::Managed), Just(EnsembleMode::Unmanaged)]);
     (labels(), sizes, ports, spans, (some(word(&["rack"])), modes, texts())).prop_map(
-        |(labels, size, (client_port, peer_port), (failover_after, join_within), (spread, mode, reason))| {
+        |(
+            labels,
+            size,
+            (client_port, peer_port, tls),
+            (failover_after, join_within),
+            (spread, mode, reason),
+        )| {
             Document::Ensemble(Box::new(EnsembleDocument {
                 name: "x".to_owned(),
                 labels,
-                service: ServiceAgentSpec { etcd: Some(EtcdSpec { client_port, peer_port }) },
+                service: ServiceAgentSpec { etcd: Some(EtcdSpec { client_port, peer_port, tls }) },
                 size,
                 filter: "role=db".to_owned(),
                 spread,

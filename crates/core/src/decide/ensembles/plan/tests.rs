@@ -133,6 +133,7 @@ fn store(size: EnsembleSize) -> Ensemble {
         service: EnsembleService::Etcd(EtcdSettings {
             client_port: ETCD_CLIENT_PORT,
             peer_port: ETCD_PEER_PORT,
+            tls: true,
         }),
         size,
         filter: Selector::all(),

@@ -80,7 +80,7 @@ pub(super) struct Installation {
 
 impl Installation {
     pub(super) fn new(nodes: usize, size: EnsembleSize) -> Self {
-        let settings = EtcdSettings { client_port: 2379, peer_port: 2380 };
+        let settings = EtcdSettings { client_port: 2379, peer_port: 2380, tls: true };
         let annotation = Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH);
         let ensemble = Ensemble {
             name: "db".parse().unwrap(),

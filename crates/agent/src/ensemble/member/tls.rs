@@ -1,0 +1,99 @@
+//! Certificates of a member: they are obtained before its program is started, and renewed while it runs.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bellwether_api::v1::ensemble::certificates::{MAX_ADDRESSES, MemberCertificateRequest};
+use bellwether_core::records::ensemble::EnsembleService;
+use bellwether_core::records::member::MemberOrder;
+use tokio::time::Instant;
+
+use super::MemberTask;
+use crate::ensemble::certificates::{CertificateFiles, Issued};
+
+/// Time until certificates that could not be renewed are asked for again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// Time after which certificates may be renewed again: a clock that is wrong must not ask each second.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
+
+impl MemberTask {
+    /// What is missing of the certificates before a start, in words that fit after "waits for "; `None` if nothing is.
+    pub(super) async fn lack_of_certificates(
+        &mut self,
+        order: &MemberOrder,
+    ) -> Result<Option<String>, String> {
+        let EnsembleService::Etcd(settings) = order.service;
+        if !settings.tls {
+            return Ok(None);
+        }
+        let now = self.context.clock.now();
+        let issued = self.issued().await?;
+        if issued.is_some_and(|issued| !issued.is_over(now)) {
+            return Ok(None);
+        }
+        let asked = self.certify(order).await;
+        Ok(asked.err().map(|error| format!("certificates, which the control plane signs: cannot {error}")))
+    }
+
+    /// Asks for new certificates, if they are due.
+    pub(super) async fn renew(&mut self, order: &MemberOrder) {
+        let EnsembleService::Etcd(settings) = order.service;
+        if !settings.tls || self.renewal.is_some_and(|due| Instant::now() < due) {
+            return;
+        }
+        let (now, addresses) = (self.context.clock.now(), self.certified_addresses(order));
+        let is_due = match self.issued().await {
+            Ok(Some(issued)) => issued.is_due(&addresses, now),
+            Ok(None) => true,
+            Err(error) => {
+                tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+                false
+            }
+        };
+        if !is_due {
+            self.renewal = Some(Instant::now() + AGAIN);
+            return;
+        }
+        let certified = self.certify(order).await;
+        self.renewal = Some(Instant::now() + if certified.is_ok() { PAUSE } else { AGAIN });
+        match certified {
+            Ok(()) => tracing::info!(ensemble = %self.ensemble, "has new certificates"),
+            Err(error) => tracing::warn!(ensemble = %self.ensemble, "cannot {error}"),
+        }
+    }
+
+    async fn issued(&self) -> Result<Option<Issued>, String> {
+        let files = self.certificate_files();
+        self.on_disk("read the certificates", move || files.read()).await
+    }
+
+    fn certificate_files(&self) -> CertificateFiles {
+        CertificateFiles::within(&self.directory.path)
+    }
+
+    /// The addresses in the certificates: that of the member, and the others of its node, from which it may call other members.
+    fn certified_addresses(&mut self, order: &MemberOrder) -> Vec<IpAddr> {
+        let own = self.etcd(order).map(|etcd| etcd.client().ip());
+        let all = self.context.addresses.now();
+        let others = all.0.values().flatten().copied().filter(|address| Some(*address) != own);
+        own.into_iter().chain(others).take(MAX_ADDRESSES).collect()
+    }
+
+    async fn certify(&mut self, order: &MemberOrder) -> Result<(), String> {
+        let (files, addresses) = (self.certificate_files(), self.certified_addresses(order));
+        let asking = files.clone();
+        let certificate_request = self.on_disk("make a key", move || asking.request()).await?;
+        let request = MemberCertificateRequest {
+            number: order.number.get(),
+            identity: order.identity.clone(),
+            addresses: addresses.clone(),
+            certificate_request,
+        };
+        let asked = self.context.control_plane.certify(&self.ensemble, &request).await;
+        let issued = asked.map_err(|error| format!("ask for certificates: {error}"))?;
+        let now = self.context.clock.now();
+        let keep = move || files.keep(&issued, addresses, now).map(drop);
+        self.on_disk("keep the certificates", keep).await
+    }
+}

@@ -1,0 +1,101 @@
+//! Certificates of ensembles: those of their members, which only the node gets that has the member, and those of clients.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::ensemble::certificates::{
+    ClientCertificateRequest, EnsembleCertificate, MAX_ADDRESSES, MemberCertificateRequest,
+    MemberCertificates,
+};
+use bellwether_core::records::ensemble::EnsembleService;
+use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::{EnsembleName, Namespace, NodeName};
+
+use super::OpError;
+use crate::pki::ensemble::{AuthorityUse, EnsembleId, IssuedForEnsemble};
+use crate::pki::{Pki, PkiError};
+use crate::transactor::Transactor;
+
+/// Issues the certificates of the member that a node has of an ensemble.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`] for an ensemble without members; [`OpError::Refused`] when the node does not have that
+/// member, or the ensemble has no TLS.
+pub fn certify_member(
+    transactor: &Transactor,
+    pki: &Pki,
+    (namespace, node, name): (&Namespace, &NodeName, &EnsembleName),
+    request: &MemberCertificateRequest,
+) -> Result<MemberCertificates, OpError> {
+    let MemberCertificateRequest { number, identity, addresses, certificate_request } = request;
+    if addresses.is_empty() || addresses.len() > MAX_ADDRESSES {
+        let reason = format!("{} addresses; write 1 to {MAX_ADDRESSES}", addresses.len());
+        return Err(ShapeError::at("addresses", reason).into());
+    }
+    let world = transactor.world();
+    let members = world.fleets.get(namespace).and_then(|fleet| fleet.ensemble_members.get(name));
+    let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
+    let members = &*members.value;
+    let of = secured(namespace, members)?;
+    let member = members.members.get(&MemberNumber::new(*number));
+    if members.identity != *identity || member.is_none_or(|member| member.node != *node) {
+        let reason =
+            format!("issue certificates for member {number} of ensemble {name}: it is not on node {node}");
+        return Err(OpError::Refused { reason, hint: None });
+    }
+    let issue = |use_| {
+        let issued = pki.issue_to_member((of, use_), addresses, certificate_request, transactor.now());
+        issued.map(shape).map_err(refused)
+    };
+    Ok(MemberCertificates { clients: issue(AuthorityUse::Clients)?, peers: issue(AuthorityUse::Peers)? })
+}
+
+/// Issues a certificate to a client of an ensemble.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`]; [`OpError::Refused`] when the ensemble has no members yet, or no TLS.
+pub fn certify_client(
+    transactor: &Transactor,
+    pki: &Pki,
+    (namespace, name): (&Namespace, &EnsembleName),
+    request: &ClientCertificateRequest,
+) -> Result<EnsembleCertificate, OpError> {
+    let life = request.life()?;
+    let world = transactor.world();
+    let fleet = world.fleets.get(namespace).filter(|fleet| fleet.ensembles.contains_key(name));
+    let fleet = fleet.ok_or_else(|| OpError::NotFound(format!("ensemble {name}")))?;
+    let Some(members) = fleet.ensemble_members.get(name) else {
+        return Err(OpError::Refused {
+            reason: format!("issue a certificate of ensemble {name}: it has no members yet"),
+            hint: Some(format!("see what it waits for: bellwether why ensemble/{name}")),
+        });
+    };
+    let of = secured(namespace, &members.value)?;
+    let issued = pki.issue_to_client(of, &request.certificate_request, (transactor.now(), life));
+    issued.map(shape).map_err(refused)
+}
+
+/// The ensemble of these members, if they have TLS.
+fn secured<'a>(namespace: &'a Namespace, members: &'a EnsembleMembers) -> Result<EnsembleId<'a>, OpError> {
+    let name = &members.ensemble;
+    match members.service {
+        EnsembleService::Etcd(etcd) if etcd.tls => {
+            Ok(EnsembleId { namespace, name, identity: &members.identity })
+        }
+        EnsembleService::Etcd(_) => Err(OpError::Refused {
+            reason: format!("issue a certificate of ensemble {name}: it was created without TLS"),
+            hint: Some("clients connect to it without certificates".to_owned()),
+        }),
+    }
+}
+
+fn shape(issued: IssuedForEnsemble) -> EnsembleCertificate {
+    EnsembleCertificate {
+        certificate: issued.pem,
+        ca: issued.ca_pem,
+        expires_at_ms: issued.expires_at.as_millis(),
+    }
+}
+
+fn refused(error: PkiError) -> OpError {
+    ShapeError::at("certificate_request", error).into()
+}
