@@ -37,7 +37,7 @@ use fleet::Fleet;
 use alloc::sync::Arc;
 
 use crate::access::Role;
-use crate::records::freeze::Freeze;
+use crate::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use crate::records::key::global::GlobalKey;
 use crate::records::key::{AnyKey, Key};
 use crate::records::server::{Leader, Server};
@@ -47,6 +47,7 @@ use crate::rollout::environment::{RolloutEnvironment, Watch};
 use crate::words::counter::{Epoch, LogPosition, Revision};
 use crate::words::map::Map;
 use crate::words::name::{EntityName, FreezeName, Namespace, RoleName, ServerName, ServiceName};
+use crate::words::time::Timestamp;
 
 /// All records at one revision of the store.
 #[derive(Debug, Clone, Default)]
@@ -143,6 +144,15 @@ impl World {
             roles.size(),
         ];
         own.into_iter().sum::<usize>() + fleets.values().map(Fleet::records).sum::<usize>()
+    }
+
+    /// The first stop in force that covers everything in a namespace.
+    #[must_use]
+    pub fn stop(&self, fleet: &Fleet, now: Timestamp) -> Option<Arc<Freeze>> {
+        let all = self.freezes.values().chain(fleet.freezes.values()).map(|kept| &kept.value);
+        let mut stops =
+            all.filter(|freeze| freeze.kind == FreezeKind::Stop && freeze.scope == FreezeScope::Everything);
+        stops.find(|freeze| freeze.is_in_force(now)).cloned()
     }
 
     /// The inputs of a decision about an entity besides its board.

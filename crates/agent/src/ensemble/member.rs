@@ -166,6 +166,7 @@ impl MemberTask {
             Ok(look) => look,
             Err(error) => return self.fails(order, &error).await,
         };
+        let place = self.directory.path.display().to_string();
         let sight = MemberSight {
             ensemble: &self.ensemble,
             order,
@@ -174,6 +175,7 @@ impl MemberTask {
             process: self.program.state(),
             standing: self.standing,
             lack: look.lack,
+            place: &place,
         };
         let plan = sight.plan();
         let done = match plan {
@@ -353,6 +355,9 @@ impl MemberTask {
             membership,
             removed: self.removed,
         };
+        // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
+        let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
+        let etcd = etcd.filter(|_| !has_left);
         let instance = etcd.and_then(|etcd| instance::of(&self.ensemble, order, &report, etcd.client()));
         self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, instance));
         self.context.reports.send_if_modified(|reports| {

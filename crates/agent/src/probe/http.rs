@@ -83,7 +83,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             })?;
         let bytes = bytes.to_bytes();
         if !status.is_success() {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = message(&bytes);
             return Err(ProbeError::Unknown(format!("{authority}: status {}: {text}", status.as_u16())));
         }
         serde_json::from_slice(&bytes)
@@ -104,6 +104,14 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             }
         }
     }
+}
+
+/// What an answer with an error says: the message that is in it, if it is JSON.
+fn message(bytes: &[u8]) -> String {
+    let json = serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    let message =
+        json.as_ref().and_then(|json| ["message", "error"].iter().find_map(|key| json.get(key)?.as_str()));
+    message.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), str::to_owned)
 }
 
 /// What the end of a connection says: one that is closed in the middle of an answer broke off.

@@ -104,7 +104,7 @@ pub(crate) struct EnsembleFlags {
     /// TLS with certificates of the ensemble, for members and clients: true (default) or false
     #[arg(long, value_name = "BOOL")]
     pub(crate) tls: Option<bool>,
-    /// Time for which a member may not work before it is replaced, 10s to 7d [default: 10m]
+    /// Time for which a member may not work before it is replaced, 30s to 7d [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub(crate) failover_after: Option<Span>,
     /// Time that a new member may take until it votes, 10s to 24h [default: 10m]

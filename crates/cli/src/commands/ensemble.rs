@@ -161,7 +161,7 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
     context.show.data(&page.items, names, |_| {
         let rows = page.items.iter().map(|ensemble| {
             let Ensemble { name, service, size, filter, mode, status, .. } = ensemble;
-            let votes = status.as_ref().map(|status| format!("{} of {}", status.voting, status.wanted));
+            let votes = status.as_ref().map(|status| format!("{} of {}", status.working, status.wanted));
             vec![
                 name.clone(),
                 agent(service).to_owned(),
@@ -175,7 +175,7 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
             return "no ensembles; create one with: bellwether ensemble create ENSEMBLE --filter FILTER"
                 .to_owned();
         }
-        table(&["name", "service", "size", "voting", "mode", "filter"], rows)
+        table(&["name", "service", "size", "working", "mode", "filter"], rows)
     })
 }
 
@@ -217,6 +217,7 @@ fn planned(ensemble: &Ensemble) -> Vec<String> {
             member.number.to_string(),
             member.node.clone(),
             member.state.to_string(),
+            member.health.to_string(),
             date(member.since_ms),
             or_dash(&member.store_id),
             or_dash(&member.peer_url),
@@ -224,23 +225,37 @@ fn planned(ensemble: &Ensemble) -> Vec<String> {
     });
     let members = match status.members.is_empty() {
         true => "it has no members".to_owned(),
-        false => table(&["member", "node", "state", "since", "id", "peer"], rows),
+        false => table(&["member", "node", "state", "health", "since", "id", "peer"], rows),
     };
-    let mut lines =
-        vec![format!("{} of {} members vote", status.voting, status.wanted), String::new(), members];
+    let mut lines = vec![
+        format!("{} of {} members vote{}", status.voting, status.wanted, working(status)),
+        String::new(),
+        members,
+    ];
+    lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
     let upcoming = upcoming(status);
     if !upcoming.is_empty() {
         lines.push(String::new());
         lines.extend(upcoming);
     }
     lines.extend(
-        status.refusals.iter().map(|of| format!("node {} may have no new member: {}", of.node, of.reason)),
+        status.refusals.iter().map(|of| format!("node {} cannot get a member: {}", of.node, of.reason)),
     );
     let shown = status.refusals.len() as u64;
     if status.refused > shown {
-        lines.push(format!("{} more may have none", Plural(status.refused - shown, "node")));
+        lines.push(format!("{} more cannot get one", Plural(status.refused - shown, "node")));
     }
     lines
+}
+
+/// How many of the members that vote work, if not all of them do.
+fn working(status: &EnsembleStatus) -> String {
+    match status.working {
+        working if working == status.voting => String::new(),
+        0 => ", none works".to_owned(),
+        1 => ", 1 works".to_owned(),
+        working => format!(", {working} work"),
+    }
 }
 
 /// What happens to the members of an ensemble next, line by line.

@@ -42,6 +42,7 @@ mod story_ensembles;
 mod story_exec_probes;
 mod story_facts;
 mod story_files;
+mod story_founded_anew;
 mod story_guard;
 mod story_handover;
 mod story_haproxy;

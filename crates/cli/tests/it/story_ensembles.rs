@@ -29,7 +29,7 @@ fn address(number: usize) -> String {
 }
 
 /// An installation whose agents run members of ensembles, each on an address of its own.
-async fn installed() -> Setup {
+pub(crate) async fn installed() -> Setup {
     let mut place = Setup::new().await;
     for number in 1..=NODES {
         let sections = format!("addresses = {{ lo = [{:?}] }}\n\n[ensembles]\n", address(number));
@@ -38,7 +38,7 @@ async fn installed() -> Setup {
     place
 }
 
-fn spec(size: u32, [client_port, peer_port]: [u16; 2], has_tls: bool) -> EnsembleSpec {
+pub(crate) fn spec(size: u32, [client_port, peer_port]: [u16; 2], has_tls: bool) -> EnsembleSpec {
     let etcd = EtcdSpec {
         client_port: Some(client_port.into()),
         peer_port: Some(peer_port.into()),
@@ -48,13 +48,13 @@ fn spec(size: u32, [client_port, peer_port]: [u16; 2], has_tls: bool) -> Ensembl
         service: ServiceAgentSpec { etcd: Some(etcd) },
         size: Some(EnsembleSize::Number(size)),
         filter: "all".to_owned(),
-        failover_after: Some("10s".to_owned()),
+        failover_after: Some("30s".to_owned()),
         ..EnsembleSpec::default()
     }
 }
 
 /// The members, once there are so many, all of them vote, and nothing is left to be done.
-async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
+pub(crate) async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
     let client = place.client();
     let mut members = Vec::new();
     wait_for(&format!("{size} members vote"), async || {
@@ -80,14 +80,14 @@ fn directories(place: &Setup, node: &str) -> Vec<String> {
 }
 
 /// The processes of members on a node.
-fn etcds(place: &Setup, node: &str) -> Vec<String> {
+pub(crate) fn etcds(place: &Setup, node: &str) -> Vec<String> {
     let data = place.path(&format!("{node}/data/ensembles/store/data"));
     let found = Command::new("pgrep").args(["-f", &format!("^etcd --name .*{data} ")]).output().unwrap();
     String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 /// Posts to an etcd; nothing if it does not acknowledge.
-fn post(address: &str, path: &str, body: &str) -> Option<String> {
+pub(crate) fn post(address: &str, path: &str, body: &str) -> Option<String> {
     let patience = Duration::from_secs(2);
     let mut stream = TcpStream::connect_timeout(&address.parse().ok()?, patience).ok()?;
     stream.set_read_timeout(Some(patience)).ok()?;
@@ -327,4 +327,21 @@ async fn members_and_clients_of_an_etcd_know_each_other_by_certificates_and_nobo
 
     let refused = place.run(&["ensemble", "set", "store", "--tls", "false"]);
     assert!(text(&refused.stderr).contains("has members with tls true"), "{}", text(&refused.stderr));
+
+    // A machine with a member does not go before another one has its place, and nothing changes while everything is stopped.
+    let gone = place.run(&["node", "decommission", &members[1].node, "--yes"]);
+    assert!(text(&gone.stderr).contains("and has member 2 of ensemble store"), "{}", text(&gone.stderr));
+    assert!(done(&place, &["node", "why", &members[1].node]).contains("it has member 2 of ensemble store"));
+    done(&place, &["stop-everything", "--yes", "--reason", "smoke"]);
+    scale(&place, 1);
+    let why = done(&place, &["why", "ensemble/store"]);
+    assert!(why.contains("stop-everything is in force, set by") && why.contains("smoke"), "{why}");
+    assert_eq!(complete_but_for_size(&place).await, 3);
+    done(&place, &["stop-everything", "--off"]);
+    complete(&place, 1).await;
+}
+
+/// Number of members that vote, whatever is wanted.
+async fn complete_but_for_size(place: &Setup) -> u64 {
+    place.client().ensemble("default", "store").await.unwrap().status.unwrap().voting
 }

@@ -33,6 +33,8 @@ pub struct EnsembleSight<'a> {
     pub members: &'a EnsembleMembers,
     /// By node that has a member: what is heard of it. A node that is absent is gone for good.
     pub nodes: &'a BTreeMap<NodeName, MemberNode<'a>>,
+    /// Whether somebody has stopped all changes.
+    pub is_stopped: bool,
     /// Since when the control plane listens without a break: silence before that says nothing.
     pub listening_since: Timestamp,
     /// The time.
@@ -44,6 +46,8 @@ pub struct EnsembleSight<'a> {
 pub struct MemberNode<'a> {
     /// Since when it is unreachable; `None` if it is not.
     pub unreachable_since: Option<Timestamp>,
+    /// Whether it is not heard of at the moment, and may be again before it is unreachable.
+    pub is_suspect: bool,
     /// What it reported last of its member.
     pub known: Option<&'a KnownMember>,
 }
@@ -66,7 +70,7 @@ impl EnsembleSight<'_> {
     #[must_use]
     pub fn decide(&self, places: &CandidateNodes) -> EnsembleDecision {
         let mut members = self.members.clone();
-        if self.ensemble.mode == EnsembleMode::Unmanaged {
+        if self.is_stopped || self.ensemble.mode == EnsembleMode::Unmanaged {
             members.change = None;
             return EnsembleDecision { members, step: QuorumStep::Rest, events: Vec::new(), wake: None };
         }
@@ -139,6 +143,10 @@ impl EnsembleSight<'_> {
         if let Some(since) = node.unreachable_since {
             return Some(self.heard_since(since));
         }
+        // It is no working one to count on, and none to replace either.
+        if node.is_suspect {
+            return Some(self.now);
+        }
         match self.known(number, member) {
             Some(known) if known.report.state == MemberState::Working => None,
             Some(known) => Some(self.heard_since(known.since)),
@@ -165,7 +173,7 @@ impl EnsembleSight<'_> {
     /// What a member reports, if its node is reachable: what it said before it fell silent may not hold any more.
     fn report(&self, number: MemberNumber, member: &Member) -> Option<&MemberReport> {
         let node = self.nodes.get(&member.node)?;
-        if node.unreachable_since.is_some() {
+        if node.unreachable_since.is_some() || node.is_suspect {
             return None;
         }
         self.known(number, member).map(|known| &known.report)
@@ -211,7 +219,11 @@ impl EnsembleSight<'_> {
             VoterState::Refused | VoterState::Working | VoterState::Leaving => None,
         };
         let refused = members.refused.values().map(|refused| refused.until);
-        let due = self.voters(members).into_values().filter_map(due).chain(refused);
+        let uncounted = members
+            .members
+            .iter()
+            .filter_map(|(number, member)| self.uncounted_from(members, *number, member));
+        let due = self.voters(members).into_values().filter_map(due).chain(refused).chain(uncounted);
         due.filter(|at| *at > self.now).min()
     }
 }

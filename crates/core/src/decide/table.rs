@@ -83,7 +83,10 @@ pub const DECIDERS: [Decider; 14] = [
     Decider { name: "views", decide: Decide::Cluster(|of, name| views::decide(of.fleet, name, of.now)) },
     Decider {
         name: "ensembles",
-        decide: Decide::Ensemble(|of, name| ensembles::verdict::decide(of.fleet, name, of.watch, of.now)),
+        decide: Decide::Ensemble(|of, name| {
+            let stop = of.world.stop(of.fleet, of.now);
+            ensembles::verdict::decide(of.fleet, name, stop.as_deref(), (of.watch, of.now))
+        }),
     },
     whole("drain", |of| drain::decide(of.fleet, of.watch.settled(), of.now)),
     Decider { name: "rollout", decide: Decide::Entity(rollout_of) },

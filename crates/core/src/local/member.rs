@@ -39,6 +39,8 @@ pub struct MemberSight<'a> {
     pub standing: Standing,
     /// What is missing for a start, such as a program or a port, in words that fit after "waits for "; `None` if nothing is.
     pub lack: Option<String>,
+    /// Where its directory is to be.
+    pub place: &'a str,
 }
 
 /// A member that the ledger has.
@@ -201,7 +203,7 @@ impl MemberSight<'_> {
         match (&self.process, self.data(), is_noted) {
             (MemberProcess::Running(_), _, _) => MemberStep::Serve,
             (_, _, false) => MemberStep::Prepare,
-            (_, None | Some(MemberData::Lost), true) => self.rest(MemberState::Refused, LOST),
+            (_, None | Some(MemberData::Lost), true) => self.rest(MemberState::Refused, &self.lost()),
             (_, Some(MemberData::Unused | MemberData::Present), true) => match &self.lack {
                 Some(lack) => self.waits(MemberState::Refused, lack),
                 None => self.rest(MemberState::Prepared, ""),
@@ -213,7 +215,7 @@ impl MemberSight<'_> {
         let is_running = matches!(self.process, MemberProcess::Running(_));
         match (self.data(), start) {
             _ if is_running => MemberStep::Serve,
-            (None | Some(MemberData::Lost), _) if is_noted => self.rest(MemberState::Failed, LOST),
+            (None | Some(MemberData::Lost), _) if is_noted => self.rest(MemberState::Failed, &self.lost()),
             (None | Some(MemberData::Unused), MemberStart::Again) => {
                 self.rest(MemberState::Failed, "was never started here, and is to start only with its data")
             }
@@ -229,7 +231,7 @@ impl MemberSight<'_> {
                 self.start(StartWith::Existing(initial.clone()))
             }
             // Noted ones were answered above.
-            (None | Some(MemberData::Lost), _) => self.rest(MemberState::Failed, LOST),
+            (None | Some(MemberData::Lost), _) => self.rest(MemberState::Failed, &self.lost()),
         }
     }
 
@@ -264,6 +266,14 @@ impl MemberSight<'_> {
         self.lack.as_ref().map(|lack| self.waits(MemberState::Failed, lack))
     }
 
+    /// Why a member is not started that had data.
+    fn lost(&self) -> String {
+        let place = self.place;
+        format!(
+            "is not started: its data are gone from {place}, and without them it would forget what it has acknowledged"
+        )
+    }
+
     fn waits(&self, state: MemberState, lack: &str) -> MemberStep {
         self.rest(state, &format!("waits for {lack}"))
     }
@@ -284,10 +294,6 @@ impl MemberSight<'_> {
 pub fn told(ensemble: &EnsembleName, number: MemberNumber, reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!("ensemble {ensemble}: member {number} {reason}") }
 }
-
-/// Why a member is not started that had data.
-const LOST: &str =
-    "is not started: its data are gone, and without them it would forget what it has acknowledged";
 
 #[cfg(test)]
 mod tests;

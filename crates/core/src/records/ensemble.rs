@@ -19,8 +19,9 @@ pub const MAX_VOTERS: u32 = 7;
 /// Default time for which a member may be silent before it is replaced: longer than a machine takes to reboot.
 pub const FAILOVER_AFTER: Span = Span::from_secs(10 * 60);
 
-/// Shortest such time.
-pub const MIN_FAILOVER_AFTER: Span = Span::from_secs(10);
+/// Shortest such time: that contact with a machine is lost may be noticed 20 s later, and until then a member that lacks the others looks
+/// like the one that fails.
+pub const MIN_FAILOVER_AFTER: Span = Span::from_secs(30);
 
 /// Longest such time.
 pub const MAX_FAILOVER_AFTER: Span = Span::from_secs(7 * 24 * 60 * 60);

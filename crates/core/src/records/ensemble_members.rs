@@ -93,8 +93,14 @@ pub enum MemberPhase {
 pub enum RemovalReason {
     /// It was silent for too long.
     Dead,
+    /// Its node was decommissioned.
+    Decommissioned,
+    /// The store itself does not count it any more.
+    NotCounted,
     /// There are more than are wanted.
     Surplus,
+    /// Its node is drained, and another one has taken its place.
+    Drained,
     /// It has not joined in time.
     NotJoined,
     /// Its node could not have it.
@@ -172,13 +178,27 @@ impl MemberPhase {
     }
 }
 
+impl MemberPhase {
+    /// Why it is removed; `None` if it is not.
+    #[must_use]
+    pub const fn removal(&self) -> Option<RemovalReason> {
+        match self {
+            Self::Leaving(reason) | Self::Removed(reason) => Some(*reason),
+            Self::Preparing | Self::Bootstrapping | Self::Adding | Self::Joining(_) | Self::Voting => None,
+        }
+    }
+}
+
 impl RemovalReason {
     /// Name of the reason.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Dead => "dead",
+            Self::Decommissioned => "decommissioned",
+            Self::NotCounted => "not_counted",
             Self::Surplus => "surplus",
+            Self::Drained => "drained",
             Self::NotJoined => "not_joined",
             Self::Refused => "refused",
             Self::Deleted => "deleted",
@@ -190,7 +210,10 @@ impl RemovalReason {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Dead => "it did not work for too long",
+            Self::Decommissioned => "its node was decommissioned",
+            Self::NotCounted => "the store does not count it any more",
             Self::Surplus => "there are more members than are wanted",
+            Self::Drained => "its node is drained",
             Self::NotJoined => "it did not join in time",
             Self::Refused => "its node cannot have it",
             Self::Deleted => "the ensemble was deleted",

@@ -67,6 +67,12 @@ impl Freeze {
         self.until.is_none_or(|until| now < until)
     }
 
+    /// That it is in force, and why, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        self.annotation.describe(&format!("{} is in force, set", self.name))
+    }
+
     /// Whether it covers all of an entity.
     #[must_use]
     pub fn covers(&self, entity: &EntityName) -> bool {

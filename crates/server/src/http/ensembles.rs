@@ -12,6 +12,7 @@ use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::words::name::{EnsembleName, Namespace};
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
@@ -49,7 +50,7 @@ pub(crate) async fn get(
     let world = app.world();
     let fleet = world.fleets.get(&namespace).ok_or_else(|| missing(&name))?;
     let kept = fleet.ensembles.get(&name).ok_or_else(|| missing(&name))?;
-    Ok(JsonAnswer(shown(fleet, &readable, &kept.value, app.clock.now())))
+    Ok(JsonAnswer(shown((&world, fleet), &readable, &kept.value, app.clock.now())))
 }
 
 /// That there is no such ensemble.
@@ -64,10 +65,17 @@ pub(super) fn members<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Option<&'a E
 }
 
 /// An ensemble with its members, what is to happen to them, and the nodes that may have none, as far as the caller may read these.
-fn shown(fleet: &Fleet, readable: &Readable, ensemble: &CoreEnsemble, now: Timestamp) -> Ensemble {
-    let (plan, members) = (plan::plan(fleet, ensemble, now), members(fleet, &ensemble.name));
+fn shown(
+    (world, fleet): (&World, &Fleet),
+    readable: &Readable,
+    ensemble: &CoreEnsemble,
+    now: Timestamp,
+) -> Ensemble {
+    let stop = world.stop(fleet, now);
+    let plan = plan::plan(fleet, ensemble, stop.as_deref(), now);
+    let members = members(fleet, &ensemble.name);
     let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
-    let status = EnsembleStatus::planned(&plan, members, is_seen, REFUSALS_SHOWN);
+    let status = EnsembleStatus::planned(&plan, (members, fleet), is_seen, REFUSALS_SHOWN);
     Ensemble { status: Some(status), ..Ensemble::from(ensemble) }
 }
 
@@ -76,7 +84,7 @@ fn changed(app: &AppState, namespace: &Namespace, readable: &Readable, ensemble:
     let (world, empty) = (app.world(), Fleet::default());
     let fleet = world.fleets.get(namespace).unwrap_or(&empty);
     let warning = ops::ensemble::warning(fleet, ensemble);
-    Ensemble { warning, ..shown(fleet, readable, ensemble, app.clock.now()) }
+    Ensemble { warning, ..shown((&world, fleet), readable, ensemble, app.clock.now()) }
 }
 
 pub(crate) async fn put(

@@ -8,6 +8,7 @@ use bellwether_api::shape::read;
 use bellwether_api::v1::why::Why;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::catalogue::need;
+use bellwether_core::records::ensemble_members::Member;
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::probes::StoreState;
 use bellwether_core::records::registrations::CheckStatus;
@@ -15,8 +16,9 @@ use bellwether_core::records::status;
 use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
 use bellwether_core::rollout::why::WhyTime;
 use bellwether_core::rollout::why::targets::why_targets;
+use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::{
-    ClusterName, EntityName, Namespace, NodeName, ServiceName, SlotName, TargetName,
+    ClusterName, EnsembleName, EntityName, Namespace, NodeName, ServiceName, SlotName, TargetName,
 };
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -214,6 +216,7 @@ fn node(
         lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
     }
     lines.extend(not_healthy(fleet, name, now));
+    lines.extend(members(fleet, name));
     let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
     lines.extend(services.flat_map(|wait| wait_cycles_of(fleet, wait)));
     let target = TargetName::from(name);
@@ -241,6 +244,16 @@ fn still_counts(fleet: &Fleet, entity: &EntityName, node: &NodeName) -> bool {
     }
     let was_aborted = fleet.entities.get(entity).is_some_and(|kept| kept.value.abort.is_some());
     !was_aborted && fleet.workflow_state(node) == WorkflowState::Failed(entity)
+}
+
+/// The members of ensembles that a node has.
+fn members(fleet: &Fleet, name: &NodeName) -> Vec<String> {
+    let all = fleet.ensemble_members.values().map(|kept| &*kept.value);
+    let own = all.filter_map(|members| Some((&members.ensemble, members.of_node(name)?)));
+    let line = |(ensemble, (number, member)): (&EnsembleName, (MemberNumber, &Member))| {
+        format!("it has member {number} of ensemble {ensemble}, which is {}", member.phase.as_str())
+    };
+    own.map(line).collect()
 }
 
 /// The data stores of a node that are not up, and the service instances that are not healthy.

@@ -1,10 +1,11 @@
 //! Why an ensemble is not as it is to be, or that it is.
 
-use bellwether_api::v1::ensemble::members::EnsembleMember;
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
 use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
-use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use bellwether_core::records::ensemble_members::EnsembleMembers;
+use bellwether_core::records::member::MemberState;
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
@@ -33,8 +34,9 @@ pub(super) fn ensemble(
         return former(fleet, members.filter(|members| !members.members.is_empty()), now)
             .ok_or_else(|| missing(name));
     };
-    let plan = plan(fleet, &kept.value, now);
-    let mut lines = vec![sizes(&kept.value, members, &plan)];
+    let stop = world.stop(fleet, now);
+    let plan = plan(fleet, &kept.value, stop.as_deref(), now);
+    let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
     let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
     if world.leader.is_none() && is_waiting {
@@ -50,22 +52,33 @@ pub(super) fn ensemble(
 }
 
 /// How many members vote, of how many that there are to be.
-fn sizes(ensemble: &Ensemble, members: Option<&EnsembleMembers>, plan: &EnsemblePlan) -> String {
-    let all = members.into_iter().flat_map(|members| members.members.values());
-    let voting = all.filter(|member| member.phase == MemberPhase::Voting).count();
+fn sizes(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    members: Option<&EnsembleMembers>,
+    plan: &EnsemblePlan,
+) -> String {
+    let status = EnsembleStatus::of(plan.wanted, members, fleet);
+    let voting = usize::try_from(status.voting).unwrap_or(usize::MAX);
     let size = match ensemble.size {
         EnsembleSize::Number(_) => "",
         EnsembleSize::Quorum => ", as its size is quorum",
     };
     let verb = if voting == 1 { "votes" } else { "vote" };
-    format!("{} {verb} of {} that there are to be{size}", plural(voting, "member"), plan.wanted)
+    let working = match status.working {
+        working if working == status.voting => String::new(),
+        0 => ", and none works".to_owned(),
+        1 => ", and 1 works".to_owned(),
+        working => format!(", and {working} work"),
+    };
+    format!("{} {verb} of {} that there are to be{size}{working}", plural(voting, "member"), plan.wanted)
 }
 
 /// Each member with its state, and why it does not do what it is to do.
 fn each(fleet: &Fleet, members: &EnsembleMembers, now: Timestamp) -> impl Iterator<Item = String> {
     members.members.iter().map(move |(number, member)| {
-        let shape = EnsembleMember::of(*number, member);
-        let reason = shape.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let reason = member.phase.removal().map(|reason| format!(": {}", reason.describe()));
+        let reason = reason.unwrap_or_default();
         let (since, phase) = (now.since(member.since).brief(), member.phase.as_str());
         let complaint = complaint(fleet, members, *number, now);
         format!("member {number} on node {} is {phase} for {since}{reason}{complaint}", member.node)
@@ -84,6 +97,8 @@ fn complaint(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber, now
     let said = &known.report.reason;
     match said.strip_prefix(&own).unwrap_or(said) {
         "" => String::new(),
+        // What keeps it from a change is not as old as its state.
+        said if known.report.state == MemberState::Working => format!("; it {said}"),
         said => format!("; for {}, it {said}", now.since(known.since).brief()),
     }
 }
@@ -100,12 +115,11 @@ fn former(fleet: &Fleet, members: Option<&EnsembleMembers>, now: Timestamp) -> O
 fn refusals(readable: &Readable, plan: &EnsemblePlan) -> Vec<String> {
     let is_seen = |node: &str| readable.has_object(ObjectKind::Node, node);
     let seen = plan.refusals.iter().filter(|(node, _)| is_seen(node.as_str()));
-    let named =
-        seen.take(NAMED).map(|(node, reason)| format!("node {node} may have no new member: {reason}"));
+    let named = seen.take(NAMED).map(|(node, reason)| format!("node {node} cannot get a member: {reason}"));
     let mut lines: Vec<String> = named.collect();
     let others = plan.refusals.len().saturating_sub(lines.len());
     if others > 0 {
-        lines.push(format!("{others} more of the nodes that match may have no new member"));
+        lines.push(format!("{others} more of the nodes that match cannot get a member"));
     }
     lines
 }

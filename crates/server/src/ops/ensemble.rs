@@ -53,7 +53,7 @@ pub fn list(fleet: &Fleet) -> impl Iterator<Item = Shape> {
         };
         let all = members.into_iter().flat_map(|members| members.members.values());
         let left = all.filter(|member| !matches!(member.phase, MemberPhase::Removed(_))).count();
-        let status = EnsembleStatus::of(ensemble.size.wanted(matching, left).max(1), members);
+        let status = EnsembleStatus::of(ensemble.size.wanted(matching, left).max(1), members, fleet);
         Shape { status: Some(status), ..Shape::from(ensemble) }
     })
 }

@@ -57,6 +57,8 @@ pub static ENSEMBLES: FieldTable = FieldTable {
         FieldSpec::changing("wanted", FieldType::Number, "number of members that there are to be")
             .at("/status/wanted"),
         FieldSpec::changing("voting", FieldType::Number, "number of members that vote").at("/status/voting"),
+        FieldSpec::changing("working", FieldType::Number, "number of members that vote and serve")
+            .at("/status/working"),
         FieldSpec::changing(
             "complete",
             FieldType::Flag,

@@ -45,7 +45,7 @@ pub struct EnsembleDocument {
     #[schema(example = "rack")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<String>,
-    /// How long a member may be silent before it is replaced, `10s` to `7d`. Default `10m`.
+    /// How long a member may be silent before it is replaced, `30s` to `7d`. Default `10m`.
     #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover_after: Option<String>,

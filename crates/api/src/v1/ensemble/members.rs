@@ -1,6 +1,8 @@
 //! Members of ensembles: answers and stored records.
 
+use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble_members as core;
+use bellwether_core::records::member::MemberState;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
@@ -36,14 +38,46 @@ words! {
     RemovalReason = core::RemovalReason {
         /// It was silent for too long.
         Dead = "dead",
+        /// Its node was decommissioned.
+        Decommissioned = "decommissioned",
+        /// The store itself does not count it any more.
+        NotCounted = "not_counted",
         /// There are more than are wanted.
         Surplus = "surplus",
+        /// Its node is drained, and another one has taken its place.
+        Drained = "drained",
         /// It has not joined in time.
         NotJoined = "not_joined",
         /// Its node could not have it.
         Refused = "refused",
         /// The ensemble was deleted.
         Deleted = "deleted",
+    }
+}
+
+words! {
+    /// Whether a member of an ensemble serves, as far as is known.
+    MemberHealth {
+        /// It serves.
+        Working = "working",
+        /// Its program runs, and does not serve.
+        Starting = "starting",
+        /// Its program does not run, or does not serve any more.
+        Failed = "failed",
+        /// It can be started.
+        Prepared = "prepared",
+        /// Something is missing on its node.
+        Refused = "refused",
+        /// It is stopped, and its directory is set aside.
+        Left = "left",
+        /// Its node has not reported it.
+        Unknown = "unknown",
+        /// Its node is not heard of at the moment.
+        Suspect = "suspect",
+        /// Its node is unreachable.
+        Unreachable = "unreachable",
+        /// Its node was decommissioned.
+        Decommissioned = "decommissioned",
     }
 }
 
@@ -59,6 +93,11 @@ pub struct EnsembleMember {
     /// Why it is removed; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it serves.
+    pub health: MemberHealth,
+    /// What its node says of that; absent if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Since when it joins, votes or leaves, in milliseconds since the Unix epoch, by the server's clock.
     pub since_ms: u64,
     /// The id that the store gave it; absent until it is known.
@@ -165,30 +204,46 @@ impl From<&core::MemberPhase> for MemberPhase {
     }
 }
 
-/// Why a member is removed; `None` if it is not.
-const fn removal(phase: &core::MemberPhase) -> Option<core::RemovalReason> {
-    match phase {
-        core::MemberPhase::Leaving(reason) | core::MemberPhase::Removed(reason) => Some(*reason),
-        core::MemberPhase::Preparing
-        | core::MemberPhase::Bootstrapping
-        | core::MemberPhase::Adding
-        | core::MemberPhase::Joining(_)
-        | core::MemberPhase::Voting => None,
-    }
-}
-
 impl EnsembleMember {
     /// The form of a member with its number.
     #[must_use]
-    pub fn of(number: MemberNumber, member: &core::Member) -> Self {
+    pub fn of(number: MemberNumber, member: &core::Member, health: plan::MemberHealth<'_>) -> Self {
+        let message = match health {
+            plan::MemberHealth::Reported(report) => Some(report.reason.clone()),
+            plan::MemberHealth::Decommissioned
+            | plan::MemberHealth::Suspect
+            | plan::MemberHealth::Unreachable
+            | plan::MemberHealth::Unknown => None,
+        };
         Self {
+            health: health.into(),
+            message: message.filter(|message| !message.is_empty()),
             number: number.get(),
             node: member.node.to_string(),
             state: (&member.phase).into(),
-            reason: removal(&member.phase).map(|reason| reason.describe().to_owned()),
+            reason: member.phase.removal().map(|reason| reason.describe().to_owned()),
             since_ms: member.since.as_millis(),
             store_id: member.store_id.clone(),
             peer_url: Some(member.peer_url.clone()).filter(|url| !url.is_empty()),
+        }
+    }
+}
+
+impl From<plan::MemberHealth<'_>> for MemberHealth {
+    fn from(from: plan::MemberHealth<'_>) -> Self {
+        match from {
+            plan::MemberHealth::Decommissioned => Self::Decommissioned,
+            plan::MemberHealth::Suspect => Self::Suspect,
+            plan::MemberHealth::Unreachable => Self::Unreachable,
+            plan::MemberHealth::Unknown => Self::Unknown,
+            plan::MemberHealth::Reported(report) => match report.state {
+                MemberState::Refused => Self::Refused,
+                MemberState::Prepared => Self::Prepared,
+                MemberState::Starting => Self::Starting,
+                MemberState::Working => Self::Working,
+                MemberState::Failed => Self::Failed,
+                MemberState::Left => Self::Left,
+            },
         }
     }
 }
@@ -211,7 +266,7 @@ impl StoredMember {
             node: member.node.to_string(),
             phase: (&member.phase).into(),
             starts_with,
-            removal: removal(&member.phase).map(Into::into),
+            removal: member.phase.removal().map(Into::into),
             since_ms: member.since.as_millis(),
             store_id: member.store_id.clone(),
             peer_url: member.peer_url.clone(),

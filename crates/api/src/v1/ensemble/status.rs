@@ -1,10 +1,12 @@
 //! The state of ensembles in answers: their members, what is to happen to them, and which nodes may have none.
 
-use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep};
+use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, health};
 use bellwether_core::records::ensemble_members as core;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::world::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 
-use super::members::{EnsembleMember, MemberPhase};
+use super::members::{EnsembleMember, MemberHealth, MemberPhase};
 use crate::word::words;
 
 words! {
@@ -28,7 +30,9 @@ pub struct EnsembleStatus {
     pub wanted: u64,
     /// Number of members that vote.
     pub voting: u64,
-    /// Whether it is as it is to be.
+    /// Number of members that vote and serve, as far as is known.
+    pub working: u64,
+    /// Whether it is as it is to be, and all of its members serve.
     pub is_complete: bool,
     /// The members, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,14 +76,20 @@ pub struct EnsembleRefusal {
 impl EnsembleStatus {
     /// The members of an ensemble of which so many are wanted, without what is to happen to them.
     #[must_use]
-    pub fn of(wanted: usize, members: Option<&core::EnsembleMembers>) -> Self {
-        let all = members.into_iter().flat_map(|members| &members.members);
-        let members: Vec<_> = all.map(|(number, member)| EnsembleMember::of(*number, member)).collect();
-        let voting = members.iter().filter(|member| member.state == MemberPhase::Voting).count();
+    pub fn of(wanted: usize, members: Option<&core::EnsembleMembers>, fleet: &Fleet) -> Self {
+        let all = members.into_iter().flat_map(|of| of.members.iter().map(move |member| (of, member)));
+        let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
+            EnsembleMember::of(*number, member, health(fleet, of, *number))
+        };
+        let members: Vec<_> = all.map(shape).collect();
+        let voting = members.iter().filter(|member| member.state == MemberPhase::Voting);
+        let working = voting.clone().filter(|member| member.health == MemberHealth::Working).count();
+        let voting = voting.count();
         Self {
             wanted: wanted as u64,
             voting: voting as u64,
-            is_complete: voting == wanted && members.len() == wanted,
+            working: working as u64,
+            is_complete: working == wanted && members.len() == wanted,
             members,
             ..Self::default()
         }
@@ -90,11 +100,11 @@ impl EnsembleStatus {
     #[must_use]
     pub fn planned(
         plan: &EnsemblePlan,
-        members: Option<&core::EnsembleMembers>,
+        (members, fleet): (Option<&core::EnsembleMembers>, &Fleet),
         is_seen: impl Fn(&str) -> bool,
         most: usize,
     ) -> Self {
-        let status = Self::of(plan.wanted, members);
+        let status = Self::of(plan.wanted, members, fleet);
         let refusals = plan.refusals.iter().filter(|(node, _)| is_seen(node.as_str()));
         let refusals =
             refusals.map(|(node, reason)| EnsembleRefusal { node: node.to_string(), reason: reason.clone() });

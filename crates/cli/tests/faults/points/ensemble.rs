@@ -43,7 +43,7 @@ impl Play {
     async fn start() -> Self {
         let sections = "[ensembles]\n".to_owned();
         let bed = Bed::start(Options { sections, ..small(1, 2, AGENTS) }).await;
-        let wanted = spec(2, Some("10s"));
+        let wanted = spec(2, Some("30s"));
         bed.client(1).set_ensemble("default", "store", &wanted).await.unwrap();
         let members = complete(&bed, 2, "it is created").await;
         Self { bed, last: newest(&members) }

@@ -39,11 +39,12 @@ impl EnsembleAgenda {
     }
 
     fn is_due(&self, context: &DeciderContext<'_>, name: &EnsembleName) -> bool {
-        let DeciderContext { fleet, watch, now, .. } = *context;
+        let DeciderContext { world, fleet, watch, now, .. } = *context;
         let Some(last) = self.decided.get(name) else { return true };
         // With a clock that was set back, a time that had come may lie ahead again.
         let is_anew = last.loaded != fleet.loaded || last.watch != watch || now < last.at;
-        let is_touched = fleet.touched_ensembles.get(name) > Some(last.revision);
+        let is_touched = fleet.touched_ensembles.get(name) > Some(last.revision)
+            || fleet.freezes_changed.max(world.freezes_changed) > last.revision;
         let is_awake = last.wake.is_some_and(|wake| wake <= now);
         let nodes_changed = fleet.candidates_changed > last.revision;
         is_anew || is_touched || is_awake || nodes_changed && last.at.plus(NODES_INTERVAL) <= now

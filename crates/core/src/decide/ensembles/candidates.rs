@@ -49,10 +49,12 @@ fn refusal(fleet: &Fleet, ensemble: &Ensemble, node: &Node) -> Option<String> {
         PresenceState::Unreachable => return Some("it is unreachable".to_string()),
         PresenceState::Up => {}
     }
-    let unsupported = || match fleet.reports.get(name).map(|kept| &kept.value) {
+    let unsupported = || {
+        match fleet.reports.get(name).map(|kept| &kept.value) {
         None => Some("its agent has not reported yet".to_string()),
         Some(report) if report.features.has(Feature::Ensembles) => None,
-        Some(_) => Some("its agent does not support ensembles".to_string()),
+        Some(_) => Some("its agent runs no members: its configuration has no section [ensembles], or it is of an older release".to_string()),
+    }
     };
     let cordon = || node.cordon.as_ref().map(|cordon| format!("it is {}", cordon.line()));
     let paused = || fleet.paused(node).map(|paused| format!("it is {paused}"));

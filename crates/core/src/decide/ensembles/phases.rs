@@ -7,13 +7,17 @@ use alloc::vec::Vec;
 
 use super::EnsembleSight;
 use crate::decide::placement::quorum::{VoterState, quorum};
-use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use crate::records::member::{MemberState, Membership};
 use crate::records::probes::StoreMember;
 use crate::words::counter::MemberNumber;
+use crate::words::time::{Span, Timestamp};
 
 /// Most ids of former members that are kept, the latest: an older list than that is in no report.
 const FORMER_IDS: usize = 64;
+
+/// Time after which no list of members is from before a member voted: agents report a change within seconds.
+const SETTLED: Span = Span::from_secs(60);
 
 impl EnsembleSight<'_> {
     /// Takes each member as far as what is reported of it goes.
@@ -75,6 +79,9 @@ impl EnsembleSight<'_> {
                 list.members.get(&id).filter(|entry| entry.votes)?;
                 Some(self.votes(member, id))
             }
+            MemberPhase::Voting if self.is_uncounted(members, number, member) => {
+                Some(self.since_now(member, MemberPhase::Leaving(RemovalReason::NotCounted)))
+            }
             MemberPhase::Bootstrapping | MemberPhase::Voting => None,
             MemberPhase::Leaving(reason) => {
                 let phase = if self.is_out(members, number, member) {
@@ -113,6 +120,30 @@ impl EnsembleSight<'_> {
         let states = self.voters(members).into_values();
         let working = states.filter(|voter| voter.state == VoterState::Working).count();
         votes && working < quorum(voters.saturating_sub(1))
+    }
+
+    /// Whether the store does not count a member that voted: somebody else removed it, or founded the store anew from one that was left. All
+    /// members that work say so, and it has voted for so long that none of their lists is from before that. It does not follow that it
+    /// is out: one of them is asked to make sure.
+    fn is_uncounted(&self, members: &EnsembleMembers, number: MemberNumber, member: &Member) -> bool {
+        self.uncounted_from(members, number, member).is_some_and(|from| from <= self.now)
+    }
+
+    /// When it follows that a member is not counted, if nobody says otherwise until then; `None` while somebody does.
+    pub(super) fn uncounted_from(
+        &self,
+        members: &EnsembleMembers,
+        number: MemberNumber,
+        member: &Member,
+    ) -> Option<Timestamp> {
+        let id = member.store_id.as_ref().filter(|_| member.phase == MemberPhase::Voting)?;
+        let voting = members.members.iter().filter(|(_, other)| other.phase == MemberPhase::Voting);
+        let mut lists =
+            voting.filter_map(|(of, other)| self.report(*of, other)?.membership.as_ref()).peekable();
+        let own = self.report(number, member).and_then(|report| report.membership.as_ref());
+        let is_missing =
+            own.is_none() && lists.peek().is_some() && lists.all(|list| !list.members.contains_key(id));
+        is_missing.then(|| self.heard_since(member.since).plus(SETTLED))
     }
 
     /// Whether the store does not know a member that leaves: one that was ordered to remove it says so, and nothing else does; or it is the

@@ -15,7 +15,9 @@ use crate::decide::placement::quorum::{
 };
 use crate::records::ensemble::{Ensemble, EnsembleMode};
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
-use crate::records::member::KnownMember;
+use crate::records::freeze::Freeze;
+use crate::records::member::{KnownMember, MemberReport};
+use crate::records::node::PresenceState;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
@@ -52,7 +54,7 @@ pub enum PlannedStep {
 
 /// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
 #[must_use]
-pub fn plan(fleet: &Fleet, ensemble: &Ensemble, now: Timestamp) -> EnsemblePlan {
+pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Timestamp) -> EnsemblePlan {
     let mut places = candidates(fleet, ensemble);
     let kept = fleet.ensemble_members.get(&ensemble.name);
     let members = kept.map(|kept| &*kept.value);
@@ -69,9 +71,18 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, now: Timestamp) -> EnsemblePlan 
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
     let spec = QuorumSpec::of(ensemble);
+    if let Some(stop) = stop {
+        let waiting = format!("{}: no member is changed", stop.line());
+        return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
+    }
     let last = members.map_or(MemberNumber::ZERO, |members| members.last);
     let (steps, end) = play(&spec, places, (voters, last), now);
-    EnsemblePlan { wanted, steps, waiting: end.and_then(|wait| describe(&wait, matching, now)), refusals }
+    EnsemblePlan {
+        wanted,
+        steps,
+        waiting: end.and_then(|wait| describe(&wait, members, matching, now)),
+        refusals,
+    }
 }
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way.
@@ -116,7 +127,8 @@ fn play(
 fn recorded(fleet: &Fleet, ensemble: &Ensemble, members: &EnsembleMembers, now: Timestamp) -> Voters {
     let nodes = nodes(fleet, members);
     let listening_since = Timestamp::EPOCH;
-    EnsembleSight { ensemble, members, nodes: &nodes, listening_since, now }.voters(members)
+    EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now }
+        .voters(members)
 }
 
 /// What its node reported last of a member, and not of another one that it had.
@@ -131,21 +143,63 @@ pub fn reported<'a>(
     (known.report.number == number && known.report.identity == members.identity).then_some(known)
 }
 
+/// Whether a member serves, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberHealth<'a> {
+    /// Its node was decommissioned.
+    Decommissioned,
+    /// Its node is not heard of at the moment.
+    Suspect,
+    /// Its node is unreachable.
+    Unreachable,
+    /// Its node has not reported it.
+    Unknown,
+    /// What its node reported last.
+    Reported(&'a MemberReport),
+}
+
+/// Whether a member serves.
+#[must_use]
+pub fn health<'a>(fleet: &'a Fleet, members: &EnsembleMembers, number: MemberNumber) -> MemberHealth<'a> {
+    let Some(node) = members.members.get(&number).map(|member| &member.node) else {
+        return MemberHealth::Unknown;
+    };
+    if fleet.active_node(node).is_none() {
+        return MemberHealth::Decommissioned;
+    }
+    match fleet.presences.get(node).map(|kept| kept.value.contact) {
+        Some(PresenceState::Suspect) => return MemberHealth::Suspect,
+        Some(PresenceState::Unreachable) => return MemberHealth::Unreachable,
+        Some(PresenceState::Up | PresenceState::Never) | None => {}
+    }
+    let known = reported(fleet, members, number);
+    known.map_or(MemberHealth::Unknown, |known| MemberHealth::Reported(&known.report))
+}
+
 /// What is waited for, in one line; `None` for a change under way, which is in the steps.
-fn describe(wait: &QuorumWait, matching: usize, now: Timestamp) -> Option<String> {
+fn describe(
+    wait: &QuorumWait,
+    members: Option<&EnsembleMembers>,
+    matching: usize,
+    now: Timestamp,
+) -> Option<String> {
+    let node = |number| members?.members.get(&number).map(|member| format!(" on {}", member.node));
+    let named = |number: MemberNumber| format!("{number}{}", node(number).unwrap_or_default());
     Some(match wait {
         QuorumWait::Joining(_) | QuorumWait::Leaving(_) => return None,
         QuorumWait::QuorumLost { working, voters, silent } => {
-            let silent: Vec<String> = silent.iter().map(ToString::to_string).collect();
+            let named: Vec<String> = silent.iter().map(|member| named(*member)).collect();
+            let (noun, verb) = if silent.len() == 1 { ("member", "does") } else { ("members", "do") };
             format!(
-                "quorum is lost: {working} of {voters} members that vote work, and members {} do not; nothing is changed until more of \
-                 them work: start their nodes",
-                silent.join(", ")
+                "quorum is lost: {working} of {voters} members that vote work, and {noun} {} {verb} not; nothing is changed until more of \
+                 them work: start those that are down, or found the store anew from one that is whole",
+                named.join(" and ")
             )
         }
         QuorumWait::Silent { member, until } => {
             format!(
-                "member {member} does not work; it is replaced if that is still so in {}",
+                "member {} does not work; it is replaced if that is still so in {}",
+                named(*member),
                 until.since(now).brief()
             )
         }

@@ -1,10 +1,14 @@
 //! Absorbs what a node's agent says of the members that it has.
 
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberReport, MemberState, NodeMembers};
 use crate::verdict::{Changeset, Write};
+use crate::words::name::EnsembleName;
 use crate::words::time::Timestamp;
 
 /// What is said of a member that its agent does not report any more.
@@ -28,11 +32,12 @@ pub fn absorb(last: Option<&NodeMembers>, mut new: NodeMembers, now: Timestamp) 
     if is_same && !is_behind_a_gap {
         return None;
     }
+    let events = events(last, &new);
     let write = match new.members.is_empty() {
         true => Write::delete(Key::NodeMembers(new.node)),
         false => Write::put(Record::NodeMembers(new)),
     };
-    Some(Changeset { writes: Vec::from([write]), events: Vec::new() })
+    Some(Changeset { writes: Vec::from([write]), events })
 }
 
 /// What is known of a member that its agent does not report any more.
@@ -47,10 +52,51 @@ fn untold(member: &KnownMember, now: Timestamp) -> KnownMember {
     KnownMember { report, since: if is_known { member.since } else { now } }
 }
 
+/// Whether a member is as it was. One that starts and fails in turn does not work all the time.
 fn is_same_state(before: &KnownMember, now: &KnownMember) -> bool {
     let of = |member: &KnownMember| {
         let report = &member.report;
-        (report.number, report.identity.clone(), report.state)
+        let state = match report.state {
+            MemberState::Starting => MemberState::Failed,
+            MemberState::Refused
+            | MemberState::Prepared
+            | MemberState::Working
+            | MemberState::Failed
+            | MemberState::Left => report.state,
+        };
+        (report.number, report.identity.clone(), state)
     };
     of(before) == of(now)
+}
+
+/// That members that served do not any more, or do again.
+fn events(last: Option<&NodeMembers>, new: &NodeMembers) -> Vec<EventDraft> {
+    let told = |(name, member): (&EnsembleName, &KnownMember)| {
+        let before = &last?.members.get(name)?.report;
+        let report = &member.report;
+        let is_same = before.number == report.number && before.identity == report.identity;
+        let (kind, cause) = match (before.state, report.state) {
+            _ if !is_same => return None,
+            (MemberState::Working, MemberState::Failed | MemberState::Starting) => {
+                ("ensemble.member_failed", report.reason.clone())
+            }
+            (MemberState::Failed | MemberState::Starting, MemberState::Working) => {
+                ("ensemble.member_working", String::new())
+            }
+            _ => return None,
+        };
+        Some(EventDraft {
+            kind,
+            subject: format!("ensemble/{name}"),
+            before: Some(before.state.as_str().to_string()),
+            after: Some(report.state.as_str().to_string()),
+            cause: format!(
+                "member {} on {}{}",
+                report.number,
+                new.node,
+                if cause.is_empty() { cause } else { format!(": {cause}") }
+            ),
+        })
+    };
+    new.members.iter().filter_map(told).collect()
 }

@@ -1,5 +1,6 @@
 mod model;
 
+use std::vec;
 use std::vec::Vec;
 
 use proptest::prelude::*;
@@ -105,6 +106,44 @@ fn of_three_two_that_are_cut_off_are_left_alone_however_long() {
 }
 
 #[test]
+fn one_that_works_and_lacks_the_others_is_not_removed_before_these_are_known_to_be_gone() {
+    let mut installation = Installation::new(5, EnsembleSize::Number(3));
+    installation.settle();
+    let before = installation.members.clone();
+    let nodes: Vec<_> = before.members.values().map(|member| member.node.clone()).collect();
+    for number in 0..5 {
+        let is_cut_off = nodes.iter().skip(1).any(|node| *node == installation.name(number));
+        installation.act(&Act::Suspect(number, is_cut_off));
+    }
+    installation.pass(200);
+    assert_eq!(installation.members.members, before.members);
+    for node in nodes.iter().skip(1) {
+        installation.cut_node(node, true);
+    }
+    installation.pass(10_000);
+    assert_eq!(installation.members.members, before.members);
+}
+
+#[test]
+fn a_store_that_a_person_founded_anew_from_one_member_is_believed_and_grows_again() {
+    let mut installation = Installation::new(5, EnsembleSize::Number(3));
+    installation.settle();
+    let nodes: Vec<_> = installation.members.members.values().map(|member| member.node.clone()).collect();
+    nodes.iter().skip(1).for_each(|node| installation.cut_node(node, true));
+    installation.pass(200);
+    assert_eq!(installation.store.voters(), 3, "nobody removes what nobody can");
+    installation.found_anew(&nodes[0]);
+    installation.pass(200);
+    let voting = |installation: &Installation| {
+        installation.members.members.values().filter(|member| member.phase.as_str() == "voting").count()
+    };
+    assert_eq!((installation.store.voters(), voting(&installation)), (3, 3), "{:?}", installation.members);
+    nodes.iter().for_each(|node| installation.cut_node(node, false));
+    installation.settle();
+    assert_eq!((installation.store.working(), installation.bootstraps), (3, 1));
+}
+
+#[test]
 fn a_list_without_a_member_is_no_evidence_that_it_was_removed() {
     let mut installation = Installation::new(4, EnsembleSize::Number(3));
     installation.settle();
@@ -203,6 +242,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => node.clone().prop_map(Act::Decommission),
         1 => Just(Act::Leader),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, lacks)| Act::Lack(node, lacks)),
+        2 => (node.clone(), any::<bool>()).prop_map(|(node, is)| Act::Suspect(node, is)),
         2 => node.prop_map(Act::Stale),
     ];
     prop::collection::vec(act, 0..60)

@@ -7,6 +7,7 @@ use super::candidates::candidates;
 use super::{EnsembleSight, MemberNode};
 use crate::records::ensemble::Ensemble;
 use crate::records::ensemble_members::{EnsembleMembers, Member};
+use crate::records::freeze::Freeze;
 use crate::records::key::{Key, Record};
 use crate::records::member::{KnownMember, MemberState};
 use crate::records::node::PresenceState;
@@ -19,12 +20,22 @@ use crate::world::fleet::Fleet;
 
 /// The next change of the members of an ensemble.
 ///
-/// Woken by: the ensemble, its members, what nodes report of them, and whatever says which nodes may have one.
+/// Woken by: freezes, the ensemble, its members, what nodes report of them, and whatever says which nodes may have one.
 #[must_use]
-pub fn decide(fleet: &Fleet, name: &EnsembleName, watch: Watch, now: Timestamp) -> Verdict {
+pub fn decide(
+    fleet: &Fleet,
+    name: &EnsembleName,
+    stop: Option<&Freeze>,
+    (watch, now): (Watch, Timestamp),
+) -> Verdict {
     let recorded = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
     match (fleet.ensembles.get(name), recorded) {
-        (Some(kept), _) => managed(fleet, &kept.value, recorded, (watch, now)),
+        (Some(kept), _) => {
+            let mut verdict = managed(fleet, &kept.value, recorded, (stop.is_some(), watch, now));
+            let end = stop.and_then(|stop| stop.until);
+            verdict.wake = verdict.wake.into_iter().chain(end).min();
+            verdict
+        }
         (None, Some(members)) => deleted(fleet, members),
         (None, None) => Verdict::default(),
     }
@@ -34,7 +45,7 @@ fn managed(
     fleet: &Fleet,
     ensemble: &Ensemble,
     recorded: Option<&EnsembleMembers>,
-    (watch, now): (Watch, Timestamp),
+    (is_stopped, watch, now): (bool, Watch, Timestamp),
 ) -> Verdict {
     let none = || EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
     let mut members = recorded.cloned().unwrap_or_else(none);
@@ -42,8 +53,14 @@ fn managed(
         members.service = ensemble.service;
     }
     let nodes = nodes(fleet, &members);
-    let sight =
-        EnsembleSight { ensemble, members: &members, nodes: &nodes, listening_since: watch.settled(), now };
+    let sight = EnsembleSight {
+        ensemble,
+        members: &members,
+        nodes: &nodes,
+        is_stopped,
+        listening_since: watch.settled(),
+        now,
+    };
     let decision = sight.decide(&candidates(fleet, ensemble));
     let is_first = recorded.is_none() && decision.members.members.is_empty();
     if is_first || recorded == Some(&decision.members) {
@@ -84,8 +101,12 @@ pub(super) fn nodes<'a>(fleet: &'a Fleet, members: &EnsembleMembers) -> BTreeMap
         fleet.active_node(node)?;
         let presence = fleet.presences.get(node).map(|kept| &kept.value);
         let lost = presence.filter(|presence| presence.contact == PresenceState::Unreachable);
+        let is_suspect = presence.is_some_and(|presence| presence.contact == PresenceState::Suspect);
         let known = known(fleet, node, &members.ensemble);
-        Some((node.clone(), MemberNode { unreachable_since: lost.map(|presence| presence.since), known }))
+        Some((
+            node.clone(),
+            MemberNode { unreachable_since: lost.map(|presence| presence.since), is_suspect, known },
+        ))
     };
     members.members.values().filter_map(of).collect()
 }

@@ -186,8 +186,10 @@ fn shrink(places: &CandidateNodes, placed: &Placed<'_>, silent: &[MemberNumber])
     let of_silent = placed.iter().filter(|(number, _)| silent.contains(number));
     let of_silent: Placed<'_> = of_silent.map(|(number, node)| (*number, *node)).collect();
     let from = if of_silent.is_empty() { placed } else { &of_silent };
-    surplus(places, from)
-        .map_or(QuorumStep::Rest, |number| QuorumStep::Remove(number, RemovalReason::Surplus))
+    let Some(number) = surplus(places, from) else { return QuorumStep::Rest };
+    let place = placed.get(&number).and_then(|node| places.get(*node));
+    let is_drained = place.is_some_and(|place| place.is_drained);
+    QuorumStep::Remove(number, if is_drained { RemovalReason::Drained } else { RemovalReason::Surplus })
 }
 
 /// What becomes of the members that are silent; `None` if none is. So many are missing while they are.
@@ -211,11 +213,16 @@ fn replace(
         let others: Placed<'_> = others.map(|(number, voter)| (*number, &voter.node)).collect();
         next_node(&spec.name, places, &others).is_some()
     };
+    let is_known =
+        |member: MemberNumber| members.get(&member).is_some_and(|voter| places.contains_key(&voter.node));
+    let reason = |member| {
+        if is_known(member) { RemovalReason::Dead } else { RemovalReason::Decommissioned }
+    };
     let step = silent.into_iter().find_map(|(until, member)| {
         if now < until {
             Some(QuorumStep::Wait(QuorumWait::Silent { member, until }))
         } else {
-            has_room(member).then_some(QuorumStep::Remove(member, RemovalReason::Dead))
+            has_room(member).then_some(QuorumStep::Remove(member, reason(member)))
         }
     });
     // Without a node for another one nothing is gained by a removal.

@@ -56,6 +56,7 @@ impl Node {
             process: self.process.clone(),
             standing: self.standing,
             lack: self.lack.clone(),
+            place: "/var/lib/store",
         };
         sight.plan()
     }

@@ -1,10 +1,14 @@
 //! Decommissions a node: first it leaves the runs that are in progress, then the fleet.
 
 use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::ensemble::EnsembleMode;
+use bellwether_core::records::ensemble_members::MemberPhase;
 use bellwether_core::records::job::JobState;
 use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::node::PresenceState;
 use bellwether_core::verdict::{Changeset, Write};
-use bellwether_core::words::name::NodeName;
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::name::{EnsembleName, NodeName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::{NodeScope, active, put};
@@ -16,7 +20,7 @@ use crate::transactor::Transactor;
 /// takes its name later is another one.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] for the manager of a cluster; [`OpError::Invalid`].
+/// [`OpError::NotFound`]; [`OpError::Refused`] for the manager of a cluster, and for a node that is up and has a member of an ensemble; [`OpError::Invalid`].
 pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
     let reason = reason(text)?;
@@ -29,6 +33,13 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
                     format!("decommission {name}: it is the manager of cluster {cluster}, and goes with it");
                 let hint = Some(format!("bellwether cluster delete {cluster}"));
                 return Err(OpError::Refused { reason, hint });
+            }
+            if let Some((number, ensemble)) = live_member(fleet, name) {
+                let reason = format!("decommission {name}: it is up, and has member {number} of ensemble {ensemble}");
+                let hint = format!(
+                    "drain it, and decommission it once the member has left: bellwether node drain {name}; bellwether why ensemble/{ensemble}"
+                );
+                return Err(OpError::Refused { reason, hint: Some(hint) });
             }
             let mark = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
             if let Some(leaving) = leaves_a_run(fleet, name, &mark)? {
@@ -45,6 +56,20 @@ pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &
         .await?
     {}
     Ok(())
+}
+
+/// The member of an ensemble that is managed on a node that is not lost: another one is to take its place before the node goes.
+fn live_member<'a>(fleet: &'a Fleet, node: &NodeName) -> Option<(MemberNumber, &'a EnsembleName)> {
+    let contact = fleet.presences.get(node).map(|kept| kept.value.contact);
+    if !matches!(contact, Some(PresenceState::Up | PresenceState::Suspect)) {
+        return None;
+    }
+    let managed = fleet.ensembles.values().filter(|kept| kept.value.mode == EnsembleMode::Managed);
+    let members = managed.filter_map(|kept| fleet.ensemble_members.get(&kept.value.name));
+    members.into_iter().find_map(|kept| {
+        let (number, member) = kept.value.of_node(node)?;
+        (!matches!(member.phase, MemberPhase::Removed(_))).then_some((number, &kept.value.ensemble))
+    })
 }
 
 /// Takes the node out of one of the runs that list it and have not ended; `None` if there is none.

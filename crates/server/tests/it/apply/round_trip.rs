@@ -165,7 +165,7 @@ fn objects() -> impl Strategy<Value = Document> {
 fn ensembles() -> impl Strategy<Value = Document> {
     let sizes = some(prop_oneof![(1..=7_u32).prop_map(EnsembleSize::Number), Just(EnsembleSize::Quorum)]);
     let ports = (some(2_000..3_000_u32), some(3_000..4_000_u32), some(any::<bool>()));
-    let spans = (some(word(&["10s", "90m", "7d"])), some(word(&["10s", "24h"])));
+    let spans = (some(word(&["30s", "90m", "7d"])), some(word(&["10s", "24h"])));
     let modes = some(prop_oneof![Just(EnsembleMode::Managed), Just(EnsembleMode::Unmanaged)]);
     (labels(), sizes, ports, spans, (some(word(&["rack"])), modes, texts())).prop_map(
         |(

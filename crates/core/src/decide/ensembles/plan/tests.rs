@@ -99,7 +99,7 @@ impl Site {
     }
 
     fn plan(&self, ensemble: &Ensemble) -> EnsemblePlan {
-        plan(self.world.fleets.get(&self.namespace).unwrap(), ensemble, NOW)
+        plan(self.world.fleets.get(&self.namespace).unwrap(), ensemble, None, NOW)
     }
 }
 
@@ -184,7 +184,7 @@ fn each_node_that_may_have_no_member_says_why() {
     assert_eq!(
         refusals,
         [
-            "db-1: its agent does not support ensembles",
+            "db-1: its agent runs no members: its configuration has no section [ensembles], or it is of an older release",
             "db-2: it is unreachable",
             "db-3: it has never connected",
             "db-4: it is cordoned by ann",
@@ -221,12 +221,14 @@ fn silent_members_are_waited_for() {
     let waiting = plan.waiting.as_deref().unwrap_or_default();
     assert_eq!(
         (plan.steps.len(), waiting),
-        (0, "member 1 does not work; it is replaced if that is still so in 10m")
+        (0, "member 1 on db-1 does not work; it is replaced if that is still so in 10m")
     );
     site.presence(2, PresenceState::Unreachable);
     let waiting = site.plan(&ensemble).waiting.unwrap();
     assert!(
-        waiting.starts_with("quorum is lost: 1 of 3 members that vote work, and members 1, 2 do not"),
+        waiting.starts_with(
+            "quorum is lost: 1 of 3 members that vote work, and members 1 on db-1 and 2 on db-2 do not"
+        ),
         "{waiting}"
     );
     let unmanaged = Ensemble { mode: EnsembleMode::Unmanaged, ..ensemble };

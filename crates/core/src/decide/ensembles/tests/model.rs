@@ -41,6 +41,8 @@ pub(super) enum Act {
     Leader,
     /// A node works on what it was told before, and what it says is old, until this happens again.
     Stale(usize),
+    /// A node is not heard of, or is heard of again, before anybody calls it unreachable.
+    Suspect(usize, bool),
     /// A node lacks what a member needs, or does not any more.
     Lack(usize, bool),
 }
@@ -51,6 +53,7 @@ struct Host {
     is_stale: bool,
     is_drained: bool,
     lacks: bool,
+    is_suspect: bool,
     is_running: bool,
     /// The member whose directory is there, and whether it was started, and has data.
     directory: Option<(MemberNumber, bool, bool)>,
@@ -158,6 +161,7 @@ impl Installation {
                 let host = self.host(*node);
                 host.is_stale = !host.is_stale;
             }
+            Act::Suspect(node, is_suspect) => self.host(*node).is_suspect = *is_suspect,
             Act::Lack(node, lacks) => self.host(*node).lacks = *lacks,
         }
     }
@@ -166,7 +170,13 @@ impl Installation {
     pub(super) fn mend(&mut self) {
         for host in self.hosts.values_mut() {
             (host.cut_since, host.is_stale, host.is_drained, host.lacks) = (None, false, false, false);
+            host.is_suspect = false;
         }
+    }
+
+    /// A person founds the store anew from the member of this node.
+    pub(super) fn found_anew(&mut self, node: &NodeName) {
+        self.store.entries.retain(|_, entry| entry.node == *node);
     }
 
     /// Whether no quorum of the store can ever come back.
@@ -205,7 +215,8 @@ impl Installation {
         let nodes = self.nodes();
         let mut places = CandidateNodes::new();
         for (name, host) in &self.hosts {
-            let refusal = host.cut_since.map(|_| "it is unreachable".to_string());
+            let is_lost = host.cut_since.is_some() || host.is_suspect;
+            let refusal = is_lost.then(|| "it is not heard of".to_string());
             let place = CandidateNode { domain: None, matches: true, refusal, is_drained: host.is_drained };
             places.insert(name.clone(), place);
         }
@@ -214,7 +225,10 @@ impl Installation {
 
     fn nodes(&self) -> BTreeMap<NodeName, MemberNode<'_>> {
         let of = |(name, host): (&NodeName, &Host)| {
-            (name.clone(), MemberNode { unreachable_since: host.cut_since, known: None })
+            (
+                name.clone(),
+                MemberNode { unreachable_since: host.cut_since, is_suspect: host.is_suspect, known: None },
+            )
         };
         let mut nodes: BTreeMap<_, _> = self.hosts.iter().map(of).collect();
         for (name, node) in &mut nodes {
@@ -228,6 +242,7 @@ impl Installation {
             ensemble: &self.ensemble,
             members: &self.members,
             nodes,
+            is_stopped: false,
             listening_since: self.listening_since,
             now: self.at(),
         }
@@ -245,7 +260,7 @@ impl Installation {
         let orders: BTreeMap<_, _> =
             self.members.orders().map(|(node, order)| (node.clone(), order)).collect();
         for (name, host) in &mut self.hosts {
-            if host.cut_since.is_none() && !host.is_stale {
+            if host.cut_since.is_none() && !host.is_stale && !host.is_suspect {
                 host.order = orders.get(name).cloned();
             }
         }
@@ -331,7 +346,7 @@ impl Installation {
             names.filter_map(|name| self.own_id(name)).collect()
         };
         let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
-        let alive = of(|host| host.is_running && host.cut_since.is_none());
+        let alive = of(|host| host.is_running && host.cut_since.is_none() && !host.is_suspect);
         (self.store.whole, self.store.alive) = (whole, alive);
     }
 
@@ -348,7 +363,8 @@ impl Installation {
         let (at, identity) = (self.at(), self.members.identity.clone());
         for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
             let host = &self.hosts[&name];
-            let Some(order) = host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale)
+            let Some(order) =
+                host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale && !host.is_suspect)
             else {
                 continue;
             };

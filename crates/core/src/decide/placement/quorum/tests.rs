@@ -214,7 +214,7 @@ fn a_drained_member_leaves_once_its_replacement_votes() {
     assert!(matches!(model.act(), QuorumStep::Add(_)));
     assert_eq!(model.act(), QuorumStep::Wait(QuorumWait::Joining(MemberNumber::new(4))));
     model.joins();
-    assert_eq!(model.act(), QuorumStep::Remove(MemberNumber::new(2), RemovalReason::Surplus));
+    assert_eq!(model.act(), QuorumStep::Remove(MemberNumber::new(2), RemovalReason::Drained));
     let other = model.members[&MemberNumber::new(1)].node.clone();
     model.drained(&other, true);
     assert_eq!(model.act(), QuorumStep::Wait(QuorumWait::NoRoom { missing: 1 }));
