@@ -96,6 +96,7 @@ impl EnsembleSight<'_> {
     /// The members as the placement sees them: without those that the store does not know any more.
     #[must_use]
     pub fn voters(&self, members: &EnsembleMembers) -> Voters {
+        let quorum_since = self.quorum_since(members);
         let voter = |(number, member): (&MemberNumber, &Member)| {
             let state = match member.phase {
                 MemberPhase::Preparing if self.is_refused(*number, member) => VoterState::Refused,
@@ -108,6 +109,9 @@ impl EnsembleSight<'_> {
                 }
                 MemberPhase::Bootstrapping => VoterState::Joining { since: self.heard_since(member.since) },
                 MemberPhase::Voting => match self.silent_since(*number, member) {
+                    Some(since) if self.nodes.contains_key(&member.node) => {
+                        VoterState::Silent { since: since.max(quorum_since) }
+                    }
                     Some(since) => VoterState::Silent { since },
                     None => VoterState::Working,
                 },
@@ -117,6 +121,20 @@ impl EnsembleSight<'_> {
             Some((*number, Voter { node: member.node.clone(), state }))
         };
         members.members.iter().filter_map(voter).collect()
+    }
+
+    /// Since when a quorum of the members works, as far as is known; the beginning of time if none does. Who was away while none did has not
+    /// failed on its own, and gets its time from then on.
+    fn quorum_since(&self, members: &EnsembleMembers) -> Timestamp {
+        let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
+        let needed = quorum::quorum(voting.clone().count());
+        let since = |(number, member): (&MemberNumber, &Member)| {
+            self.report(*number, member).filter(|report| report.state == MemberState::Working)?;
+            self.known(*number, member).map(|known| known.since)
+        };
+        let mut working: Vec<Timestamp> = voting.filter_map(since).collect();
+        working.sort_unstable();
+        working.get(needed.saturating_sub(1)).copied().unwrap_or(Timestamp::EPOCH)
     }
 
     /// Whether its node says that it cannot have a member as it is.

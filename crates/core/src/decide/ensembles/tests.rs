@@ -125,6 +125,27 @@ fn one_that_works_and_lacks_the_others_is_not_removed_before_these_are_known_to_
 }
 
 #[test]
+fn one_that_is_back_later_than_the_quorum_gets_its_time_from_then_on() {
+    let mut installation = Installation::new(5, EnsembleSize::Number(3));
+    installation.settle();
+    let before = installation.members.members.clone();
+    let nodes: Vec<_> = before.values().map(|member| member.node.clone()).collect();
+    nodes.iter().skip(1).for_each(|node| installation.cut_node(node, true));
+    installation.pass(200);
+    installation.cut_node(&nodes[1], false);
+    installation.pass(20);
+    assert_eq!(installation.members.members, before, "the third may be back, too");
+    installation.pass(100);
+    assert!(
+        !installation
+            .members
+            .members
+            .values()
+            .any(|member| member.node == nodes[2] && member.phase.as_str() == "voting")
+    );
+}
+
+#[test]
 fn a_store_that_a_person_founded_anew_from_one_member_is_believed_and_grows_again() {
     let mut installation = Installation::new(5, EnsembleSize::Number(3));
     installation.settle();
