@@ -41,6 +41,8 @@ pub(crate) struct EnsembleParts<'a> {
     pub(crate) owner: ProcessOwner,
     pub(crate) addresses: LocalAddresses,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
+    /// What is reported of the members.
+    pub(crate) reports: watch::Sender<BTreeMap<EnsembleName, MemberReport>>,
     /// Where members are published as instances of services.
     pub(crate) published: PublishedInstances,
     /// The control plane, which signs certificates.
@@ -63,6 +65,7 @@ pub(crate) fn start(
         addresses,
         orders,
         published,
+        reports,
         control_plane,
         clock,
         seed,
@@ -85,7 +88,7 @@ pub(crate) fn start(
         ledger,
         owner,
         addresses,
-        reports: watch::Sender::default(),
+        reports,
         published,
         control_plane,
         clock,

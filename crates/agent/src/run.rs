@@ -218,6 +218,7 @@ impl Agent {
             tasks: tasks.clone(),
         };
         files::start(config.files.clone(), &file_context);
+        let reports = watch::Sender::default();
         let sources = status::StatusSources {
             identity: identity.clone(),
             orders: order.clone(),
@@ -225,6 +226,7 @@ impl Agent {
             contact: contact.subscribe(),
             config: self.config_state,
             snapshot: discovery.snapshot.subscribe(),
+            members: reports.subscribe(),
             unwritable: watch::Sender::new(None),
         };
         let local = LocalApi {
@@ -272,6 +274,7 @@ impl Agent {
             addresses: discovery.addresses.clone(),
             orders: order.clone(),
             published: discovery.published.clone(),
+            reports,
             control_plane: CertificateSource::new(source.clone()),
             clock: clock.clone(),
             seed,

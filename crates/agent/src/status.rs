@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::local::account::EntityAccount;
+use bellwether_core::records::member::MemberReport;
 use bellwether_core::records::order::Order;
 use bellwether_core::records::status::StatusState;
+use bellwether_core::words::name::EnsembleName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
-use bellwether_rt::wait::sleep_or_never;
+use bellwether_rt::wait::{changed_or_never, sleep_or_never};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -85,6 +87,9 @@ pub struct AgentStatus {
     pub provision: Option<ProvisionStatus>,
     /// By entity name.
     pub entities: BTreeMap<String, EntityStatus>,
+    /// The members of ensembles, by ensemble.
+    #[serde(default)]
+    pub members: BTreeMap<String, MemberStatus>,
     /// The files that are written from the catalogue, by path.
     #[serde(default)]
     pub files: BTreeMap<String, FileStatus>,
@@ -143,6 +148,17 @@ pub struct EntityStatus {
     pub line: String,
 }
 
+/// The state of a member of an ensemble.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberStatus {
+    /// Number of the member.
+    pub number: u64,
+    /// `refused`, `prepared`, `starting`, `working`, `failed` or `left`.
+    pub state: String,
+    /// Why it does not work, or what it waits for; empty if it is well.
+    pub reason: String,
+}
+
 /// Why there is no status. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
@@ -185,6 +201,7 @@ pub(crate) struct StatusSources {
     pub(crate) contact: watch::Receiver<ServerContact>,
     pub(crate) config: watch::Receiver<ConfigState>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
+    pub(crate) members: watch::Receiver<BTreeMap<EnsembleName, MemberReport>>,
     /// Why the file cannot be written. Fits after "cannot ".
     pub(crate) unwritable: watch::Sender<Option<String>>,
 }
@@ -214,6 +231,7 @@ impl StatusSources {
                 changed = self.board.changed() => changed.is_ok(),
                 changed = self.contact.changed() => changed.is_ok(),
                 changed = self.config.changed() => changed.is_ok(),
+                () = changed_or_never(&mut self.members) => true,
                 () = sleep_or_never(retry) => true,
             };
             if !open {
@@ -229,6 +247,7 @@ impl StatusSources {
         let contact = self.contact.borrow_and_update().clone();
         let order = self.orders.borrow_and_update().clone();
         let config = self.config.borrow_and_update().clone();
+        let members = self.members.borrow_and_update().clone();
         let stored_at = self.snapshot.borrow().stored_at.filter(|_| contact.connected_since.is_none());
         let entities = board.entities.iter().map(|(name, account)| {
             let health: bellwether_api::v1::report::TargetHealth = (&account.health).into();
@@ -272,8 +291,15 @@ impl StatusSources {
                 reason: standing.reason.clone(),
             }),
             entities: entities.collect(),
+            members: members.iter().map(|(name, report)| (name.to_string(), report.into())).collect(),
             files: board.files.iter().map(|(path, file)| (path.display().to_string(), file.into())).collect(),
         }
+    }
+}
+
+impl From<&MemberReport> for MemberStatus {
+    fn from(from: &MemberReport) -> Self {
+        Self { number: from.number.get(), state: from.state.as_str().to_owned(), reason: from.reason.clone() }
     }
 }
 

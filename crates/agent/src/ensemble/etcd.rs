@@ -18,11 +18,20 @@ use super::certificates::{CertificateFiles, SideFiles};
 use crate::config::data_store::TlsFiles;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
-use crate::probe::etcd::ask;
+use crate::probe::etcd::{ask, errors};
 use crate::probe::http::post;
 
 /// Longest time for one answer: an election takes a second.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The alarms of etcd, each with what it means, in words that fit after "member 1 ".
+const ALARMS: [(&str, &str); 2] = [
+    (
+        "NOSPACE",
+        "takes no writes: its database has reached its quota; compact and defragment it, then end the alarm with etcdctl alarm disarm",
+    ),
+    ("CORRUPT", "has other data than the others; replace the member whose data differ"),
+];
 
 /// An etcd of this node.
 #[derive(Debug, Clone)]
@@ -122,6 +131,16 @@ impl Etcd {
         let asked = observed::timeout(PATIENCE, self.asked()).await;
         let late = |_| Err(ProbeError::Unknown(format!("no answer within {}s", PATIENCE.as_secs())));
         asked.unwrap_or_else(late).unwrap_or_else(|error| MemberAnswer::Silent(error.to_string()))
+    }
+
+    /// Why it takes no writes although it serves, or should not; `None` if nothing is known.
+    pub(super) async fn alarm(&self) -> Option<String> {
+        let authority = self.authority();
+        let asked = observed::timeout(PATIENCE, errors(&authority, self.tls.as_ref())).await;
+        let errors = asked.ok()?.ok()?;
+        let is_raised = |alarm: &str| errors.iter().any(|error| error.contains(alarm));
+        let raised = ALARMS.iter().find(|(alarm, _)| is_raised(alarm));
+        raised.map(|(alarm, text)| format!("{text} (alarm {alarm})"))
     }
 
     async fn asked(&self) -> Result<MemberAnswer, ProbeError> {

@@ -27,15 +27,18 @@ pub(super) fn key(ensemble: &EnsembleName, number: MemberNumber) -> Option<Insta
 
 /// The instance of a member that serves clients at this address; `None` for one that is not started, or is to leave.
 pub(super) fn of(
-    ensemble: &EnsembleName,
-    order: &MemberOrder,
+    (ensemble, order): (&EnsembleName, &MemberOrder),
     report: &MemberReport,
+    alarm: Option<&str>,
     client: SocketAddr,
 ) -> Option<PublishedInstance> {
     let serving = match (&order.task, report.state) {
         (OrderedTask::Prepare | OrderedTask::Leave, _)
         | (_, MemberState::Refused | MemberState::Prepared | MemberState::Left) => return None,
-        (OrderedTask::Run(_), MemberState::Working) => CheckStatus::Passing,
+        (OrderedTask::Run(_), MemberState::Working) => match alarm {
+            Some(_) => CheckStatus::Warning { reason: report.reason.as_str().into() },
+            None => CheckStatus::Passing,
+        },
         (OrderedTask::Run(_), MemberState::Starting | MemberState::Failed) => down(&report.reason),
     };
     let membership = report.membership.as_ref();
@@ -83,7 +86,7 @@ pub(super) fn awaited(
         membership: None,
         removed: None,
     };
-    let instance = of(ensemble, order, &report, client)?;
+    let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })
 }
 

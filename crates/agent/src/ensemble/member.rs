@@ -58,6 +58,8 @@ pub(super) struct MemberTask {
     hindered: Option<String>,
     /// When certificates may be due again; `None` before they were looked at.
     renewal: Option<Instant>,
+    /// Why it takes no writes although it serves.
+    alarm: Option<String>,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
 }
@@ -89,6 +91,7 @@ impl MemberTask {
             removed: None,
             hindered: None,
             renewal: None,
+            alarm: None,
         }
     }
 
@@ -248,6 +251,7 @@ impl MemberTask {
         let answer = etcd.answer().await;
         let has_served = self.entry.as_ref().is_some_and(|entry| entry.has_served);
         let (state, reason) = change::state(&answer, has_served);
+        self.alarm = None;
         let MemberAnswer::Serving(membership) = answer else {
             self.report(order, state, &reason, None);
             self.wait(LOOK).await;
@@ -255,6 +259,7 @@ impl MemberTask {
         };
         self.note_served(&membership).await?;
         self.renew(order).await;
+        self.alarm = etcd.alarm().await;
         let step =
             order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
         match &step {
@@ -266,7 +271,7 @@ impl MemberTask {
             ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
             ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) => {}
         }
-        let reason = self.hindered.clone().unwrap_or(reason);
+        let reason = self.alarm.clone().or_else(|| self.hindered.clone()).unwrap_or(reason);
         self.report(order, state, &reason, Some(membership));
         if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) = &step {
             let made = etcd.make(&step).await;
@@ -358,7 +363,9 @@ impl MemberTask {
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
         let etcd = etcd.filter(|_| !has_left);
-        let instance = etcd.and_then(|etcd| instance::of(&self.ensemble, order, &report, etcd.client()));
+        let instance = etcd.and_then(|etcd| {
+            instance::of((&self.ensemble, order), &report, self.alarm.as_deref(), etcd.client())
+        });
         self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, instance));
         self.context.reports.send_if_modified(|reports| {
             let is_news = reports.get(&self.ensemble) != Some(&report);

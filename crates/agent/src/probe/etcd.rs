@@ -75,6 +75,11 @@ pub(crate) async fn ask(authority: &str, tls: Option<&TlsFiles>) -> Result<Store
     Ok(facts(status, members))
 }
 
+/// What a member says is wrong with it, such as alarms.
+pub(crate) async fn errors(authority: &str, tls: Option<&TlsFiles>) -> Result<Vec<String>, ProbeError> {
+    Ok(status(authority, tls).await?.errors)
+}
+
 /// A member that answered. One without a leader is up and serves no writes, which is the reason that it has.
 pub(super) fn store(facts: StoreFacts) -> DataStore {
     let has_no_leader = facts.shards.values().any(|shard| shard.role == ShardRole::Vacant);

@@ -26,6 +26,8 @@ pub(crate) enum EnsembleVerb {
         /// Change only if this is its revision; else exit 6 and change nothing
         #[arg(long, value_name = "REVISION", value_parser = super::number::whole::<u64>)]
         if_revision: Option<u64>,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// List ensembles
     List(ListFlags),

@@ -30,7 +30,7 @@ pub(crate) struct Events {
     #[arg(short = 'l', long, value_name = "FILTER")]
     pub(crate) filter: Option<String>,
     /// Object that the events are about, with its parts: NAME, node/NAME, entity/NAME, rollout/ENTITY, target/ENTITY/NAME,
-    /// service/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME, filter/NAME or token/NAME; every object if absent
+    /// service/NAME, cluster/NAME, ensemble/NAME, slot/NAME, freeze/NAME, pause/NAME, profile/NAME, filter/NAME or token/NAME; every object if absent
     #[arg(long, value_name = "SUBJECT")]
     pub(crate) about: Option<String>,
 }

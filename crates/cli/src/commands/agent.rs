@@ -266,6 +266,13 @@ fn sheet(status: &AgentStatus, stored: Option<&str>) -> String {
     });
     lines.push(String::new());
     lines.push(table(&["entity", "runs", "assigned", "health", "state"], rows));
+    if !status.members.is_empty() {
+        let rows = status.members.iter().map(|(ensemble, member)| {
+            vec![ensemble.clone(), member.number.to_string(), member.state.clone(), member.reason.clone()]
+        });
+        lines.push(String::new());
+        lines.push(table(&["ensemble", "member", "state", "reason"], rows));
+    }
     if !status.files.is_empty() {
         let rows = status.files.iter().map(|(path, file)| {
             let changed = file.changed_at_ms.map_or_else(|| "-".to_owned(), date);

@@ -32,9 +32,13 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
                 "created",
             )?;
         }
-        EnsembleVerb::Set { of, change, if_revision } => {
+        EnsembleVerb::Set { of, change, if_revision, consent } => {
             let before = client.ensemble(namespace, &of.name).await?;
             let spec = changed(before.spec(), change);
+            let asked = PlanEnsemble { spec: Some(spec.clone()), ..PlanEnsemble::default() };
+            let plan = client.plan_ensemble(namespace, &of.name, &asked).await;
+            let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
+            agree_to_leaving(&plan, &format!("change ensemble {}", of.name), consent)?;
             let at = client.only_at(if_revision.unwrap_or(before.revision));
             let after = at.set_ensemble(namespace, &of.name, &spec).await;
             let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
@@ -96,15 +100,21 @@ async fn scale(
     let before = client.ensemble(namespace, name).await?;
     let asked = PlanEnsemble { size: Some(request.size), ..PlanEnsemble::default() };
     let plan = client.plan_ensemble(namespace, name, &asked).await?;
-    let steps = plan.status.iter().flat_map(|status| &status.steps);
-    let leaving: Vec<&str> =
-        steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.as_str()).collect();
-    if !leaving.is_empty() {
-        confirm(&format!("{}\nscale ensemble {name} to {}?", leaving.join("\n"), request.size), consent)?;
-    }
+    agree_to_leaving(&plan, &format!("scale ensemble {name} to {}", request.size), consent)?;
     // What was agreed to is what is there.
     let after = client.only_at(before.revision).scale_ensemble(namespace, name, &request).await?;
     report(context, &after, changed_or_not(&before, &after))
+}
+
+/// Asks whether the members may go that would.
+fn agree_to_leaving(plan: &Ensemble, what: &str, consent: Consent) -> Result<(), Failure> {
+    let steps = plan.status.iter().flat_map(|status| &status.steps);
+    let leaving: Vec<&str> =
+        steps.filter(|step| step.action == EnsembleAction::Remove).map(|step| step.text.as_str()).collect();
+    if leaving.is_empty() {
+        return Ok(());
+    }
+    confirm(&format!("{}\n{what}?", leaving.join("\n")), consent)
 }
 
 const fn changed_or_not(before: &Ensemble, after: &Ensemble) -> &'static str {

@@ -98,7 +98,7 @@ async fn ask(data_dir: &Path) -> Result<(AgentStatus, Vec<LocalService>), LocalE
 /// Something of this node that is not healthy.
 #[derive(Debug, Serialize)]
 struct Unhealthy {
-    /// What it is: machine, entity, service or file.
+    /// What it is: machine, entity, service, ensemble or file.
     kind: &'static str,
     name: String,
     reason: String,
@@ -121,10 +121,13 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<Unhealthy> {
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
     let files = files.map(|(path, file)| unhealthy("file", path, file.reason.clone()));
+    let is_failed = |state: &str| matches!(state, "failed" | "refused");
+    let members = status.members.iter().filter(|(_, member)| is_failed(&member.state));
+    let members = members.map(|(name, member)| unhealthy("ensemble", name, member.reason.clone()));
     let configuration = &status.configuration;
     let refused = configuration.refused.iter().chain(&configuration.refused_definitions);
     let refused = refused.map(|reason| unhealthy("configuration", &status.node, format!("cannot {reason}")));
     let unwritable = status.unwritable.iter().map(|reason| format!("cannot {reason}"));
     let disk = unwritable.chain(status.refused.clone()).map(|reason| unhealthy("disk", &status.node, reason));
-    provision.chain(disk).chain(refused).chain(entities).chain(services).chain(files).collect()
+    provision.chain(disk).chain(refused).chain(entities).chain(services).chain(members).chain(files).collect()
 }

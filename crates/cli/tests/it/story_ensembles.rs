@@ -320,6 +320,18 @@ async fn members_and_clients_of_an_etcd_know_each_other_by_certificates_and_nobo
     let (is_peer, said) = curl(&trusting, &peer, "/version", "");
     assert!(!is_peer, "a client is no member: {said}");
 
+    // A store that takes no writes any more says so.
+    let id = u64::from_str_radix(members[0].store_id.as_ref().unwrap(), 16).unwrap();
+    let alarm = |action: &str| format!(r#"{{"action": "{action}", "memberID": "{id}", "alarm": "NOSPACE"}}"#);
+    assert!(curl(&own, &address, "/v3/maintenance/alarm", &alarm("ACTIVATE")).0);
+    let why = ["why", "ensemble/store"];
+    let is_told = async || {
+        text(&place.run(&why).stdout).contains("takes no writes: its database has reached its quota")
+    };
+    wait_for("the alarm is told", is_told).await;
+    assert!(curl(&own, &address, "/v3/maintenance/alarm", &alarm("DEACTIVATE")).0);
+    wait_for("the alarm is over", async || !is_told().await).await;
+
     // Keys are where they were made, and readable by their owner alone.
     let kept = PathBuf::from(place.path(&format!("{}/data/ensembles/store/tls/key.pem", members[0].node)));
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(kept).unwrap().permissions());
