@@ -32,6 +32,7 @@ mod profiles;
 mod redis_client;
 mod standstill;
 mod story_boots;
+mod story_by_hand;
 mod story_chained_replicas;
 mod story_clocks;
 mod story_clusters;

@@ -108,13 +108,13 @@ fn key(number: u32) -> String {
 }
 
 /// Writes keys one after the other, and keeps those that were acknowledged.
-struct Writer {
+pub(crate) struct Writer {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(Vec<u32>, u32, Duration)>,
 }
 
 impl Writer {
-    fn start(addresses: Vec<String>) -> Self {
+    pub(crate) fn start(addresses: Vec<String>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
@@ -189,7 +189,7 @@ fn fewer_members_are_a_question(place: &Setup) {
 }
 
 /// Ends the writer, and reads back all that was acknowledged.
-fn nothing_is_lost(writer: Writer, addresses: &[String]) {
+pub(crate) fn nothing_is_lost(writer: Writer, addresses: &[String]) {
     let (acknowledged, failed, longest) = writer.end();
     eprintln!("{} writes, {failed} failed, longest gap {longest:?}", acknowledged.len());
     assert!(!acknowledged.is_empty());

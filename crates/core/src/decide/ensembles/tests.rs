@@ -125,6 +125,29 @@ fn one_that_works_and_lacks_the_others_is_not_removed_before_these_are_known_to_
 }
 
 #[test]
+fn a_list_from_before_a_member_voted_does_not_say_that_it_is_not_counted() {
+    let mut installation = Installation::new(4, EnsembleSize::Number(3));
+    installation.settle();
+    let (number, newest) = installation.members.members.last_key_value().expect("it has members");
+    let (number, newest) = (*number, newest.clone());
+    installation.cut_node(&newest.node, true);
+    installation.report_old_lists(&newest.store_id.expect("it has an id"));
+    let phase = installation.decide().members.members.get(&number).map(|member| member.phase.as_str());
+    assert_eq!(phase, Some("voting"));
+}
+
+#[test]
+fn an_ensemble_that_has_served_is_never_founded_again_whoever_is_left_of_it() {
+    let mut installation = Installation::new(3, EnsembleSize::Number(1));
+    installation.settle();
+    let node = installation.members.members.values().map(|member| member.node.clone()).next();
+    installation.cut_node(&node.expect("it has a member"), true);
+    installation.members.members.clear();
+    installation.pass(500);
+    assert_eq!(installation.bootstraps, 1);
+}
+
+#[test]
 fn one_that_is_back_later_than_the_quorum_gets_its_time_from_then_on() {
     let mut installation = Installation::new(5, EnsembleSize::Number(3));
     installation.settle();
