@@ -133,14 +133,17 @@ impl Etcd {
         asked.unwrap_or_else(late).unwrap_or_else(|error| MemberAnswer::Silent(error.to_string()))
     }
 
-    /// Why it takes no writes although it serves, or should not; `None` if nothing is known.
-    pub(super) async fn alarm(&self) -> Option<String> {
+    /// Why it takes no writes although it serves, or should not.
+    ///
+    /// # Errors
+    /// Nothing is known of it: it did not answer.
+    pub(super) async fn alarm(&self) -> Result<Option<String>, ProbeError> {
         let authority = self.authority();
         let asked = observed::timeout(PATIENCE, errors(&authority, self.tls.as_ref())).await;
-        let errors = asked.ok()?.ok()?;
+        let errors = asked.unwrap_or_else(|_| Err(ProbeError::Unknown("no answer in time".to_owned())))?;
         let is_raised = |alarm: &str| errors.iter().any(|error| error.contains(alarm));
         let raised = ALARMS.iter().find(|(alarm, _)| is_raised(alarm));
-        raised.map(|(alarm, text)| format!("{text} (alarm {alarm})"))
+        Ok(raised.map(|(alarm, text)| format!("{text} (alarm {alarm})")))
     }
 
     async fn asked(&self) -> Result<MemberAnswer, ProbeError> {

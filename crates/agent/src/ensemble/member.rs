@@ -227,11 +227,11 @@ impl MemberTask {
             };
             Ok(Look { directory, lack })
         };
-        let mut look = disk::off_runtime(&self.context.tasks, looked).await?;
+        let look = disk::off_runtime(&self.context.tasks, looked).await?;
         let is_own =
             matches!(&look.directory, MemberDirectory::Claimed(key, _) if *key == MemberKey::of(order));
         if look.lack.is_none() && is_own && !runs && order.task != OrderedTask::Leave {
-            look.lack = self.lack_of_certificates(order).await?;
+            self.certified(order).await?;
         }
         Ok(look)
     }
@@ -251,7 +251,6 @@ impl MemberTask {
         let answer = etcd.answer().await;
         let has_served = self.entry.as_ref().is_some_and(|entry| entry.has_served);
         let (state, reason) = change::state(&answer, has_served);
-        self.alarm = None;
         let MemberAnswer::Serving(membership) = answer else {
             self.report(order, state, &reason, None);
             self.wait(LOOK).await;
@@ -259,7 +258,10 @@ impl MemberTask {
         };
         self.note_served(&membership).await?;
         self.renew(order).await;
-        self.alarm = etcd.alarm().await;
+        // Without an answer it is as it was.
+        if let Ok(alarm) = etcd.alarm().await {
+            self.alarm = alarm;
+        }
         let step =
             order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
         match &step {

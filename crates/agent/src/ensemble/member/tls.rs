@@ -18,22 +18,18 @@ const AGAIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(60 * 60);
 
 impl MemberTask {
-    /// What is missing of the certificates before a start, in words that fit after "waits for "; `None` if nothing is.
-    pub(super) async fn lack_of_certificates(
-        &mut self,
-        order: &MemberOrder,
-    ) -> Result<Option<String>, String> {
+    /// Obtains the certificates before a start, unless they are there and hold. That they cannot be had now is no refusal of this node: the
+    /// control plane may not be reached.
+    pub(super) async fn certified(&mut self, order: &MemberOrder) -> Result<(), String> {
         let EnsembleService::Etcd(settings) = order.service;
         if !settings.tls {
-            return Ok(None);
+            return Ok(());
         }
         let now = self.context.clock.now();
-        let issued = self.issued().await?;
-        if issued.is_some_and(|issued| !issued.is_over(now)) {
-            return Ok(None);
+        match self.issued().await? {
+            Some(issued) if !issued.is_over(now) => Ok(()),
+            Some(_) | None => self.certify(order).await,
         }
-        let asked = self.certify(order).await;
-        Ok(asked.err().map(|error| format!("certificates, which the control plane signs: cannot {error}")))
     }
 
     /// Asks for new certificates, if they are due.
