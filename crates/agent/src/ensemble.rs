@@ -8,6 +8,8 @@ mod etcd;
 mod instance;
 mod member;
 mod program;
+mod redis;
+mod software;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

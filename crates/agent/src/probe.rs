@@ -10,10 +10,11 @@ pub(crate) mod handover;
 pub(crate) mod http;
 mod limits;
 mod postgresql;
-mod redis;
-mod resp;
+pub(crate) mod redis;
+pub(crate) mod resp;
 mod sentinel;
 mod task;
+mod tls;
 mod zookeeper;
 
 use std::collections::BTreeMap;

@@ -26,6 +26,7 @@ pub mod order;
 pub mod param;
 pub mod pause;
 pub mod policy;
+pub mod primary;
 pub mod probes;
 pub mod profile;
 pub mod progress;

@@ -13,6 +13,8 @@ use super::file::EnsemblesTable;
 pub struct EnsembleSettings {
     /// The program of etcd; one without `/` is looked up in the `PATH` of commands.
     pub etcd: String,
+    /// The program of Redis; one without `/` is looked up in the `PATH` of commands.
+    pub redis: String,
     /// Where the directories of members are. They belong to the agent.
     pub dir: PathBuf,
 }
@@ -23,12 +25,17 @@ pub(super) fn ensembles(
     table: EnsemblesTable,
     data_dir: &Path,
 ) -> Result<EnsembleSettings, ConfigError> {
-    let etcd = table.etcd.unwrap_or_else(|| "etcd".to_owned());
-    if etcd.is_empty() || (etcd.contains('/') && !etcd.starts_with('/')) {
-        let reason = format!("{etcd:?} is neither the name of a program nor an absolute path");
-        return Err(place.at("etcd").refuse(reason));
-    }
+    let program = |key: &str, program: Option<String>, default: &str| {
+        let program = program.unwrap_or_else(|| default.to_owned());
+        if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
+            let reason = format!("{program:?} is neither the name of a program nor an absolute path");
+            return Err(place.at(key).refuse(reason));
+        }
+        Ok(program)
+    };
+    let etcd = program("etcd", table.etcd, "etcd")?;
+    let redis = program("redis", table.redis, "redis-server")?;
     let dir = table.dir.unwrap_or_else(|| data_dir.join("ensembles"));
     let dir = directory(&dir).map_err(|reason| place.at("dir").refuse(reason))?;
-    Ok(EnsembleSettings { etcd, dir })
+    Ok(EnsembleSettings { etcd, redis, dir })
 }

@@ -33,6 +33,7 @@ struct ConfigFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct EnsemblesTable {
     pub(super) etcd: Option<String>,
+    pub(super) redis: Option<String>,
     pub(super) dir: Option<PathBuf>,
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::local::member::{MemberData, MemberDirectory, MemberKey};
+use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
 use serde::{Deserialize, Serialize};
@@ -18,12 +19,31 @@ const CLAIM: &str = "member.json";
 /// The directory with the data of etcd.
 const DATA: &str = "data";
 
-/// Where etcd has the log of what it acknowledged, within its data: with it, it has data.
-const WAL: &str = "member/wal";
+/// Where a store has what says whether it ever had data.
+#[derive(Debug, Clone, Copy)]
+struct DataFiles {
+    /// What is there once it has data.
+    present: &'static str,
+    /// What is there until it has.
+    unused: &'static str,
+}
 
-/// Where etcd makes that log before it gives it its name. It removes what is there first, and with it the file that says that the member was
-/// never started: nothing else has to be written at the moment in which it gets data.
-const UNUSED: &str = "member/wal.tmp/unused";
+/// With its log of what it acknowledged, etcd has data. It makes that elsewhere before it gives it its name, and removes what is there
+/// first, and with it the file that says that the member was never started: nothing else has to be written at the moment in which it
+/// gets data.
+const ETCD: DataFiles = DataFiles { present: "member/wal", unused: "member/wal.tmp/unused" };
+
+/// With the directory of its log of writes, Redis has data.
+const REDIS: DataFiles = DataFiles { present: "appendonlydir", unused: "unused" };
+
+impl DataFiles {
+    const fn of(service: EnsembleService) -> Self {
+        match service {
+            EnsembleService::Etcd(_) => ETCD,
+            EnsembleService::Redis(_) => REDIS,
+        }
+    }
+}
 
 /// Says whose a directory is.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,7 +71,7 @@ impl OwnDirectory {
     }
 
     /// What is there.
-    pub(super) fn look(&self) -> io::Result<MemberDirectory> {
+    pub(super) fn look(&self, service: EnsembleService) -> io::Result<MemberDirectory> {
         match fs::symlink_metadata(&self.path) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MemberDirectory::Absent),
@@ -62,8 +82,8 @@ impl OwnDirectory {
         let claim = claim.filter(|claim| claim.ensemble == self.ensemble.as_str());
         let Some(claim) = claim else { return Ok(MemberDirectory::Unclaimed) };
         let key = MemberKey { identity: claim.identity, number: MemberNumber::new(claim.number) };
-        let data = self.data();
-        let found = match (data.join(WAL).try_exists()?, data.join(UNUSED).try_exists()?) {
+        let (data, files) = (self.data(), DataFiles::of(service));
+        let found = match (data.join(files.present).try_exists()?, data.join(files.unused).try_exists()?) {
             (true, _) => MemberData::Present,
             (false, true) => MemberData::Unused,
             (false, false) => MemberData::Lost,
@@ -72,13 +92,13 @@ impl OwnDirectory {
     }
 
     /// Makes it for a member. It gets its name once everything is in it.
-    pub(super) fn make(&self, key: &MemberKey) -> io::Result<()> {
+    pub(super) fn make(&self, key: &MemberKey, service: EnsembleService) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         if beside.try_exists()? {
             // Of a make that was broken off: it never had its name, and so no data.
             fs::remove_dir_all(&beside)?;
         }
-        let unused = beside.join(DATA).join(UNUSED);
+        let unused = beside.join(DATA).join(DataFiles::of(service).unused);
         let within = unused.parent().ok_or_else(|| io::Error::other("the path has no directory"))?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(within)?;
         disk::replace(&unused, "")?;
@@ -93,6 +113,14 @@ impl OwnDirectory {
         }
         fs::rename(&beside, &self.path)?;
         self.sync_parent()
+    }
+
+    /// Removes the file that says that a Redis never had data, which Redis itself leaves where it is.
+    pub(super) fn note_used(&self) -> io::Result<()> {
+        match fs::remove_file(self.data().join(REDIS.unused)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Gives it another name, beside it, which nobody has yet; answers that.
@@ -117,7 +145,12 @@ impl OwnDirectory {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_core::records::ensemble::{EtcdSettings, RedisSettings};
+
     use super::*;
+
+    const ETCD_SERVICE: EnsembleService =
+        EnsembleService::Etcd(EtcdSettings { client_port: 1, peer_port: 2, tls: true });
 
     fn key(number: u64) -> MemberKey {
         MemberKey { identity: "store-1".to_owned(), number: MemberNumber::new(number) }
@@ -127,21 +160,35 @@ mod tests {
     fn a_directory_says_whose_it_is_and_whether_it_has_data_or_had() {
         let home = tempfile::tempdir().unwrap();
         let own = OwnDirectory::new(home.path(), &"store".parse().unwrap());
-        assert_eq!(own.look().unwrap(), MemberDirectory::Absent);
-        own.make(&key(3)).unwrap();
-        assert_eq!(own.look().unwrap(), MemberDirectory::Claimed(key(3), MemberData::Unused));
+        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
+        own.make(&key(3), ETCD_SERVICE).unwrap();
+        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Unused));
         // As etcd does before it has its log.
         fs::remove_dir_all(own.data().join("member/wal.tmp")).unwrap();
-        assert_eq!(own.look().unwrap(), MemberDirectory::Claimed(key(3), MemberData::Lost));
-        fs::create_dir(own.data().join(WAL)).unwrap();
-        assert_eq!(own.look().unwrap(), MemberDirectory::Claimed(key(3), MemberData::Present));
+        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Lost));
+        fs::create_dir(own.data().join(ETCD.present)).unwrap();
+        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Claimed(key(3), MemberData::Present));
         let first = own.set_aside().unwrap();
-        assert_eq!(own.look().unwrap(), MemberDirectory::Absent);
-        own.make(&key(4)).unwrap();
+        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Absent);
+        own.make(&key(4), ETCD_SERVICE).unwrap();
         let second = own.set_aside().unwrap();
-        assert!(first != second && first.join("data").join(WAL).exists(), "{first:?} {second:?}");
+        assert!(first != second && first.join("data").join(ETCD.present).exists(), "{first:?} {second:?}");
         fs::create_dir(&own.path).unwrap();
         fs::write(own.path.join("precious"), "").unwrap();
-        assert_eq!(own.look().unwrap(), MemberDirectory::Unclaimed);
+        assert_eq!(own.look(ETCD_SERVICE).unwrap(), MemberDirectory::Unclaimed);
+    }
+    #[test]
+    fn a_redis_that_has_served_and_has_no_log_of_writes_has_lost_its_data() {
+        let home = tempfile::tempdir().unwrap();
+        let own = OwnDirectory::new(home.path(), &"cache".parse().unwrap());
+        let redis = EnsembleService::Redis(RedisSettings { port: 1, min_replicas: 1, tls: false });
+        own.make(&key(1), redis).unwrap();
+        assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Unused));
+        fs::create_dir(own.data().join("appendonlydir")).unwrap();
+        own.note_used().unwrap();
+        own.note_used().unwrap();
+        assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Present));
+        fs::remove_dir(own.data().join("appendonlydir")).unwrap();
+        assert_eq!(own.look(redis).unwrap(), MemberDirectory::Claimed(key(1), MemberData::Lost));
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bellwether_core::local::member::MemberKey;
 use bellwether_core::local::ttl::down;
-use bellwether_core::records::ensemble::EnsembleService;
-use bellwether_core::records::member::{MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask};
+use bellwether_core::records::member::{
+    MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask, Replication, ReplicationOrder,
+};
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::counter::MemberNumber;
@@ -43,6 +44,7 @@ pub(super) fn of(
     };
     let membership = report.membership.as_ref();
     let role = membership.map(|membership| if membership.is_leader { "leader" } else { "follower" });
+    let role = role.or_else(|| report.replication.as_ref().map(|said| replication_role(order, said)));
     let store_id = membership.map(|membership| ("store_id", membership.own_id.clone()));
     let number = Some(("member", order.number.to_string()));
     let meta = number.into_iter().chain(store_id).map(|(key, value)| (key.to_owned(), value));
@@ -68,15 +70,23 @@ pub(super) fn of(
     })
 }
 
+/// What a member is among those of which one is the primary. One that is to be none any more, and does not know yet, is nobody's primary.
+fn replication_role(order: &MemberOrder, said: &Replication) -> &'static str {
+    let is_ordered = matches!(
+        order.replication,
+        Some(ReplicationOrder::Primary { .. } | ReplicationOrder::HandOver { .. })
+    );
+    if said.is_primary && is_ordered { "primary" } else { "replica" }
+}
+
 /// The instance of a member that an agent before had started, until it is looked at: nobody is told of it, or of the others, before.
 pub(super) fn awaited(
     ensemble: &EnsembleName,
     order: &MemberOrder,
     entry: &MemberEntry,
 ) -> Option<PublishedInstance> {
-    let EnsembleService::Etcd(settings) = order.service;
     let is_same = entry.noted.key == MemberKey::of(order);
-    let client = is_same.then_some(SocketAddr::new(entry.address, settings.client_port))?;
+    let client = is_same.then_some(SocketAddr::new(entry.address, order.service.client_port()))?;
     let report = MemberReport {
         number: order.number,
         identity: order.identity.clone(),
@@ -85,6 +95,7 @@ pub(super) fn awaited(
         peer_url: String::new(),
         membership: None,
         removed: None,
+        replication: None,
     };
     let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })

@@ -1,5 +1,6 @@
 //! The task of one member: looks at what is there, makes the next step, and reports.
 
+mod serve;
 mod steps;
 mod tls;
 
@@ -7,18 +8,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::local::member::change::{self, ChangeStep, MemberAnswer};
 use bellwether_core::local::member::{
     MemberDirectory, MemberKey, MemberProcess, MemberSight, MemberStep, Standing, told,
 };
 use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::{
-    MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask, Membership,
+    MemberOrder, MemberReport, MemberState, MemberTask as OrderedTask, Membership, Replication,
 };
 use bellwether_core::records::probes::MAX_REASON_BYTES;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
-use bellwether_rt::fail::{self, FailPoint};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -27,6 +26,8 @@ use super::directory::OwnDirectory;
 use super::etcd::Etcd;
 use super::instance;
 use super::program::{MemberProgram, lack};
+use super::redis::Redis;
+use super::software::{Software, program};
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::disk;
@@ -60,6 +61,10 @@ pub(super) struct MemberTask {
     renewal: Option<Instant>,
     /// Why it takes no writes although it serves.
     alarm: Option<String>,
+    /// What it said last of its replication, where there is a primary; only while its program runs.
+    replication: Option<Replication>,
+    /// The settings that it was given while it runs.
+    applied: Option<EnsembleService>,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
 }
@@ -92,6 +97,8 @@ impl MemberTask {
             hindered: None,
             renewal: None,
             alarm: None,
+            replication: None,
+            applied: None,
         }
     }
 
@@ -216,14 +223,16 @@ impl MemberTask {
     /// What is on disk, and what is missing for a start.
     async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
         let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
-        let (settings, etcd) = (self.context.settings.clone(), self.etcd(order));
+        let (settings, software) = (self.context.settings.clone(), self.software(order));
+        let service = order.service;
         let looked = move || {
-            let directory = own.look().map_err(|error| format!("look at {}: {error}", own.path.display()))?;
-            let lack = match (settings, etcd) {
+            let directory =
+                own.look(service).map_err(|error| format!("look at {}: {error}", own.path.display()))?;
+            let lack = match (settings, software) {
                 _ if runs => None,
                 (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
                 (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
-                (Some(settings), Some(etcd)) => lack(&settings.etcd, &etcd.listens()),
+                (Some(settings), Some(software)) => lack(program(service, &settings), &software.listens()),
             };
             Ok(Look { directory, lack })
         };
@@ -236,75 +245,18 @@ impl MemberTask {
         Ok(look)
     }
 
-    /// The etcd of the order, at the address that was noted, or at that of the node.
-    fn etcd(&mut self, order: &MemberOrder) -> Option<Etcd> {
-        let EnsembleService::Etcd(settings) = order.service;
+    /// The software of the order, at the address that was noted, or at that of the node.
+    fn software(&mut self, order: &MemberOrder) -> Option<Software> {
         let key = MemberKey::of(order);
         let noted = self.entry.as_ref().filter(|entry| entry.noted.key == key).map(|entry| entry.address);
         let address = noted.or_else(|| self.context.addresses.now().preferred())?;
-        Some(Etcd::new((&self.ensemble, order.number), settings, address, &self.directory.path))
-    }
-
-    /// Asks it what it is, reports that, and makes the next step of the change that is ordered.
-    async fn serve(&mut self, order: &MemberOrder) -> Result<(), String> {
-        let Some(etcd) = self.etcd(order) else { return Err("ask it: its node has no address".to_owned()) };
-        let answer = etcd.answer().await;
-        let has_served = self.entry.as_ref().is_some_and(|entry| entry.has_served);
-        let (state, reason) = change::state(&answer, has_served);
-        let MemberAnswer::Serving(membership) = answer else {
-            self.report(order, state, &reason, None);
-            self.wait(LOOK).await;
-            return Ok(());
-        };
-        self.note_served(&membership).await?;
-        self.renew(order).await;
-        // Without an answer it is as it was.
-        if let Ok(alarm) = etcd.alarm().await {
-            self.alarm = alarm;
-        }
-        let step =
-            order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
-        match &step {
-            ChangeStep::Done => self.hindered = None,
-            ChangeStep::Removed(number) => {
-                self.removed = Some(*number);
-                self.hindered = None;
+        let directory = &self.directory.path;
+        Some(match order.service {
+            EnsembleService::Etcd(settings) => {
+                Software::Etcd(Etcd::new((&self.ensemble, order.number), settings, address, directory))
             }
-            ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
-            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) => {}
-        }
-        let reason = self.alarm.clone().or_else(|| self.hindered.clone()).unwrap_or(reason);
-        self.report(order, state, &reason, Some(membership));
-        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) = &step {
-            let made = etcd.make(&step).await;
-            fail::pass(FailPoint::MemberChanged);
-            let is_made = made.is_ok();
-            self.hindered = made.err().map(|error| format!("cannot {error}"));
-            self.wait(if is_made { SOON } else { LOOK }).await;
-        } else {
-            self.wait(LOOK).await;
-        }
-        Ok(())
-    }
-
-    /// Notes what the store knows it as, and the members that it can ask later.
-    async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
-        let peers: Vec<String> =
-            membership.members.values().filter_map(|member| member.address.clone()).collect();
-        let id = Some(membership.own_id.clone());
-        let is_noted = self
-            .entry
-            .as_ref()
-            .is_some_and(|entry| entry.has_served && entry.peers == peers && entry.store_id == id);
-        if is_noted {
-            return Ok(());
-        }
-        self.note(|entry| {
-            entry.has_served = true;
-            entry.peers.clone_from(&peers);
-            entry.store_id.clone_from(&id);
+            EnsembleService::Redis(settings) => Software::Redis(Redis::new(settings, address, directory)),
         })
-        .await
     }
 
     /// Changes what the ledger has of it.
@@ -351,8 +303,9 @@ impl MemberTask {
         reason: String,
         membership: Option<Membership>,
     ) {
-        let etcd = self.etcd(order);
-        let peer_url = etcd.as_ref().map(Etcd::peer_url).unwrap_or_default();
+        let software = self.software(order);
+        let peer_url = software.as_ref().map(Software::peer_url).unwrap_or_default();
+        let replication = self.replication.clone().filter(|_| state == MemberState::Working);
         let report = MemberReport {
             number: order.number,
             identity: order.identity.clone(),
@@ -361,12 +314,13 @@ impl MemberTask {
             peer_url,
             membership,
             removed: self.removed,
+            replication,
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
-        let etcd = etcd.filter(|_| !has_left);
-        let instance = etcd.and_then(|etcd| {
-            instance::of((&self.ensemble, order), &report, self.alarm.as_deref(), etcd.client())
+        let software = software.filter(|_| !has_left);
+        let instance = software.and_then(|software| {
+            instance::of((&self.ensemble, order), &report, self.alarm.as_deref(), software.client())
         });
         self.context.published.send_if_modified(|all| instance::show(all, &mut self.shown, instance));
         self.context.reports.send_if_modified(|reports| {

@@ -108,9 +108,11 @@ impl MemberProgram {
 }
 
 /// What is missing for a start, in words that fit after "waits for "; `None` if nothing is. Not for the runtime's threads.
-pub(super) fn lack(program: &str, listens: &[SocketAddr]) -> Option<String> {
+pub(super) fn lack((setting, program): (&str, &str), listens: &[SocketAddr]) -> Option<String> {
     if !is_there(program) {
-        return Some(format!("{program}, which is not installed: set etcd in [ensembles], or install it"));
+        return Some(format!(
+            "{program}, which is not installed: set {setting} in [ensembles], or install it"
+        ));
     }
     let taken = |address: &&SocketAddr| TcpListener::bind(address).err();
     let (address, error) = listens.iter().find_map(|address| Some((address, taken(&address)?)))?;

@@ -1,19 +1,14 @@
 //! One POST to a data store's HTTP interface, with a limit on the answer.
 
-use std::sync::Arc;
-
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsConnector;
 
 use super::address::{broken, connect};
-use super::answer::{MAX_ANSWER_BYTES, ProbeError, read};
+use super::answer::{MAX_ANSWER_BYTES, ProbeError};
+use super::tls::connect_tls;
 use crate::config::data_store::TlsFiles;
 
 /// Posts a JSON text and answers the body as JSON.
@@ -23,33 +18,10 @@ pub(crate) async fn post(
     path: &str,
     body: &str,
 ) -> Result<serde_json::Value, ProbeError> {
-    let stream = connect(authority).await?;
-    let Some(files) = tls else { return send(stream, authority, path, body).await };
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let name = ServerName::try_from(host).map_err(|error| unknown(authority, error))?;
-    let connector = TlsConnector::from(Arc::new(client(files).await?));
-    let stream = connector.connect(name, stream).await.map_err(|error| unknown(authority, error))?;
-    send(stream, authority, path, body).await
-}
-
-async fn client(files: &TlsFiles) -> Result<ClientConfig, ProbeError> {
-    let wrong = |error: rustls::Error| ProbeError::Unknown(format!("cannot use the certificates: {error}"));
-    let pem = |error| ProbeError::Unknown(format!("cannot read a certificate: {error}"));
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(read(&files.ca_file).await?.as_bytes()) {
-        roots.add(certificate.map_err(pem)?).map_err(wrong)?;
+    match tls {
+        Some(files) => send(connect_tls(authority, files).await?, authority, path, body).await,
+        None => send(connect(authority).await?, authority, path, body).await,
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(wrong)?;
-    let builder = builder.with_root_certificates(roots);
-    let Some((certificate, key)) = &files.identity else { return Ok(builder.with_no_client_auth()) };
-    let chain = CertificateDer::pem_slice_iter(read(certificate).await?.as_bytes())
-        .collect::<Result<_, _>>()
-        .map_err(pem)?;
-    let key = PrivateKeyDer::from_pem_slice(read(key).await?.as_bytes()).map_err(pem)?;
-    builder.with_client_auth_cert(chain, key).map_err(wrong)
 }
 
 async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(

@@ -1,7 +1,7 @@
 //! Redis and what speaks like it, by `INFO`.
 
 pub(super) mod handover;
-mod roles;
+pub(crate) mod roles;
 
 use std::collections::BTreeMap;
 
@@ -29,17 +29,17 @@ pub(super) async fn ask(address: &str, login: &Login) -> Result<StoreFacts, Prob
 
 /// The fields of `INFO`.
 #[derive(Debug, Default)]
-pub(super) struct Info(BTreeMap<String, String>);
+pub(crate) struct Info(BTreeMap<String, String>);
 
 impl Info {
     /// Adds the fields of a section.
-    pub(super) fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         let fields = text.lines().filter_map(|line| line.split_once(':'));
         self.0.extend(fields.map(|(name, value)| (name.to_owned(), value.trim_end().to_owned())));
     }
 
     /// The value of a field.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 

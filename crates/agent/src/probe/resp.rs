@@ -1,27 +1,32 @@
 //! The protocol of Redis (RESP 2), as far as probes need it: a command, and its answer within a limit.
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::address::{broken, connect};
 use super::answer::{MAX_ANSWER_BYTES, ProbeError, password};
-use crate::config::data_store::Login;
+use super::tls::connect_tls;
+use crate::config::data_store::{Login, TlsFiles};
 
 /// Deepest nesting of an answer: a list of lists of texts.
 const MAX_DEPTH: usize = 4;
 
+/// What a connection is made of.
+trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send + std::fmt::Debug {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + std::fmt::Debug> ByteStream for S {}
+
 /// A connection to a Redis or a Sentinel.
 #[derive(Debug)]
-pub(super) struct Redis {
+pub(crate) struct Redis {
     address: String,
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn ByteStream>>,
     /// Bytes that may still be read.
     room: usize,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// A text.
     Text(String),
     /// A list.
@@ -33,8 +38,7 @@ pub(super) enum Reply {
 impl Redis {
     /// Connects, and logs in if there is a password.
     pub(super) async fn connect(address: &str, login: &Login) -> Result<Self, ProbeError> {
-        let stream = BufReader::new(connect(address).await?);
-        let mut redis = Self { address: address.to_owned(), stream, room: MAX_ANSWER_BYTES };
+        let mut redis = Self::over(address, Box::new(connect(address).await?));
         if let Some(password) = password(login).await? {
             let words: Vec<&str> =
                 ["AUTH"].into_iter().chain(login.user.as_deref()).chain([&*password]).collect();
@@ -43,11 +47,23 @@ impl Redis {
         Ok(redis)
     }
 
+    /// Connects without a password, by TLS if there are certificates.
+    pub(crate) async fn connect_with(address: &str, tls: Option<&TlsFiles>) -> Result<Self, ProbeError> {
+        Ok(match tls {
+            Some(files) => Self::over(address, Box::new(connect_tls(address, files).await?)),
+            None => Self::over(address, Box::new(connect(address).await?)),
+        })
+    }
+
+    fn over(address: &str, stream: Box<dyn ByteStream>) -> Self {
+        Self { address: address.to_owned(), stream: BufReader::new(stream), room: MAX_ANSWER_BYTES }
+    }
+
     /// Sends a command and reads its answer.
     ///
     /// # Errors
     /// [`ProbeError`]; an error that Redis answers is unknown, unless it says that it does not serve.
-    pub(super) async fn call(&mut self, words: &[&str]) -> Result<Reply, ProbeError> {
+    pub(crate) async fn call(&mut self, words: &[&str]) -> Result<Reply, ProbeError> {
         let mut command = format!("*{}\r\n", words.len());
         for word in words {
             command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
@@ -59,7 +75,7 @@ impl Redis {
     }
 
     /// Sends a command whose answer is a text.
-    pub(super) async fn text(&mut self, words: &[&str]) -> Result<String, ProbeError> {
+    pub(crate) async fn text(&mut self, words: &[&str]) -> Result<String, ProbeError> {
         match self.call(words).await? {
             Reply::Text(text) => Ok(text),
             Reply::List(_) | Reply::Null => Err(self.nonsense("a text was expected")),

@@ -4,6 +4,7 @@ pub mod certificates;
 mod desired;
 pub mod members;
 pub mod orders;
+pub mod replication;
 pub mod reports;
 pub mod service;
 mod size;
@@ -86,6 +87,25 @@ pub struct EnsembleSpec {
 pub struct ScaleEnsemble {
     /// Number of members, 1 to 7, or `quorum`.
     pub size: EnsembleSize,
+    /// Reason for the change, recorded in its event.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Request about the primary of an ensemble: it hands over to a replica, without a loss, unless a field says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailoverEnsemble {
+    /// Number of the member that becomes the primary. Default: the first that works and has the data.
+    #[schema(example = 2)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+    /// Whether the member in `to` becomes the primary whatever is lost by it, and whether or not the present one works.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_data_loss: bool,
+    /// Whether nothing else is meant than that the last failover is acknowledged: the next one may take place within the hour.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledge: bool,
     /// Reason for the change, recorded in its event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,

@@ -10,10 +10,13 @@ use super::list::ListFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EnsembleVerb {
-    /// Create an ensemble of etcd: the nodes that the filter matches get members, one after the other
+    /// Create an ensemble of etcd or Redis: the nodes that the filter matches get members, one after the other
     Create {
         #[command(flatten)]
         of: EnsembleName,
+        /// Software: etcd (default) or redis
+        #[arg(long, value_name = "SERVICE", default_value = "etcd", hide_default_value = true, value_parser = ["etcd", "redis"])]
+        service: String,
         #[command(flatten)]
         change: EnsembleFlags,
     },
@@ -51,6 +54,25 @@ pub(crate) enum EnsembleVerb {
         /// Number of members, 1 to 7, or quorum
         #[arg(value_name = "N")]
         size: EnsembleSize,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Have the primary of an ensemble of Redis hand over to a replica, without a loss
+    Failover {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of the member that becomes the primary [default: the first that works and has the data]
+        #[arg(long, value_name = "MEMBER", value_parser = super::number::whole::<u64>)]
+        to: Option<u64>,
+        /// Make the member of --to the primary whatever writes are lost by it, also if the present one does not work
+        #[arg(long, requires = "to")]
+        accept_data_loss: bool,
+        /// Acknowledge the last failover, and nothing else: the next one may take place within the hour
+        #[arg(long, conflicts_with_all = ["to", "accept_data_loss"])]
+        acknowledge: bool,
         /// Reason, kept in the history
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
@@ -97,12 +119,18 @@ pub(crate) struct EnsembleFlags {
     /// Key of the label by whose values members are spread, like rack
     #[arg(long, value_name = "KEY")]
     pub(crate) spread: Option<String>,
-    /// Port for clients [default: 2379]
+    /// Port of etcd for clients [default: 2379]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) client_port: Option<u32>,
-    /// Port for the other members [default: 2380]
+    /// Port of etcd for the other members [default: 2380]
     #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
     pub(crate) peer_port: Option<u32>,
+    /// Port of Redis for clients and replicas [default: 6379]
+    #[arg(long, value_name = "PORT", value_parser = super::number::whole::<u32>)]
+    pub(crate) port: Option<u32>,
+    /// Number of replicas that a primary of Redis must have to take writes, 0 to 6 [default: 1]
+    #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
+    pub(crate) min_replicas_to_write: Option<u32>,
     /// TLS with certificates of the ensemble, for members and clients: true (default) or false
     #[arg(long, value_name = "BOOL")]
     pub(crate) tls: Option<bool>,

@@ -1,30 +1,37 @@
 //! `ensemble`.
 
 mod certify;
+mod failover;
+mod sheet;
 
 use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
-use bellwether_api::v1::ensemble::status::{EnsembleAction, EnsembleStatus};
-use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
+use bellwether_api::v1::ensemble::service::{EtcdSpec, RedisSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::status::EnsembleAction;
+use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_api::v1::page::Page;
-use bellwether_core::words::plural::{Plural, plural};
-use bellwether_core::words::time::Span;
+use bellwether_core::words::plural::plural;
 
 use self::certify::certify;
+use self::failover::failover;
+pub(super) use self::sheet::sheet;
+use self::sheet::{agent, planned, upcoming};
 use super::{documents, lists};
 use crate::args::{Consent, EnsembleFlags, EnsembleVerb};
 use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
-use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     match verb {
-        EnsembleVerb::Create { of, change } => {
-            let service = ServiceAgentSpec { etcd: Some(EtcdSpec::default()) };
-            let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change);
+        EnsembleVerb::Create { of, service, change } => {
+            let none = ServiceAgentSpec::default();
+            let service = match service.as_str() {
+                "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
+                _ => ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..none },
+            };
+            let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change)?;
             let created = client.only_at(0).set_ensemble(namespace, &of.name, &spec).await;
             report(
                 context,
@@ -34,7 +41,7 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
         EnsembleVerb::Set { of, change, if_revision, consent } => {
             let before = client.ensemble(namespace, &of.name).await?;
-            let spec = changed(before.spec(), change);
+            let spec = changed(before.spec(), change)?;
             let asked = PlanEnsemble { spec: Some(spec.clone()), ..PlanEnsemble::default() };
             let plan = client.plan_ensemble(namespace, &of.name, &asked).await;
             let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
@@ -62,6 +69,10 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
+        }
+        EnsembleVerb::Failover { of, to, accept_data_loss, acknowledge, reason, consent } => {
+            let request = FailoverEnsemble { to, accept_data_loss, acknowledge, reason };
+            failover(context, &of.name, &request, consent).await?;
         }
         EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
         EnsembleVerb::Delete { of, consent } => delete(context, &of.name, consent).await?,
@@ -121,35 +132,47 @@ const fn changed_or_not(before: &Ensemble, after: &Ensemble) -> &'static str {
     if after.revision == before.revision { "unchanged" } else { "changed" }
 }
 
-fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> EnsembleSpec {
-    let EnsembleFlags {
-        filter,
-        size,
-        spread,
-        client_port,
-        peer_port,
-        tls,
-        failover_after,
-        join_within,
-        mode,
-        reason,
-    } = change;
-    let etcd = spec.service.etcd.unwrap_or_default();
+fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Failure> {
+    Ok(EnsembleSpec {
+        service: service(spec.service, &change)?,
+        size: change.size.or(spec.size),
+        filter: change.filter.unwrap_or(spec.filter),
+        spread: change.spread.or(spec.spread),
+        failover_after: change.failover_after.map(|span| span.to_string()).or(spec.failover_after),
+        join_within: change.join_within.map(|span| span.to_string()).or(spec.join_within),
+        mode: change.mode.or(spec.mode),
+        reason: change.reason,
+    })
+}
+
+/// The service agent with the settings that are flags.
+fn service(before: ServiceAgentSpec, change: &EnsembleFlags) -> Result<ServiceAgentSpec, Failure> {
+    let EnsembleFlags { client_port, peer_port, port, min_replicas_to_write, tls, .. } = change;
+    let of_etcd = [("--client-port", client_port), ("--peer-port", peer_port)];
+    let of_redis = [("--port", port), ("--min-replicas-to-write", min_replicas_to_write)];
+    let foreign = |flags: [(&str, &Option<u32>); 2], of: &str| {
+        let given = flags.into_iter().find(|(_, value)| value.is_some());
+        given.map_or(Ok(()), |(flag, _)| {
+            Err(Failure::usage(format!("{flag} is a setting of {of}: leave it out")))
+        })
+    };
+    if let Some(redis) = before.redis {
+        foreign(of_etcd, "etcd")?;
+        let redis = RedisSpec {
+            port: port.or(redis.port),
+            min_replicas_to_write: min_replicas_to_write.or(redis.min_replicas_to_write),
+            tls: tls.or(redis.tls),
+        };
+        return Ok(ServiceAgentSpec { redis: Some(redis), ..ServiceAgentSpec::default() });
+    }
+    foreign(of_redis, "Redis")?;
+    let etcd = before.etcd.unwrap_or_default();
     let etcd = EtcdSpec {
         client_port: client_port.or(etcd.client_port),
         peer_port: peer_port.or(etcd.peer_port),
         tls: tls.or(etcd.tls),
     };
-    EnsembleSpec {
-        service: ServiceAgentSpec { etcd: Some(etcd) },
-        size: size.or(spec.size),
-        filter: filter.unwrap_or(spec.filter),
-        spread: spread.or(spec.spread),
-        failover_after: failover_after.map(|span| span.to_string()).or(spec.failover_after),
-        join_within: join_within.map(|span| span.to_string()).or(spec.join_within),
-        mode: mode.or(spec.mode),
-        reason,
-    }
+    Ok(ServiceAgentSpec { etcd: Some(etcd), ..ServiceAgentSpec::default() })
 }
 
 fn report(context: &Context, ensemble: &Ensemble, what: &str) -> Result<(), Failure> {
@@ -187,91 +210,4 @@ async fn list(context: &Context, page: &Page<Ensemble>) -> Result<(), Failure> {
         }
         table(&["name", "service", "size", "working", "mode", "filter"], rows)
     })
-}
-
-const fn agent(service: &ServiceAgentSpec) -> &'static str {
-    if service.etcd.is_some() { "etcd" } else { "-" }
-}
-
-/// An ensemble with all its fields, one a line, then its members, and what happens to them.
-pub(super) fn sheet(ensemble: &Ensemble) -> String {
-    let Ensemble { service, by, reason, .. } = ensemble;
-    let ports = service.etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]).flatten();
-    let ports: Vec<String> = ports.map(|port| port.to_string()).collect();
-    let is_secured = service.etcd.iter().any(|etcd| etcd.tls.unwrap_or(true));
-    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    let mut lines = vec![
-        format!("name            {}", ensemble.name),
-        format!("service         {} on ports {}", agent(service), ports.join(" and ")),
-        format!("tls             {}", if is_secured { "yes" } else { "no" }),
-        format!("size            {}", ensemble.size),
-        format!("filter          {}", ensemble.filter),
-        format!("spread          {}", ensemble.spread.as_deref().unwrap_or("-")),
-        format!("failover after  {}", Span::from_millis(ensemble.failover_after_ms)),
-        format!("join within     {}", Span::from_millis(ensemble.join_within_ms)),
-        format!("mode            {}", ensemble.mode),
-        format!("revision        {}", ensemble.revision),
-        format!("changed         by {by}, {}{reason}", date(ensemble.at_ms)),
-    ];
-    lines.push(String::new());
-    lines.extend(planned(ensemble));
-    lines.join("\n")
-}
-
-/// The members of an ensemble, and what happens to them.
-fn planned(ensemble: &Ensemble) -> Vec<String> {
-    let Some(status) = &ensemble.status else { return vec!["nothing is known of its members".to_owned()] };
-    let rows = status.members.iter().map(|member| {
-        let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-        vec![
-            member.number.to_string(),
-            member.node.clone(),
-            member.state.to_string(),
-            member.health.to_string(),
-            date(member.since_ms),
-            or_dash(&member.store_id),
-            or_dash(&member.peer_url),
-        ]
-    });
-    let members = match status.members.is_empty() {
-        true => "it has no members".to_owned(),
-        false => table(&["member", "node", "state", "health", "since", "id", "peer"], rows),
-    };
-    let mut lines = vec![
-        format!("{} of {} members vote{}", status.voting, status.wanted, working(status)),
-        String::new(),
-        members,
-    ];
-    lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
-    let upcoming = upcoming(status);
-    if !upcoming.is_empty() {
-        lines.push(String::new());
-        lines.extend(upcoming);
-    }
-    lines.extend(
-        status.refusals.iter().map(|of| format!("node {} cannot get a member: {}", of.node, of.reason)),
-    );
-    let shown = status.refusals.len() as u64;
-    if status.refused > shown {
-        lines.push(format!("{} more cannot get one", Plural(status.refused - shown, "node")));
-    }
-    lines
-}
-
-/// How many of the members that vote work, if not all of them do.
-fn working(status: &EnsembleStatus) -> String {
-    match status.working {
-        working if working == status.voting => String::new(),
-        0 => ", none works".to_owned(),
-        1 => ", 1 works".to_owned(),
-        working => format!(", {working} work"),
-    }
-}
-
-/// What happens to the members of an ensemble next, line by line.
-fn upcoming(status: &EnsembleStatus) -> Vec<String> {
-    let word = |index: usize| if index == 0 { "next" } else { "then" };
-    let steps =
-        status.steps.iter().enumerate().map(|(index, step)| format!("{}: {}", word(index), step.text));
-    steps.chain(status.waiting.iter().map(|waiting| format!("it waits: {waiting}"))).collect()
 }

@@ -45,7 +45,7 @@ pub(crate) fn spec(size: u32, [client_port, peer_port]: [u16; 2], has_tls: bool)
         tls: Some(has_tls),
     };
     EnsembleSpec {
-        service: ServiceAgentSpec { etcd: Some(etcd) },
+        service: ServiceAgentSpec { etcd: Some(etcd), ..ServiceAgentSpec::default() },
         size: Some(EnsembleSize::Number(size)),
         filter: "all".to_owned(),
         failover_after: Some("30s".to_owned()),

@@ -5,6 +5,7 @@ pub mod candidates;
 mod orders;
 mod phases;
 pub mod plan;
+mod primaries;
 pub mod reports;
 pub mod verdict;
 
@@ -15,8 +16,9 @@ use alloc::vec::Vec;
 
 use self::candidates::without_refusing;
 use super::placement::CandidateNodes;
+use super::placement::primary::PrimaryStep;
 use super::placement::quorum::{self, QuorumSpec, QuorumStep, Voter, VoterState, Voters};
-use crate::records::ensemble::{Ensemble, EnsembleMode};
+use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RefusedMember, RemovalReason};
 use crate::records::event::EventDraft;
 use crate::records::member::{KnownMember, MemberReport, MemberState, Membership};
@@ -58,22 +60,40 @@ pub struct EnsembleDecision {
     /// Its members as they are to be recorded.
     pub members: EnsembleMembers,
     /// The change that began, or what is waited for.
-    pub step: QuorumStep,
+    pub step: EnsembleStep,
     /// What is told of it.
     pub events: Vec<EventDraft>,
     /// When it is to be decided again, if nothing changes until then.
     pub wake: Option<Timestamp>,
 }
 
+/// The change that began, or what is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnsembleStep {
+    /// Nothing is to be changed: somebody has stopped it.
+    Stopped,
+    /// Of members that vote.
+    Quorum(QuorumStep),
+    /// Of a primary and its replicas.
+    Primary(PrimaryStep),
+}
+
 impl EnsembleSight<'_> {
     /// The members as they are to be recorded now. What was written is decided on again, until nothing changes any more.
     #[must_use]
     pub fn decide(&self, places: &CandidateNodes) -> EnsembleDecision {
-        let mut members = self.members.clone();
         if self.is_stopped || self.ensemble.mode == EnsembleMode::Unmanaged {
-            members.change = None;
-            return EnsembleDecision { members, step: QuorumStep::Rest, events: Vec::new(), wake: None };
+            let members = EnsembleMembers { change: None, ..self.members.clone() };
+            return EnsembleDecision { members, step: EnsembleStep::Stopped, events: Vec::new(), wake: None };
         }
+        match self.ensemble.service {
+            EnsembleService::Etcd(_) => self.decide_on_voters(places),
+            EnsembleService::Redis(redis) => self.decide_on_instances(redis, places),
+        }
+    }
+
+    fn decide_on_voters(&self, places: &CandidateNodes) -> EnsembleDecision {
+        let mut members = self.members.clone();
         self.advance(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
         let places = without_refusing(places, &members);
@@ -90,7 +110,7 @@ impl EnsembleSight<'_> {
         members.change = self.change(&members);
         let events = events(self.members, &members);
         let wake = self.wake(&members);
-        EnsembleDecision { members, step, events, wake }
+        EnsembleDecision { members, step: EnsembleStep::Quorum(step), events, wake }
     }
 
     /// The members as the placement sees them: without those that the store does not know any more.
@@ -116,7 +136,7 @@ impl EnsembleSight<'_> {
                     None => VoterState::Working,
                 },
                 MemberPhase::Leaving(_) => VoterState::Leaving,
-                MemberPhase::Removed(_) => return None,
+                MemberPhase::Serving | MemberPhase::Removed(_) => return None,
             };
             Some((*number, Voter { node: member.node.clone(), state }))
         };
@@ -255,6 +275,7 @@ fn remove(members: &mut EnsembleMembers, number: MemberNumber, reason: RemovalRe
             | MemberPhase::Adding
             | MemberPhase::Joining(_)
             | MemberPhase::Voting
+            | MemberPhase::Serving
             | MemberPhase::Leaving(_)
             | MemberPhase::Removed(_) => MemberPhase::Leaving(reason),
         };
@@ -283,7 +304,8 @@ fn events(before: &EnsembleMembers, after: &EnsembleMembers) -> Vec<EventDraft> 
             | MemberPhase::Bootstrapping
             | MemberPhase::Adding
             | MemberPhase::Joining(_)
-            | MemberPhase::Voting => String::new(),
+            | MemberPhase::Voting
+            | MemberPhase::Serving => String::new(),
         };
         Some(EventDraft {
             kind: "ensemble.member_changed",

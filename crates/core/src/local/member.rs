@@ -4,6 +4,7 @@
 //! has acknowledged. That it was never started is known from a file that its store removes when it writes its first data.
 
 pub mod change;
+pub mod replication;
 
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -2,6 +2,8 @@
 //! in a record of their own.
 
 use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::records::annotation::Annotation;
 use crate::words::counter::EnsembleRevision;
@@ -41,6 +43,12 @@ pub const ETCD_CLIENT_PORT: u16 = 2379;
 /// Default port of etcd for its other members.
 pub const ETCD_PEER_PORT: u16 = 2380;
 
+/// Default port of Redis.
+pub const REDIS_PORT: u16 = 6379;
+
+/// Default number of replicas that a primary must have to take writes.
+pub const MIN_REPLICAS: u32 = 1;
+
 /// A distributed service that is managed whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ensemble {
@@ -73,6 +81,8 @@ pub struct Ensemble {
 pub enum EnsembleService {
     /// etcd.
     Etcd(EtcdSettings),
+    /// Redis.
+    Redis(RedisSettings),
 }
 
 /// Settings of etcd.
@@ -83,6 +93,17 @@ pub struct EtcdSettings {
     /// Port for its other members.
     pub peer_port: u16,
     /// Whether its members and clients speak TLS alone, with certificates of the ensemble's own authority.
+    pub tls: bool,
+}
+
+/// Settings of Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedisSettings {
+    /// Port for clients and replicas.
+    pub port: u16,
+    /// How many replicas the primary must have to take writes, and a client waits for until its write is one that no failover loses.
+    pub min_replicas: u32,
+    /// Whether clients and replicas speak TLS alone, with certificates of the ensemble's own authority.
     pub tls: bool,
 }
 
@@ -112,14 +133,34 @@ impl EnsembleService {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Etcd(_) => "etcd",
+            Self::Redis(_) => "redis",
         }
     }
 
     /// The ports that a member listens on, each with what it is for.
     #[must_use]
-    pub const fn ports(&self) -> [(&'static str, u16); 2] {
+    pub fn ports(&self) -> Vec<(&'static str, u16)> {
         match self {
-            Self::Etcd(etcd) => [("client_port", etcd.client_port), ("peer_port", etcd.peer_port)],
+            Self::Etcd(etcd) => vec![("client_port", etcd.client_port), ("peer_port", etcd.peer_port)],
+            Self::Redis(redis) => vec![("port", redis.port)],
+        }
+    }
+
+    /// The port that clients use.
+    #[must_use]
+    pub const fn client_port(&self) -> u16 {
+        match self {
+            Self::Etcd(etcd) => etcd.client_port,
+            Self::Redis(redis) => redis.port,
+        }
+    }
+
+    /// Whether members and clients speak TLS alone.
+    #[must_use]
+    pub const fn has_tls(&self) -> bool {
+        match self {
+            Self::Etcd(etcd) => etcd.tls,
+            Self::Redis(redis) => redis.tls,
         }
     }
 }

@@ -7,7 +7,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
-use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange};
+use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange, ReplicationOrder};
+use super::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
 use crate::words::time::Timestamp;
@@ -34,6 +35,8 @@ pub struct EnsembleMembers {
     pub refused: BTreeMap<NodeName, RefusedMember>,
     /// The change that one of them makes in the store; `None` while there is none to make, or nobody to make it.
     pub change: Option<OrderedChange>,
+    /// Who is the primary, where there is one.
+    pub lead: PrimaryRecord,
 }
 
 /// Why a node did not have a member.
@@ -82,6 +85,8 @@ pub enum MemberPhase {
     Joining(BTreeMap<MemberNumber, String>),
     /// It votes.
     Voting,
+    /// It serves, as the primary or as a replica.
+    Serving,
     /// It is being removed from the store.
     Leaving(RemovalReason),
     /// The store does not know it any more, and its node is to stop it.
@@ -124,6 +129,7 @@ impl EnsembleMembers {
             former_ids: Vec::new(),
             refused: BTreeMap::new(),
             change: None,
+            lead: PrimaryRecord::default(),
         }
     }
 
@@ -137,6 +143,8 @@ impl EnsembleMembers {
                 service: self.service,
                 task: self.task(member),
                 change: change.map(|change| change.change.clone()),
+                replication: self.replication(*number),
+                tells_position: self.lead.tells_position,
             };
             (&member.node, order)
         })
@@ -144,15 +152,44 @@ impl EnsembleMembers {
 
     /// What is to become of a member.
     fn task(&self, member: &Member) -> MemberTask {
-        match &member.phase {
-            MemberPhase::Preparing | MemberPhase::Adding => MemberTask::Prepare,
-            MemberPhase::Bootstrapping => MemberTask::Run(MemberStart::First),
-            MemberPhase::Joining(initial) => MemberTask::Run(MemberStart::Join(initial.clone())),
-            MemberPhase::Voting => MemberTask::Run(MemberStart::Again),
+        match (&member.phase, self.service) {
+            (MemberPhase::Preparing | MemberPhase::Adding, _) => MemberTask::Prepare,
+            (MemberPhase::Bootstrapping, _) => MemberTask::Run(MemberStart::First),
+            // Each begins as a replica of nobody, whether it has data or not.
+            (MemberPhase::Joining(_) | MemberPhase::Serving, EnsembleService::Redis(_)) => {
+                MemberTask::Run(MemberStart::First)
+            }
+            (MemberPhase::Joining(initial), EnsembleService::Etcd(_)) => {
+                MemberTask::Run(MemberStart::Join(initial.clone()))
+            }
+            (MemberPhase::Voting | MemberPhase::Serving, _) => MemberTask::Run(MemberStart::Again),
             // It serves until the store does not count it any more; the first of an ensemble that never served has nobody to tell.
-            MemberPhase::Leaving(_) if self.is_bootstrapped => MemberTask::Run(MemberStart::Again),
-            MemberPhase::Leaving(_) | MemberPhase::Removed(_) => MemberTask::Leave,
+            (MemberPhase::Leaving(_), _) if self.is_bootstrapped => MemberTask::Run(MemberStart::Again),
+            (MemberPhase::Leaving(_) | MemberPhase::Removed(_), _) => MemberTask::Leave,
         }
+    }
+
+    /// Whom a member follows, where there is a primary.
+    fn replication(&self, number: MemberNumber) -> Option<ReplicationOrder> {
+        let EnsembleService::Redis(_) = self.service else { return None };
+        let url = |of: &MemberNumber| self.members.get(of).map(|member| member.peer_url.clone());
+        if self.lead.primary == Some(number) {
+            let to = self.lead.handover.as_ref().filter(|_| self.lead.promotion.is_none()).and_then(url);
+            let promotion = self.lead.promotion.as_ref();
+            let history =
+                promotion.map_or_else(|| self.lead.history.clone(), |promotion| promotion.history.clone());
+            return Some(
+                to.map_or(ReplicationOrder::Primary { history }, |to| ReplicationOrder::HandOver { to }),
+            );
+        }
+        let of = self.lead.follows.get(&number).and_then(url).filter(|url| !url.is_empty());
+        Some(of.map_or(ReplicationOrder::Nobody, |of| ReplicationOrder::Follow { of }))
+    }
+
+    /// The number of members that are not removed.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.members.values().filter(|member| !matches!(member.phase, MemberPhase::Removed(_))).count()
     }
 
     /// The member of a node.
@@ -172,6 +209,7 @@ impl MemberPhase {
             Self::Adding => "adding",
             Self::Joining(_) => "joining",
             Self::Voting => "voting",
+            Self::Serving => "serving",
             Self::Leaving(_) => "leaving",
             Self::Removed(_) => "removed",
         }
@@ -184,7 +222,12 @@ impl MemberPhase {
     pub const fn removal(&self) -> Option<RemovalReason> {
         match self {
             Self::Leaving(reason) | Self::Removed(reason) => Some(*reason),
-            Self::Preparing | Self::Bootstrapping | Self::Adding | Self::Joining(_) | Self::Voting => None,
+            Self::Preparing
+            | Self::Bootstrapping
+            | Self::Adding
+            | Self::Joining(_)
+            | Self::Voting
+            | Self::Serving => None,
         }
     }
 }

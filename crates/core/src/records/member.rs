@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::records::ensemble::EnsembleService;
 use crate::records::probes::{MAX_MEMBERS, StoreMember};
@@ -29,6 +30,32 @@ pub struct MemberOrder {
     pub task: MemberTask,
     /// What the member does in the store about another one; `None` if nothing.
     pub change: Option<MembershipChange>,
+    /// Whom it follows, where there is one primary that replicas follow; `None` where there is none.
+    pub replication: Option<ReplicationOrder>,
+    /// Whether it tells of its position at each look, also while that changes.
+    pub tells_position: bool,
+}
+
+/// What a member is among those of which one is the primary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplicationOrder {
+    /// The primary.
+    Primary {
+        /// Id of the history that it must have to become it, if it is not it yet; `None` for whatever it has.
+        history: Option<String>,
+    },
+    /// The primary, until it has handed over.
+    HandOver {
+        /// URL of the member that takes over.
+        to: String,
+    },
+    /// A replica.
+    Follow {
+        /// URL of the member that it follows.
+        of: String,
+    },
+    /// A replica of nobody: it takes no writes, and no data.
+    Nobody,
 }
 
 /// What is to become of a member.
@@ -97,6 +124,29 @@ pub struct MemberReport {
     /// The member whose removal it was ordered last, once it has read from a quorum that the store does not have it. A list without it is
     /// no such evidence: it may have been read before that one was added.
     pub removed: Option<MemberNumber>,
+    /// What it says of its replication; `None` where members vote, and while it does not answer.
+    pub replication: Option<Replication>,
+}
+
+/// What a member says of its replication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replication {
+    /// Whether it is a primary.
+    pub is_primary: bool,
+    /// URL of the member that it follows; `None` if it follows nobody.
+    pub follows: Option<String>,
+    /// Whether data come to it now.
+    pub streams: bool,
+    /// Whether it has all data of its history up to its position, and does not copy them anew.
+    pub is_whole: bool,
+    /// Id of its history.
+    pub history: String,
+    /// Id of the history of which that one is the continuation; `None` if there is none.
+    pub former: Option<String>,
+    /// Its position; `None` while it changes and nobody asked for it.
+    pub offset: Option<u64>,
+    /// URLs of the replicas that a primary sends data to.
+    pub replicas: Vec<String>,
 }
 
 /// What was reported of a member last.
@@ -157,7 +207,8 @@ impl NodeMembers {
                 [Some(id), entry.name.as_ref(), entry.address.as_ref()].into_iter().flatten()
             });
             let own = [&member.report.identity, &member.report.reason, &member.report.peer_url];
-            let bytes: usize = texts.chain(own).map(String::len).sum();
+            let replication = member.report.replication.iter().flat_map(Replication::texts);
+            let bytes: usize = texts.chain(own).chain(replication).map(String::len).sum();
             if count > MAX_MEMBERS || bytes > MAX_MEMBER_BYTES {
                 let reason = format!(
                     "more than {MAX_MEMBERS} members, or more than {MAX_MEMBER_BYTES} bytes of texts"
@@ -166,6 +217,12 @@ impl NodeMembers {
             }
         }
         Ok(())
+    }
+}
+
+impl Replication {
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.follows.iter().chain([&self.history]).chain(&self.former).chain(&self.replicas)
     }
 }
 

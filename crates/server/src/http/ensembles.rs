@@ -5,7 +5,7 @@ use bellwether_api::list::tables::ENSEMBLES;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
-use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
+use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_core::access::{ObjectKind, Right};
 use bellwether_core::decide::ensembles::plan;
 use bellwether_core::records::ensemble::Ensemble as CoreEnsemble;
@@ -108,6 +108,18 @@ pub(crate) async fn scale(
 ) -> Result<JsonAnswer<Ensemble>, Failure> {
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
     let ensemble = ops::ensemble::scale(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn failover(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    AtRevision(only_at): AtRevision,
+    OptionalBody(request): OptionalBody<FailoverEnsemble>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
+    let ensemble = ops::ensemble::fail_over(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 

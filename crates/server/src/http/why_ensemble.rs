@@ -3,7 +3,7 @@
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
-use bellwether_core::records::ensemble::{Ensemble, EnsembleSize};
+use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::member::MemberState;
 use bellwether_core::records::node::PresenceState;
@@ -64,7 +64,13 @@ fn sizes(
         EnsembleSize::Number(_) => "",
         EnsembleSize::Quorum => ", as its size is quorum",
     };
-    let verb = if voting == 1 { "votes" } else { "vote" };
+    let has_primary = matches!(ensemble.service, EnsembleService::Redis(_));
+    let verb = match (has_primary, voting) {
+        (true, 1) => "serves",
+        (true, _) => "serve",
+        (false, 1) => "votes",
+        (false, _) => "vote",
+    };
     let working = match status.working {
         working if working == status.voting => String::new(),
         0 => ", and none works".to_owned(),

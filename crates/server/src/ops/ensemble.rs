@@ -1,5 +1,6 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
+mod failover;
 mod warnings;
 
 use bellwether_api::shape::{ShapeError, reason};
@@ -21,6 +22,7 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
+pub use self::failover::fail_over;
 pub(crate) use self::warnings::warning;
 use super::at_revision::at_revision;
 use super::{OpError, cause, event};
@@ -248,14 +250,18 @@ pub(crate) fn on_nodes(members: &EnsembleMembers) -> String {
 
 /// Refuses other settings for an ensemble that has members: these run with them, and the others know them by these.
 fn keeps_service(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(), OpError> {
+    let (kind, former) = (after.service.as_str(), before.service.as_str());
     let settings = settings(after.service).into_iter().zip(settings(before.service));
-    let Some(((field, new), (_, old))) = settings.into_iter().find(|(new, old)| new != old) else {
-        return Ok(());
+    let changed =
+        settings.map(|((field, new), (_, old))| (format!("service.{kind}.{field}"), field, new, old));
+    let changed = match kind == former {
+        true => changed.into_iter().find(|(_, _, new, old)| new != old),
+        false => Some(("service".to_owned(), "service agent", kind.to_owned(), former.to_owned())),
     };
+    let Some((place, field, new, old)) = changed else { return Ok(()) };
     let name = &before.name;
     let members = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
     let Some(members) = members.filter(|members| !members.members.is_empty()) else { return Ok(()) };
-    let place = format!("service.{}.{field}", after.service.as_str());
     let reason = format!(
         "{new}; ensemble {name} has members with {field} {old} ({}): keep it, or create another ensemble",
         on_nodes(members)
@@ -263,11 +269,10 @@ fn keeps_service(fleet: &Fleet, before: &Ensemble, after: &Ensemble) -> Result<(
     Err(ShapeError::at(&place, reason).into())
 }
 
-/// The settings of a service agent, each with its field.
+/// The settings of a service agent that stay as they are, each with its field.
 fn settings(service: EnsembleService) -> Vec<(&'static str, String)> {
     let ports = service.ports().into_iter().map(|(field, port)| (field, port.to_string()));
-    let EnsembleService::Etcd(etcd) = service;
-    ports.chain([("tls", etcd.tls.to_string())]).collect()
+    ports.chain([("tls", service.has_tls().to_string())]).collect()
 }
 
 /// What is written for an ensemble to be like this.
@@ -300,9 +305,15 @@ fn is_same(before: &Ensemble, after: &Ensemble) -> bool {
 
 fn describe(ensemble: &Ensemble) -> String {
     let Ensemble { service, filter, failover_after, join_within, .. } = ensemble;
-    let ports: Vec<String> = service.ports().map(|(_, port)| port.to_string()).to_vec();
-    let EnsembleService::Etcd(etcd) = service;
-    let tls = if etcd.tls { "" } else { " without TLS" };
+    let ports: Vec<String> = service.ports().into_iter().map(|(_, port)| port.to_string()).collect();
+    let noun = if ports.len() == 1 { "port" } else { "ports" };
+    let tls = if service.has_tls() { "" } else { " without TLS" };
+    let replicas = match service {
+        EnsembleService::Etcd(_) => String::new(),
+        EnsembleService::Redis(redis) => {
+            format!(", writes with {} at least", plural(redis.min_replicas as usize, "replica"))
+        }
+    };
     let size = match ensemble.size {
         EnsembleSize::Number(number) => number.to_string(),
         EnsembleSize::Quorum => "quorum".to_owned(),
@@ -313,7 +324,7 @@ fn describe(ensemble: &Ensemble) -> String {
         EnsembleMode::Unmanaged => ", unmanaged",
     };
     format!(
-        "{} on ports {}{tls}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{mode}",
+        "{} on {noun} {}{tls}{replicas}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{mode}",
         service.as_str(),
         ports.join(" and ")
     )

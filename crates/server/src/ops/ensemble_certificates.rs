@@ -5,7 +5,6 @@ use bellwether_api::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MAX_ADDRESSES, MemberCertificateRequest,
     MemberCertificates,
 };
-use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::{EnsembleName, Namespace, NodeName};
@@ -77,11 +76,9 @@ pub fn certify_client(
 /// The ensemble of these members, if they have TLS.
 fn secured<'a>(namespace: &'a Namespace, members: &'a EnsembleMembers) -> Result<EnsembleId<'a>, OpError> {
     let name = &members.ensemble;
-    match members.service {
-        EnsembleService::Etcd(etcd) if etcd.tls => {
-            Ok(EnsembleId { namespace, name, identity: &members.identity })
-        }
-        EnsembleService::Etcd(_) => Err(OpError::Refused {
+    match members.service.has_tls() {
+        true => Ok(EnsembleId { namespace, name, identity: &members.identity }),
+        false => Err(OpError::Refused {
             reason: format!("issue a certificate of ensemble {name}: it was created without TLS"),
             hint: Some("clients connect to it without certificates".to_owned()),
         }),

@@ -19,7 +19,7 @@ use crate::harness::{Installation, problem};
 
 fn etcd(size: u32, filter: &str) -> EnsembleSpec {
     EnsembleSpec {
-        service: ServiceAgentSpec { etcd: Some(EtcdSpec::default()) },
+        service: ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..ServiceAgentSpec::default() },
         size: Some(EnsembleSize::Number(size)),
         filter: filter.to_owned(),
         ..EnsembleSpec::default()
@@ -28,7 +28,7 @@ fn etcd(size: u32, filter: &str) -> EnsembleSpec {
 
 fn with_ports(client_port: u32, peer_port: u32, spec: EnsembleSpec) -> EnsembleSpec {
     let etcd = EtcdSpec { client_port: Some(client_port), peer_port: Some(peer_port), tls: None };
-    EnsembleSpec { service: ServiceAgentSpec { etcd: Some(etcd) }, ..spec }
+    EnsembleSpec { service: ServiceAgentSpec { etcd: Some(etcd), ..ServiceAgentSpec::default() }, ..spec }
 }
 
 async fn set(client: &Client, name: &str, spec: &EnsembleSpec) -> String {

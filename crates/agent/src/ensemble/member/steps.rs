@@ -10,6 +10,7 @@ use crate::apply::process::SupervisedProcess;
 use crate::apply::{CommandFacts, leftover};
 use crate::disk;
 use crate::ensemble::program::MemberProgram;
+use crate::ensemble::software::{Software, program};
 use crate::ledger::MemberEntry;
 
 impl MemberTask {
@@ -19,10 +20,11 @@ impl MemberTask {
             return Err("prepare it: its node has no address that others reach".to_owned());
         };
         let (own, of, all) = (self.directory.clone(), key.clone(), self.context.dir.clone());
+        let service = order.service;
         let made = move || {
             disk::private_dir(&all)?;
-            match own.look()? {
-                MemberDirectory::Absent => own.make(&of),
+            match own.look(service)? {
+                MemberDirectory::Absent => own.make(&of, service),
                 MemberDirectory::Unclaimed | MemberDirectory::Claimed(..) => Ok(()),
             }
         };
@@ -71,7 +73,11 @@ impl MemberTask {
     }
 
     pub(super) async fn ask(&mut self, order: &MemberOrder) {
-        let Some(etcd) = self.etcd(order) else { return };
+        // Where members do not vote, none of them counts the others.
+        let Some(Software::Etcd(etcd)) = self.software(order) else {
+            self.standing = Standing::Alone;
+            return;
+        };
         let entry = self.entry.as_ref();
         let peers = entry.map(|entry| entry.peers.clone()).unwrap_or_default();
         let id = entry.and_then(|entry| entry.store_id.clone());
@@ -95,7 +101,7 @@ impl MemberTask {
     }
 
     pub(super) async fn start(&mut self, order: &MemberOrder, with: &StartWith) -> Result<(), String> {
-        let Some((etcd, settings)) = self.etcd(order).zip(self.context.settings.clone()) else {
+        let Some((software, settings)) = self.software(order).zip(self.context.settings.clone()) else {
             return Err("start it: its node has no address, or its agent no section [ensembles]".to_owned());
         };
         let key = MemberKey::of(order);
@@ -106,15 +112,17 @@ impl MemberTask {
         let former = run.clone();
         self.on_disk("look for a program of this member", move || leftover::kill(&former)).await?;
         let data = self.directory.data();
-        let command = etcd.command(&settings.etcd, &data, (&self.ensemble, &key), with);
+        let (_, program) = program(order.service, &settings);
+        let command = software.command(program, &data, (&self.ensemble, &key), with);
         let facts = CommandFacts { node: self.context.node.clone(), run, ..CommandFacts::default() };
         let tasks = &self.context.tasks;
         let started = SupervisedProcess::start(&command, &facts, &self.context.owner, &self.log, tasks);
-        let process = started.map_err(|error| format!("start {}: {error}", settings.etcd))?;
+        let process = started.map_err(|error| format!("start {program}: {error}"))?;
         fail::pass(FailPoint::MemberStarted);
         let mark = process.mark().clone();
         self.program = MemberProgram::running(key, process, self.program.failed());
         self.standing = Standing::NotAsked;
+        (self.replication, self.applied) = (None, None);
         self.note(|entry| (entry.is_starting, entry.process) = (false, Some(mark.clone()))).await
     }
 }

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bellwether_api::v1::ensemble::certificates::{MAX_ADDRESSES, MemberCertificateRequest};
-use bellwether_core::records::ensemble::EnsembleService;
 use bellwether_core::records::member::MemberOrder;
 use tokio::time::Instant;
 
@@ -21,8 +20,7 @@ impl MemberTask {
     /// Obtains the certificates before a start, unless they are there and hold. That they cannot be had now is no refusal of this node: the
     /// control plane may not be reached.
     pub(super) async fn certified(&mut self, order: &MemberOrder) -> Result<(), String> {
-        let EnsembleService::Etcd(settings) = order.service;
-        if !settings.tls {
+        if !order.service.has_tls() {
             return Ok(());
         }
         let now = self.context.clock.now();
@@ -32,11 +30,10 @@ impl MemberTask {
         }
     }
 
-    /// Asks for new certificates, if they are due.
-    pub(super) async fn renew(&mut self, order: &MemberOrder) {
-        let EnsembleService::Etcd(settings) = order.service;
-        if !settings.tls || self.renewal.is_some_and(|due| Instant::now() < due) {
-            return;
+    /// Asks for new certificates, if they are due; answers whether there are new ones.
+    pub(super) async fn renew(&mut self, order: &MemberOrder) -> bool {
+        if !order.service.has_tls() || self.renewal.is_some_and(|due| Instant::now() < due) {
+            return false;
         }
         let (now, addresses) = (self.context.clock.now(), self.certified_addresses(order));
         let is_due = match self.issued().await {
@@ -49,14 +46,15 @@ impl MemberTask {
         };
         if !is_due {
             self.renewal = Some(Instant::now() + AGAIN);
-            return;
+            return false;
         }
         let certified = self.certify(order).await;
         self.renewal = Some(Instant::now() + if certified.is_ok() { PAUSE } else { AGAIN });
-        match certified {
+        match &certified {
             Ok(()) => tracing::info!(ensemble = %self.ensemble, "has new certificates"),
             Err(error) => tracing::warn!(ensemble = %self.ensemble, "cannot {error}"),
         }
+        certified.is_ok()
     }
 
     async fn issued(&self) -> Result<Option<Issued>, String> {
@@ -70,7 +68,7 @@ impl MemberTask {
 
     /// The addresses in the certificates: that of the member, and the others of its node, from which it may call other members.
     fn certified_addresses(&mut self, order: &MemberOrder) -> Vec<IpAddr> {
-        let own = self.etcd(order).map(|etcd| etcd.client().ip());
+        let own = self.software(order).map(|software| software.client().ip());
         let all = self.context.addresses.now();
         let others = all.0.values().flatten().copied().filter(|address| Some(*address) != own);
         own.into_iter().chain(others).take(MAX_ADDRESSES).collect()

@@ -36,7 +36,7 @@ pub(super) fn progress(info: &Info) -> FailoverProgress {
 }
 
 /// The replicas that a primary knows, with how far each is behind as it has confirmed last.
-pub(super) fn replicas(info: &Info) -> Vec<Follower> {
+pub(crate) fn replicas(info: &Info) -> Vec<Follower> {
     let offset: u64 = info.get("master_repl_offset").and_then(|text| text.parse().ok()).unwrap_or_default();
     let lines = (0..).map_while(|index| info.get(&format!("slave{index}")));
     lines.filter_map(|line| replica(line, offset)).collect()
@@ -68,16 +68,22 @@ pub(super) fn unfit(info: &Info) -> Option<String> {
     if info.get("slave_priority") == Some("0") {
         return Some("it has the priority 0, never to be a primary".to_owned());
     }
-    (info.get("master_link_status") != Some("up")).then(|| "it is not connected to its primary".to_owned())
+    (!is_connected(info)).then(|| "it is not connected to its primary".to_owned())
+}
+
+/// Whether a replica is connected to its primary.
+pub(crate) fn is_connected(info: &Info) -> bool {
+    info.get("master_link_status") == Some("up")
 }
 
 /// Address of the primary of a replica.
-pub(super) fn upstream(info: &Info) -> Option<String> {
+pub(crate) fn upstream(info: &Info) -> Option<String> {
     info.get("role").filter(|role| *role == "slave")?;
     Some(joined(info.get("master_host")?, info.get("master_port")?))
 }
 
-fn joined(host: &str, port: &str) -> String {
+/// An address of a host and a port.
+pub(crate) fn joined(host: &str, port: &str) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 

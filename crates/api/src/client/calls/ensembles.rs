@@ -8,7 +8,7 @@ use crate::paths::{self, fill};
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
-use crate::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
+use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
 
 impl Client {
@@ -53,6 +53,20 @@ impl Client {
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_SCALE, &[namespace, name]);
         self.send(Method::POST, &path, scale, DEFAULT_DEADLINE).await
+    }
+
+    /// Has the primary of an ensemble hand over, or another member become it.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn fail_over_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &FailoverEnsemble,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_FAILOVER, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 
     /// Asks what would happen to the members of an ensemble.

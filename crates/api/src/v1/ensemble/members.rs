@@ -9,6 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::orders::MembershipChange;
+use super::replication::{MemberRole, StoredPrimary};
 use super::service::ServiceAgentSpec;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
 use crate::word::words;
@@ -26,6 +27,8 @@ words! {
         Joining = "joining",
         /// It votes.
         Voting = "voting",
+        /// It serves, as the primary or as a replica.
+        Serving = "serving",
         /// It is being removed from the store.
         Leaving = "leaving",
         /// The store does not know it any more, and its node is to stop it.
@@ -95,6 +98,9 @@ pub struct EnsembleMember {
     pub reason: Option<String>,
     /// Whether it serves.
     pub health: MemberHealth,
+    /// What it is by its own word, where one is the primary that replicas follow; absent where members vote, and if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<MemberRole>,
     /// What its node says of that; absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -134,6 +140,9 @@ pub struct StoredEnsembleMembers {
     /// The change that one of them makes in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<StoredChange>,
+    /// Who is the primary, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<StoredPrimary>,
 }
 
 /// A node that refused a member, as it is stored.
@@ -198,6 +207,7 @@ impl From<&core::MemberPhase> for MemberPhase {
             core::MemberPhase::Adding => Self::Adding,
             core::MemberPhase::Joining(_) => Self::Joining,
             core::MemberPhase::Voting => Self::Voting,
+            core::MemberPhase::Serving => Self::Serving,
             core::MemberPhase::Leaving(_) => Self::Leaving,
             core::MemberPhase::Removed(_) => Self::Removed,
         }
@@ -215,7 +225,17 @@ impl EnsembleMember {
             | plan::MemberHealth::Unreachable
             | plan::MemberHealth::Unknown => None,
         };
+        let replication = match health {
+            plan::MemberHealth::Reported(report) => report.replication.as_ref(),
+            plan::MemberHealth::Decommissioned
+            | plan::MemberHealth::Suspect
+            | plan::MemberHealth::Unreachable
+            | plan::MemberHealth::Unknown => None,
+        };
+        let role =
+            replication.map(|said| if said.is_primary { MemberRole::Primary } else { MemberRole::Replica });
         Self {
+            role,
             health: health.into(),
             message: message.filter(|message| !message.is_empty()),
             number: number.get(),
@@ -258,6 +278,7 @@ impl StoredMember {
             | core::MemberPhase::Bootstrapping
             | core::MemberPhase::Adding
             | core::MemberPhase::Voting
+            | core::MemberPhase::Serving
             | core::MemberPhase::Leaving(_)
             | core::MemberPhase::Removed(_) => Vec::new(),
         };
@@ -285,6 +306,7 @@ impl StoredMember {
                 core::MemberPhase::Joining(map_from(peers))
             }
             MemberPhase::Voting => core::MemberPhase::Voting,
+            MemberPhase::Serving => core::MemberPhase::Serving,
             MemberPhase::Leaving => core::MemberPhase::Leaving(removal()?),
             MemberPhase::Removed => core::MemberPhase::Removed(removal()?),
         };
@@ -324,6 +346,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
                 .change
                 .as_ref()
                 .map(|ordered| StoredChange { by: ordered.by.get(), change: (&ordered.change).into() }),
+            lead: StoredPrimary::of(&from.lead),
         }
     }
 }
@@ -353,6 +376,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                     Ok::<_, ShapeError>(core::OrderedChange { by: MemberNumber::new(stored.by), change })
                 })
                 .transpose()?,
+            lead: from.lead.map(Into::into).unwrap_or_default(),
         })
     }
 }

@@ -6,6 +6,7 @@ use bellwether_core::records::member as core;
 use bellwether_core::words::counter::MemberNumber;
 use serde::{Deserialize, Serialize};
 
+use super::replication::ReplicationOrder;
 use super::service::ServiceAgentSpec;
 use crate::shape::ShapeError;
 use crate::word::words;
@@ -55,6 +56,12 @@ pub struct MemberOrder {
     /// What the member does in the store about another one; absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<MembershipChange>,
+    /// What the member is to be, where one is the primary that replicas follow; absent where members vote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<ReplicationOrder>,
+    /// Whether it tells of its position at each look, also while that changes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tells_position: bool,
 }
 
 /// A change of the members in a store.
@@ -90,6 +97,8 @@ impl From<&core::MemberOrder> for MemberOrder {
             task,
             join: join.map(|(number, url)| (number.get(), url.clone())).collect(),
             change: from.change.as_ref().map(Into::into),
+            replication: from.replication.as_ref().map(Into::into),
+            tells_position: from.tells_position,
         }
     }
 }
@@ -111,6 +120,8 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             service: from.service.read()?,
             task,
             change: from.change.map(TryInto::try_into).transpose()?,
+            replication: from.replication.map(TryInto::try_into).transpose()?,
+            tells_position: from.tells_position,
         })
     }
 }

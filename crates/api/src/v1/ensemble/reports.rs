@@ -7,6 +7,7 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::replication::Replication;
 use crate::shape::{ShapeError, read};
 use crate::v1::probes::StoreMember;
 use crate::word::words;
@@ -67,6 +68,9 @@ pub struct ReportedMember {
     /// Number of the member whose removal it was ordered last, once it has read from a quorum that the store does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
+    /// What it says of its replication; absent where members vote, and while it does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<Replication>,
 }
 
 /// The members that a store has, as one of them read them.
@@ -110,6 +114,7 @@ impl From<&core::MemberReport> for ReportedMember {
                 members: membership.members.iter().map(|(id, member)| (id.clone(), member.into())).collect(),
             }),
             removed: from.removed.map(MemberNumber::get),
+            replication: from.replication.as_ref().map(Into::into),
         }
     }
 }
@@ -129,6 +134,7 @@ impl From<ReportedMember> for core::KnownMember {
             peer_url: from.peer_url,
             membership: from.membership.map(membership),
             removed: from.removed.map(MemberNumber::new),
+            replication: from.replication.map(Into::into),
         };
         Self { report, since: Timestamp::from_millis(from.since_ms) }
     }

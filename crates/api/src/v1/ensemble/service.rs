@@ -12,6 +12,9 @@ pub struct ServiceAgentSpec {
     /// etcd, with these settings.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
     pub etcd: Option<EtcdSpec>,
+    /// Redis, with these settings.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub redis: Option<RedisSpec>,
 }
 
 /// Settings of etcd.
@@ -32,6 +35,25 @@ pub struct EtcdSpec {
     pub tls: Option<bool>,
 }
 
+/// Settings of Redis.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedisSpec {
+    /// Port for clients and replicas. Default 6379.
+    #[schema(example = 6379)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+    /// How many replicas the primary must have to take writes, 0 to 6; at most all other members. A write that so many replicas have (see
+    /// `WAIT` of Redis) is lost by no failover. Default 1.
+    #[schema(example = 1)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_replicas_to_write: Option<u32>,
+    /// Whether clients and replicas speak TLS alone, with certificates of the ensemble's own authorities. Default true.
+    #[schema(example = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<bool>,
+}
+
 impl From<core::EnsembleService> for ServiceAgentSpec {
     fn from(from: core::EnsembleService) -> Self {
         match from {
@@ -41,6 +63,15 @@ impl From<core::EnsembleService> for ServiceAgentSpec {
                     peer_port: Some(etcd.peer_port.into()),
                     tls: Some(etcd.tls),
                 }),
+                redis: None,
+            },
+            core::EnsembleService::Redis(redis) => Self {
+                etcd: None,
+                redis: Some(RedisSpec {
+                    port: Some(redis.port.into()),
+                    min_replicas_to_write: Some(redis.min_replicas),
+                    tls: Some(redis.tls),
+                }),
             },
         }
     }
@@ -49,11 +80,16 @@ impl From<core::EnsembleService> for ServiceAgentSpec {
 impl ServiceAgentSpec {
     /// The service agent with its settings.
     pub(super) fn read(&self) -> Result<core::EnsembleService, ShapeError> {
-        match &self.etcd {
-            Some(etcd) => Ok(core::EnsembleService::Etcd(etcd.read()?)),
-            None => {
-                Err(ShapeError::at("service", "missing; write the service agent that runs the members: etcd"))
+        match (&self.etcd, &self.redis) {
+            (Some(etcd), None) => Ok(core::EnsembleService::Etcd(etcd.read()?)),
+            (None, Some(redis)) => Ok(core::EnsembleService::Redis(redis.read()?)),
+            (Some(_), Some(_)) => {
+                Err(ShapeError::at("service", "etcd and redis exclude each other: write one of them"))
             }
+            (None, None) => Err(ShapeError::at(
+                "service",
+                "missing; write the service agent that runs the members: etcd or redis",
+            )),
         }
     }
 }
@@ -67,6 +103,19 @@ impl EtcdSpec {
             return Err(ShapeError::at("service.etcd.peer_port", reason));
         }
         Ok(core::EtcdSettings { client_port, peer_port, tls: self.tls.unwrap_or(true) })
+    }
+}
+
+impl RedisSpec {
+    fn read(&self) -> Result<core::RedisSettings, ShapeError> {
+        let port = port("service.redis.port", self.port, core::REDIS_PORT)?;
+        let min_replicas = self.min_replicas_to_write.unwrap_or(core::MIN_REPLICAS);
+        let most = core::MAX_VOTERS - 1;
+        if min_replicas > most {
+            let reason = format!("{min_replicas}; write 0 to {most}");
+            return Err(ShapeError::at("service.redis.min_replicas_to_write", reason));
+        }
+        Ok(core::RedisSettings { port, min_replicas, tls: self.tls.unwrap_or(true) })
     }
 }
 

@@ -20,6 +20,10 @@ words! {
         Remove = "remove",
         /// A member leaves whose removal began before.
         Leave = "leave",
+        /// A member becomes the primary.
+        Promote = "promote",
+        /// The primary hands over to a member.
+        HandOver = "hand_over",
     }
 }
 
@@ -28,9 +32,9 @@ words! {
 pub struct EnsembleStatus {
     /// Number of members that there are to be now.
     pub wanted: u64,
-    /// Number of members that vote.
+    /// Number of members that vote, or that are the primary or a replica.
     pub voting: u64,
-    /// Number of members that vote and serve, as far as is known.
+    /// Number of those that serve, as far as is known.
     pub working: u64,
     /// Whether it is as it is to be, and all of its members serve.
     pub is_complete: bool,
@@ -82,7 +86,8 @@ impl EnsembleStatus {
             EnsembleMember::of(*number, member, health(fleet, of, *number))
         };
         let members: Vec<_> = all.map(shape).collect();
-        let voting = members.iter().filter(|member| member.state == MemberPhase::Voting);
+        let counts = [MemberPhase::Voting, MemberPhase::Serving];
+        let voting = members.iter().filter(|member| counts.contains(&member.state));
         let working = voting.clone().filter(|member| member.health == MemberHealth::Working).count();
         let voting = voting.count();
         Self {
@@ -126,6 +131,8 @@ impl From<&PlannedStep> for EnsembleStep {
             PlannedStep::Join(member, node) => (EnsembleAction::Join, member, node),
             PlannedStep::Remove(member, node, _) => (EnsembleAction::Remove, member, node),
             PlannedStep::Leave(member, node) => (EnsembleAction::Leave, member, node),
+            PlannedStep::Promote(member, node, _) => (EnsembleAction::Promote, member, node),
+            PlannedStep::HandOver(member, node) => (EnsembleAction::HandOver, member, node),
         };
         Self { action, member: member.get(), node: node.to_string(), text: from.line() }
     }

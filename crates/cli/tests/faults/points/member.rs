@@ -17,7 +17,7 @@ const AGENTS: usize = 3;
 
 pub(super) fn spec(size: u32, failover_after: Option<&str>) -> EnsembleSpec {
     EnsembleSpec {
-        service: ServiceAgentSpec { etcd: Some(EtcdSpec::default()) },
+        service: ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..ServiceAgentSpec::default() },
         size: Some(EnsembleSize::Number(size)),
         filter: "all".to_owned(),
         failover_after: failover_after.map(str::to_owned),

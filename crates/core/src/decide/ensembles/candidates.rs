@@ -105,6 +105,6 @@ fn port_of_another(fleet: &Fleet, ensemble: &Ensemble, node: &NodeName) -> Optio
 /// A port that two services both listen on, with what it is for in the first.
 #[must_use]
 pub fn shared_port(one: EnsembleService, other: EnsembleService) -> Option<(&'static str, u16)> {
-    let others = other.ports().map(|(_, port)| port);
-    one.ports().into_iter().find(|(_, port)| others.contains(port))
+    let others = other.ports();
+    one.ports().into_iter().find(|(_, port)| others.iter().any(|(_, other)| other == port))
 }

@@ -28,6 +28,7 @@ impl EnsembleSight<'_> {
             MemberPhase::Preparing
             | MemberPhase::Bootstrapping
             | MemberPhase::Voting
+            | MemberPhase::Serving
             | MemberPhase::Leaving(_)
             | MemberPhase::Removed(_) => return None,
         };

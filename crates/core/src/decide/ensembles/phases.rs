@@ -82,7 +82,7 @@ impl EnsembleSight<'_> {
             MemberPhase::Voting if self.is_uncounted(members, number, member) => {
                 Some(self.since_now(member, MemberPhase::Leaving(RemovalReason::NotCounted)))
             }
-            MemberPhase::Bootstrapping | MemberPhase::Voting => None,
+            MemberPhase::Bootstrapping | MemberPhase::Voting | MemberPhase::Serving => None,
             MemberPhase::Leaving(reason) => {
                 let phase = if self.is_out(members, number, member) {
                     MemberPhase::Removed(*reason)

@@ -1,6 +1,8 @@
 //! What is to happen to the members of an ensemble: the changes one after the other, decided by the same function as the real ones, as if
 //! each succeeded; and what is waited for then.
 
+mod primaries;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,7 +15,7 @@ use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::quorum::{
     QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
 };
-use crate::records::ensemble::{Ensemble, EnsembleMode};
+use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
 use crate::records::freeze::Freeze;
 use crate::records::member::{KnownMember, MemberReport};
@@ -50,6 +52,10 @@ pub enum PlannedStep {
     Remove(MemberNumber, NodeName, RemovalReason),
     /// A member leaves whose removal began before.
     Leave(MemberNumber, NodeName),
+    /// A member becomes the primary, or does so again after it was started anew.
+    Promote(MemberNumber, NodeName, bool),
+    /// The primary hands over to this member.
+    HandOver(MemberNumber, NodeName),
 }
 
 /// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
@@ -61,28 +67,34 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     if let Some(members) = members {
         places = without_refusing(&places, members).into_owned();
     }
-    let voters = members.map(|members| recorded(fleet, ensemble, members, now)).unwrap_or_default();
     let matching = places.values().filter(|place| place.matches).count();
-    let wanted = ensemble.size.wanted(matching, voters.len()).max(1);
+    let left = members.map_or(0, EnsembleMembers::remaining);
+    let wanted = ensemble.size.wanted(matching, left).max(1);
     let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
     let refusals = refusals.collect();
     if ensemble.mode == EnsembleMode::Unmanaged {
         let waiting = "its mode is unmanaged: its members are left as they are".to_string();
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
-    let spec = QuorumSpec::of(ensemble);
     if let Some(stop) = stop {
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
-    let last = members.map_or(MemberNumber::ZERO, |members| members.last);
-    let (steps, end) = play(&spec, places, (voters, last), now);
-    EnsemblePlan {
-        wanted,
-        steps,
-        waiting: end.and_then(|wait| describe(&wait, members, matching, now)),
-        refusals,
-    }
+    let none = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
+    let of = members.unwrap_or(&none);
+    // As their nodes were heard of last, whoever listened.
+    let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
+    let sight =
+        EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
+    let (steps, waiting) = match ensemble.service {
+        EnsembleService::Etcd(_) => {
+            let spec = QuorumSpec::of(ensemble);
+            let (steps, end) = play(&spec, places, (sight.voters(of), of.last), now);
+            (steps, end.and_then(|wait| describe(&wait, members, matching, now)))
+        }
+        EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
+    };
+    EnsemblePlan { wanted, steps, waiting, refusals }
 }
 
 /// The changes until nothing is to be changed, or something is waited for that is not a change under way.
@@ -121,14 +133,6 @@ fn play(
         }
     }
     (steps, None)
-}
-
-/// The members as they are recorded, and their nodes as they were heard of last, whoever listened.
-fn recorded(fleet: &Fleet, ensemble: &Ensemble, members: &EnsembleMembers, now: Timestamp) -> Voters {
-    let nodes = nodes(fleet, members);
-    let listening_since = Timestamp::EPOCH;
-    EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now }
-        .voters(members)
 }
 
 /// What its node reported last of a member, and not of another one that it had.
@@ -227,6 +231,15 @@ impl PlannedStep {
                 format!("member {number} on node {node} is removed: {}", reason.describe())
             }
             Self::Leave(number, node) => format!("member {number} on node {node} leaves, as was ordered"),
+            Self::Promote(number, node, false) => {
+                format!("member {number} on node {node} becomes the primary")
+            }
+            Self::Promote(number, node, true) => {
+                format!("member {number} on node {node} becomes the primary, which it was ordered to be")
+            }
+            Self::HandOver(number, node) => {
+                format!("the primary hands over to member {number} on node {node}")
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use self::model::{Act, Installation};
+use super::EnsembleStep;
 use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
 use crate::records::ensemble::{EnsembleMode, EnsembleSize};
 
@@ -100,7 +101,10 @@ fn of_three_two_that_are_cut_off_are_left_alone_however_long() {
     assert_eq!(installation.members, before);
     let step = installation.decide().step;
     assert!(
-        matches!(step, QuorumStep::Wait(QuorumWait::QuorumLost { working: 0, voters: 3, .. })),
+        matches!(
+            step,
+            EnsembleStep::Quorum(QuorumStep::Wait(QuorumWait::QuorumLost { working: 0, voters: 3, .. }))
+        ),
         "{step:?}"
     );
 }

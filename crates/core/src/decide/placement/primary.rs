@@ -2,14 +2,24 @@
 //! order makes it the primary. Another one takes over only where no write that was acknowledged can be lost by it: so many replicas have
 //! left the former primary that each such write is on one of them, and the one that takes over has the most of the same history.
 
+mod copies;
+mod failover;
+
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use self::copies::{Leaver, leaver_step};
+use self::failover::fail_over;
 use super::{CandidateNodes, EnsembleSize, Placed, RemovalReason, next_node, surplus};
+use crate::records::ensemble::{Ensemble, RedisSettings};
+use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::{Span, Timestamp};
+
+/// How long after a failover there is no other, unless a person acknowledged it.
+pub const QUIET: Span = Span::from_secs(60 * 60);
 
 /// A member, as it tells of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,9 +28,11 @@ pub struct Instance {
     pub node: NodeName,
     /// Its state.
     pub state: InstanceState,
-    /// Whom it was ordered to follow, and follows; `None` if it follows nobody.
+    /// Whether it is a primary by its own word.
+    pub is_primary: bool,
+    /// Whom it follows; `None` if it follows nobody.
     pub follows: Option<MemberNumber>,
-    /// Whether that connection is up: data comes over it now.
+    /// Whether data comes to it now, by its own word, or by that of the primary where it is silent.
     pub streams: bool,
     /// What it had last as a whole; `None` if it never had.
     pub data: Option<HistoryPosition>,
@@ -33,8 +45,10 @@ pub struct Instance {
 pub struct HistoryPosition {
     /// Id of the history. Positions of two cannot be compared.
     pub history: String,
-    /// The position.
-    pub offset: u64,
+    /// Id of the history of which that one is the continuation, if it is known.
+    pub former: Option<String>,
+    /// The position; `None` if it is not known.
+    pub offset: Option<u64>,
 }
 
 /// State of a member.
@@ -47,7 +61,9 @@ pub enum InstanceState {
     },
     /// It answers.
     Up,
-    /// It does not, or nobody knows.
+    /// It was the primary, was started anew, and is none any more. It has what was on its disk.
+    Restarted,
+    /// It does not answer, or nobody knows.
     Silent {
         /// Since when.
         since: Timestamp,
@@ -74,15 +90,19 @@ pub struct PrimarySpec {
     pub quiet: Span,
 }
 
-/// What was decided before, as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PrimaryRecord {
-    /// The member that was ordered to be the primary.
-    pub primary: Option<MemberNumber>,
-    /// Id of the history that this one wrote last; `None` before it was seen.
-    pub history: Option<String>,
-    /// When another one took over without a person; `None` if it never was, or was acknowledged.
-    pub failed_over: Option<Timestamp>,
+impl PrimarySpec {
+    /// What the placement of an ensemble of Redis is decided on.
+    #[must_use]
+    pub fn of(ensemble: &Ensemble, redis: RedisSettings) -> Self {
+        Self {
+            name: ensemble.name.to_string(),
+            size: ensemble.size,
+            failover_after: ensemble.failover_after,
+            join_within: ensemble.join_within,
+            writes_needed: redis.min_replicas,
+            quiet: QUIET,
+        }
+    }
 }
 
 /// The next change.
@@ -94,10 +114,12 @@ pub enum PrimaryStep {
     Add(NodeName),
     /// This member is removed.
     Remove(MemberNumber, RemovalReason),
-    /// This member follows another one, or nobody any more.
-    Follow(MemberNumber, Option<MemberNumber>),
+    /// These members follow another one, or nobody any more.
+    Follow(Vec<MemberNumber>, Option<MemberNumber>),
     /// This member becomes the primary.
     Promote(MemberNumber),
+    /// The primary hands over to this member.
+    HandOver(MemberNumber),
     /// Nothing is changed now.
     Wait(PrimaryWait),
 }
@@ -114,7 +136,7 @@ pub enum PrimaryWait {
         /// When that is.
         until: Timestamp,
     },
-    /// The primary is silent, and these still get data from it: it works, and its agent does not.
+    /// The primary is silent, and these still get data from it, or these are, and still get data: they work, and their agents do not.
     StillStreams(Vec<MemberNumber>),
     /// Another one took over not long ago, which a person has not acknowledged.
     Quiet {
@@ -132,8 +154,8 @@ pub enum PrimaryWait {
     },
     /// None of those that are reached has the history of the primary.
     NoCandidate,
-    /// A member on a node that is drained is the primary: a person has it hand over.
-    PrimaryDrained(MemberNumber),
+    /// The primary is to hand over, and no replica may take over.
+    NoSuccessor(MemberNumber),
     /// A member is removed once as many others as a write needs have what it has.
     Copies(MemberNumber),
     /// No node may have another member.
@@ -153,13 +175,15 @@ pub fn next_step(
 ) -> PrimaryStep {
     let Some(number) = record.primary else { return begin(spec, places, members, now) };
     match members.get(&number).map(|primary| primary.state) {
-        Some(InstanceState::Up) => with_primary(spec, places, (number, members), now),
+        Some(InstanceState::Up) => with_primary(spec, places, (number, record, members), now),
         Some(InstanceState::Silent { since }) if now < since.plus(spec.failover_after) => {
             let until = since.plus(spec.failover_after);
             PrimaryStep::Wait(PrimaryWait::Silent { member: number, until })
         }
         Some(InstanceState::Joining { .. }) => PrimaryStep::Wait(PrimaryWait::Joining(number)),
-        Some(InstanceState::Silent { .. }) | None => fail_over(spec, (number, record), members, now),
+        Some(InstanceState::Silent { .. } | InstanceState::Restarted) | None => {
+            fail_over(spec, (number, record), members, now)
+        }
     }
 }
 
@@ -196,130 +220,84 @@ fn joining(
 fn with_primary(
     spec: &PrimarySpec,
     places: &CandidateNodes,
-    (primary, members): (MemberNumber, &Instances),
+    (primary, record, members): (MemberNumber, &PrimaryRecord, &Instances),
     now: Timestamp,
 ) -> PrimaryStep {
-    let astray = members.iter().find(|(number, member)| {
-        **number != primary && member.state == InstanceState::Up && member.follows != Some(primary)
+    let nodes = places.values().filter(|place| place.matches).count();
+    let wanted = spec.size.wanted(nodes, members.len()).max(1);
+    let is_drained = |member: &Instance| places.get(&member.node).is_some_and(|place| place.is_drained);
+    let is_primary_drained = members.get(&primary).is_some_and(is_drained);
+    let is_one_too_many = members.len() > wanted && !is_primary_drained;
+    let surplus = if is_one_too_many { one_too_many(places, primary, members) } else { None };
+    let astray = members.iter().filter(|(number, member)| {
+        let is_to_follow = **number != primary && Some(**number) != surplus;
+        is_to_follow && member.state == InstanceState::Up && member.follows != Some(primary)
     });
-    if let Some((number, _)) = astray {
-        return PrimaryStep::Follow(*number, Some(primary));
+    let astray: Vec<MemberNumber> = astray.map(|(number, _)| *number).collect();
+    if !astray.is_empty() {
+        return PrimaryStep::Follow(astray, Some(primary));
     }
     if let Some(step) = members.iter().find_map(|(number, member)| joining(spec, *number, member, now)) {
         return step;
     }
-    let remove = |number, reason| match has_copies(spec, (primary, members), number) {
-        true => PrimaryStep::Remove(number, reason),
-        false => PrimaryStep::Wait(PrimaryWait::Copies(number)),
-    };
-    let placed = |of: &dyn Fn(&MemberNumber, &Instance) -> bool| -> Placed<'_> {
-        let all = members.iter().filter(|(number, member)| of(number, member));
-        all.map(|(number, member)| (*number, &member.node)).collect()
-    };
-    let all = placed(&|_, _| true);
-    let nodes = places.values().filter(|place| place.matches).count();
-    let wanted = spec.size.wanted(nodes, members.len()).max(1);
-    if members.len() > wanted {
-        // Never the primary; who is silent is of least use.
-        let silent = placed(&|number, member| *number != primary && member.is_silent());
-        let from = if silent.is_empty() { placed(&|number, _| *number != primary) } else { silent };
-        let leaves = surplus(places, &from);
-        return leaves.map_or(PrimaryStep::Rest, |number| remove(number, RemovalReason::Surplus));
+    if let Some(to) = record.handover.filter(|to| is_successor(members, (primary, *to))) {
+        return PrimaryStep::HandOver(to);
     }
+    let all: Placed<'_> = members.iter().map(|(number, member)| (*number, &member.node)).collect();
     let next = next_node(&spec.name, places, &all);
+    if is_primary_drained {
+        // It leaves as a replica. Where nobody can take over, a new member may once it has the data.
+        let may = |(number, member): &(&MemberNumber, &Instance)| {
+            is_successor(members, (primary, **number)) && !is_drained(member)
+        };
+        return match (members.iter().find(may), next) {
+            (Some((to, _)), _) => PrimaryStep::HandOver(*to),
+            (None, Some(node)) if members.len() <= wanted => PrimaryStep::Add(node.clone()),
+            (None, _) => PrimaryStep::Wait(PrimaryWait::NoSuccessor(primary)),
+        };
+    }
+    let leaves = |number, reason| leaver_step(spec, (primary, members), Leaver { number, reason }, now);
+    if let Some(number) = surplus {
+        return leaves(number, RemovalReason::Surplus);
+    }
+    let missing = wanted.saturating_sub(members.len());
     if let Some((member, since)) = first_silent(members) {
         let until = since.plus(spec.failover_after);
         return match next {
             _ if now < until => PrimaryStep::Wait(PrimaryWait::Silent { member, until }),
-            None => PrimaryStep::Wait(PrimaryWait::NoRoom {
-                missing: wanted.saturating_sub(members.len()).max(1),
-            }),
-            Some(_) => remove(member, RemovalReason::Dead),
+            None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(1) }),
+            Some(_) => leaves(member, RemovalReason::Dead),
         };
     }
-    let is_drained = |number: &MemberNumber| {
-        all.get(number).and_then(|node| places.get(*node)).is_some_and(|place| place.is_drained)
-    };
-    let to_leave = members.keys().filter(|number| **number != primary && is_drained(number)).count();
+    let to_leave = members.values().filter(|member| is_drained(member)).count();
     match next {
-        _ if members.len() == wanted && to_leave == 0 => match is_drained(&primary) {
-            true => PrimaryStep::Wait(PrimaryWait::PrimaryDrained(primary)),
-            false => PrimaryStep::Rest,
-        },
+        _ if missing == 0 && to_leave == 0 => PrimaryStep::Rest,
         Some(node) => PrimaryStep::Add(node.clone()),
-        None => PrimaryStep::Wait(PrimaryWait::NoRoom {
-            missing: wanted.saturating_sub(members.len()).max(to_leave),
-        }),
+        None => PrimaryStep::Wait(PrimaryWait::NoRoom { missing: missing.max(to_leave) }),
     }
 }
 
-/// Whether what a replica has is on as many others as a write needs, or on all there are: it takes no acknowledged write away.
-fn has_copies(
-    spec: &PrimarySpec,
-    (primary, members): (MemberNumber, &Instances),
-    number: MemberNumber,
-) -> bool {
-    let Some(data) = members.get(&number).and_then(|member| member.data.as_ref()) else { return true };
-    let others = || members.iter().filter(|(other, _)| **other != number && **other != primary);
-    let has_it = |member: &Instance| {
-        let is_there = member.state == InstanceState::Up && member.is_whole;
-        let position = member.data.as_ref().filter(|_| is_there);
-        position.is_some_and(|has| has.history == data.history && has.offset >= data.offset)
+/// The member to remove where there is one too many: never the primary; who is silent is of least use.
+fn one_too_many(places: &CandidateNodes, primary: MemberNumber, members: &Instances) -> Option<MemberNumber> {
+    let placed = |is: &dyn Fn(&Instance) -> bool| -> Placed<'_> {
+        let all = members.iter().filter(|(number, member)| **number != primary && is(member));
+        all.map(|(number, member)| (*number, &member.node)).collect()
     };
-    let copies = others().filter(|(_, member)| has_it(member)).count();
-    copies >= others().count().min(spec.writes_needed as usize)
+    let silent = placed(&Instance::is_silent);
+    surplus(places, &if silent.is_empty() { placed(&|_| true) } else { silent })
 }
 
-/// The primary was silent for too long: its replicas leave it, then the one that has most takes over.
-fn fail_over(
-    spec: &PrimarySpec,
-    (primary, record): (MemberNumber, &PrimaryRecord),
-    members: &Instances,
-    now: Timestamp,
-) -> PrimaryStep {
-    let replicas = || members.iter().filter(|(number, _)| **number != primary);
-    let streaming = replicas().filter(|(_, member)| {
-        member.state == InstanceState::Up && member.follows == Some(primary) && member.streams
-    });
-    let streaming: Vec<MemberNumber> = streaming.map(|(number, _)| *number).collect();
-    if !streaming.is_empty() {
-        return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
-    }
-    if let Some(until) = record.failed_over.map(|at| at.plus(spec.quiet)).filter(|until| now < *until) {
-        return PrimaryStep::Wait(PrimaryWait::Quiet { until });
-    }
-    // Those that ever had data may have an acknowledged write, whatever became of it.
-    let holders = || replicas().filter(|(_, member)| member.data.is_some());
-    let reached: Vec<(&MemberNumber, &Instance)> =
-        holders().filter(|(_, member)| member.is_reached()).collect();
-    let all = holders().count();
-    let needed = all.saturating_sub(spec.writes_needed as usize).saturating_add(1).min(all).max(1);
-    if reached.len() < needed {
-        let silent = holders().filter(|(_, member)| !member.is_reached());
-        let silent = silent.map(|(number, _)| *number).collect();
-        return PrimaryStep::Wait(PrimaryWait::TooFewReached { reached: reached.len(), needed, silent });
-    }
-    // Measured only once none of them can get more.
-    if let Some((number, _)) = reached.iter().find(|(_, member)| member.follows.is_some()) {
-        return PrimaryStep::Follow(**number, None);
-    }
-    let position = |member: &Instance| {
-        let data = member.data.as_ref()?;
-        record.history.as_ref().is_some_and(|history| *history == data.history).then_some(data.offset)
-    };
-    let best =
-        reached.iter().filter_map(|(number, member)| Some((position(member)?, core::cmp::Reverse(**number))));
-    match best.max() {
-        Some((_, number)) => PrimaryStep::Promote(number.0),
-        None => PrimaryStep::Wait(PrimaryWait::NoCandidate),
-    }
+/// Whether a replica may be handed the lead: it has the data, and gets what is written.
+fn is_successor(members: &Instances, (primary, to): (MemberNumber, MemberNumber)) -> bool {
+    let may = |member: &Instance| member.is_reached() && member.follows == Some(primary) && member.streams;
+    to != primary && members.get(&to).is_some_and(may)
 }
 
 /// The replica that is silent for longest; the primary is not asked for here.
 fn first_silent(members: &Instances) -> Option<(MemberNumber, Timestamp)> {
     let silent = members.iter().filter_map(|(number, member)| match member.state {
         InstanceState::Silent { since } => Some((*number, since)),
-        InstanceState::Joining { .. } | InstanceState::Up => None,
+        InstanceState::Joining { .. } | InstanceState::Up | InstanceState::Restarted => None,
     });
     silent.min_by_key(|(number, since)| (*since, *number))
 }

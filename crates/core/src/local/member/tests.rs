@@ -16,7 +16,15 @@ fn key(number: u64) -> MemberKey {
 
 fn order(number: u64, task: MemberTask) -> MemberOrder {
     let service = EnsembleService::Etcd(EtcdSettings { client_port: 2379, peer_port: 2380, tls: true });
-    MemberOrder { number: MemberNumber::new(number), identity: "db-1".into(), service, task, change: None }
+    MemberOrder {
+        number: MemberNumber::new(number),
+        identity: "db-1".into(),
+        service,
+        task,
+        change: None,
+        replication: None,
+        tells_position: false,
+    }
 }
 
 fn join(numbers: &[u64]) -> MemberStart {

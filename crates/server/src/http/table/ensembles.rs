@@ -2,7 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
-use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
+use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_api::v1::page::Page;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
@@ -16,6 +16,7 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
     let update = RequiredAccess::update(ObjectKind::Ensemble);
     let delete = RequiredAccess::delete(ObjectKind::Ensemble);
     let certify = RequiredAccess::update_field(ObjectKind::Ensemble, "/certificates");
+    let lead = RequiredAccess::update_field(ObjectKind::Ensemble, "/primary");
     let resize = RequiredAccess::update_field(ObjectKind::Ensemble, "/size");
     routes
         .add::<Empty, Page<Ensemble>, _, _>(
@@ -49,6 +50,16 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
             route(Post, paths::ENSEMBLE_SCALE, resize, "Change the number of members of an ensemble")
                 .conditional(),
             handlers::scale,
+        )
+        .add::<FailoverEnsemble, Ensemble, _, _>(
+            route(
+                Post,
+                paths::ENSEMBLE_FAILOVER,
+                lead,
+                "Have the primary of an ensemble hand over, or another member become it",
+            )
+            .conditional(),
+            handlers::failover,
         )
         .add::<ClientCertificateRequest, EnsembleCertificate, _, _>(
             route(

@@ -178,7 +178,10 @@ fn ensembles() -> impl Strategy<Value = Document> {
             Document::Ensemble(Box::new(EnsembleDocument {
                 name: "x".to_owned(),
                 labels,
-                service: ServiceAgentSpec { etcd: Some(EtcdSpec { client_port, peer_port, tls }) },
+                service: ServiceAgentSpec {
+                    etcd: Some(EtcdSpec { client_port, peer_port, tls }),
+                    ..ServiceAgentSpec::default()
+                },
                 size,
                 filter: "role=db".to_owned(),
                 spread,

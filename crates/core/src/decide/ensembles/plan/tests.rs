@@ -74,6 +74,7 @@ impl Site {
             peer_url: String::new(),
             membership: None,
             removed: None,
+            replication: None,
         };
         let known = KnownMember { report, since: NOW };
         let members = BTreeMap::from([(members.ensemble.clone(), known)]);

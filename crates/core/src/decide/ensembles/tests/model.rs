@@ -8,7 +8,7 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use self::store::{Entry, Store};
-use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, MemberNode};
+use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, EnsembleStep, MemberNode};
 use crate::decide::placement::quorum::{QuorumStep, quorum};
 use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
@@ -203,7 +203,7 @@ impl Installation {
     pub(super) fn settle(&mut self) {
         for _ in 0..4_000 {
             self.pass(1);
-            let is_at_rest = matches!(self.decide().step, QuorumStep::Rest);
+            let is_at_rest = self.decide().step == EnsembleStep::Quorum(QuorumStep::Rest);
             let is_clean = self.members.members.values().all(|member| member.phase.as_str() == "voting");
             if is_at_rest && is_clean {
                 return;
@@ -388,6 +388,7 @@ impl Installation {
                 peer_url: url(&name),
                 membership,
                 removed: host.removed,
+                replication: None,
             };
             let host = self.hosts.get_mut(&name).unwrap();
             let before = host.known.take();

@@ -85,12 +85,17 @@ impl Model {
                 (None, None) => InstanceState::Up,
             };
             let source = process.follows.and_then(|of| self.members.get(&of));
-            let data = HistoryPosition { history: process.history.to_string(), offset: process.offset };
+            let data = HistoryPosition {
+                history: process.history.to_string(),
+                former: None,
+                offset: Some(process.offset),
+            };
             let instance = Instance {
                 node: node.clone(),
                 state,
+                is_primary: self.record.primary == Some(*number),
                 follows: process.follows,
-                streams: source.is_some_and(|(_, source, _)| !source.is_dead),
+                streams: !process.is_dead && source.is_some_and(|(_, source, _)| !source.is_dead),
                 data: process.has_data.then_some(data),
                 is_whole: process.has_data,
             };
@@ -116,15 +121,28 @@ impl Model {
                 assert_ne!(self.record.primary, Some(*number), "the primary is never removed");
                 self.members.remove(number);
             }
-            PrimaryStep::Follow(number, of) => {
-                let (_, process, _) = self.members.get_mut(number).unwrap();
-                assert!(process.silent.is_none(), "nobody who is silent obeys");
-                process.follows = *of;
+            PrimaryStep::Follow(numbers, of) => {
+                for number in numbers {
+                    let (_, process, _) = self.members.get_mut(number).unwrap();
+                    assert!(process.silent.is_none(), "nobody who is silent obeys");
+                    process.follows = *of;
+                }
             }
+            PrimaryStep::HandOver(to) => self.hand_over(*to),
             PrimaryStep::Promote(number) => self.promote(*number),
             PrimaryStep::Wait(_) | PrimaryStep::Rest => {}
         }
         step
+    }
+
+    /// The replica gets what is left, then they change places.
+    fn hand_over(&mut self, to: MemberNumber) {
+        let from = self.record.primary.unwrap();
+        let offset = self.primary().unwrap().offset;
+        self.members.get_mut(&to).unwrap().1.offset = offset;
+        self.promote(to);
+        (self.record.failed_over, self.record.handover) = (None, None);
+        self.members.get_mut(&from).unwrap().1.follows = Some(to);
     }
 
     fn promote(&mut self, number: MemberNumber) {
@@ -241,12 +259,9 @@ fn a_dead_primary_is_followed_by_the_replica_with_most_of_its_history() {
     let until = at(model.now).plus(FAILOVER);
     assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Silent { member: number(1), until }));
     model.now += 30;
-    let steps: Vec<PrimaryStep> = (0..3).map(|_| model.act()).collect();
-    let expected = [
-        PrimaryStep::Follow(number(2), None),
-        PrimaryStep::Follow(number(3), None),
-        PrimaryStep::Promote(number(3)),
-    ];
+    let steps: Vec<PrimaryStep> = (0..2).map(|_| model.act()).collect();
+    let both = [number(2), number(3)].to_vec();
+    let expected = [PrimaryStep::Follow(both, None), PrimaryStep::Promote(number(3))];
     assert_eq!(steps, expected);
     model.change(0, |process| process.is_dead = false);
     model.settle();
@@ -257,7 +272,7 @@ fn a_dead_primary_is_followed_by_the_replica_with_most_of_its_history() {
     let until = model.record.failed_over.unwrap().plus(QUIET);
     assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Quiet { until }));
     model.record.failed_over = None;
-    assert_eq!(model.act(), PrimaryStep::Follow(number(1), None));
+    assert_eq!(model.act(), PrimaryStep::Follow([number(1), number(2)].to_vec(), None));
 }
 
 #[test]
@@ -278,7 +293,7 @@ fn nobody_takes_over_while_an_acknowledged_write_may_be_on_none_of_those_that_ar
     let silent = [number(3)].to_vec();
     assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::TooFewReached { reached: 1, needed: 2, silent }));
     model.change(2, |process| process.agent_is_dead = false);
-    assert_eq!(model.act(), PrimaryStep::Follow(number(2), None));
+    assert_eq!(model.act(), PrimaryStep::Follow([number(2), number(3)].to_vec(), None));
 }
 
 #[test]
@@ -289,8 +304,8 @@ fn a_foreign_history_never_takes_over_however_far_it_is() {
     }
     model.change(0, |process| process.is_dead = true);
     model.now += 1_000;
-    let steps: Vec<PrimaryStep> = (0..3).map(|_| model.act()).collect();
-    assert_eq!(steps[2], PrimaryStep::Wait(PrimaryWait::NoCandidate));
+    let steps: Vec<PrimaryStep> = (0..2).map(|_| model.act()).collect();
+    assert_eq!(steps[1], PrimaryStep::Wait(PrimaryWait::NoCandidate));
 }
 
 #[test]
@@ -300,13 +315,18 @@ fn a_replica_is_removed_once_others_have_what_it_has() {
     model.copies(1);
     model.spec.size = EnsembleSize::Number(2);
     model.change(1, |process| process.agent_is_dead = true);
+    let zombie = [number(2)].to_vec();
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::StillStreams(zombie)));
+    model.change(1, |process| process.is_dead = true);
     assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Copies(number(2))));
     model.copies(2);
+    assert_eq!(model.act(), PrimaryStep::Wait(PrimaryWait::Copies(number(2))), "it may be told of later");
+    model.now += 30;
     assert_eq!(model.act(), PrimaryStep::Remove(number(2), RemovalReason::Surplus));
 }
 
 #[test]
-fn a_drained_replica_is_replaced_and_a_drained_primary_is_a_persons() {
+fn a_drained_replica_is_replaced_and_a_drained_primary_hands_over_before() {
     let mut model = three(4);
     let node = model.members[&number(2)].0.clone();
     model.places.get_mut(&node).unwrap().is_drained = true;
@@ -314,7 +334,47 @@ fn a_drained_replica_is_replaced_and_a_drained_primary_is_a_persons() {
     assert!(!model.members.contains_key(&number(2)) && model.members.len() == 3);
     let node = model.members[&number(1)].0.clone();
     model.places.get_mut(&node).unwrap().is_drained = true;
-    assert_eq!(model.settle(), PrimaryStep::Wait(PrimaryWait::PrimaryDrained(number(1))));
+    model.places.values_mut().for_each(|place| place.refusal = Some("full".to_string()));
+    assert_eq!(model.act(), PrimaryStep::HandOver(number(3)));
+    assert_eq!(model.settle(), PrimaryStep::Wait(PrimaryWait::NoRoom { missing: 1 }));
+    model.places.values_mut().for_each(|place| (place.refusal, place.is_drained) = (None, false));
+    assert_eq!((model.settle(), model.record.primary), (PrimaryStep::Rest, Some(number(3))));
+    model.record.handover = Some(number(4));
+    assert_eq!(model.act(), PrimaryStep::HandOver(number(4)));
+}
+
+#[test]
+fn a_primary_alone_on_a_drained_node_hands_over_to_a_new_member() {
+    let mut model = Model::new(2, 1, 0);
+    assert_eq!(model.settle(), PrimaryStep::Rest);
+    model.write();
+    let node = model.members[&number(1)].0.clone();
+    model.places.get_mut(&node).unwrap().is_drained = true;
+    assert_eq!(model.settle(), PrimaryStep::Rest);
+    let left: Vec<_> = model.members.keys().copied().collect();
+    assert_eq!((left, model.primary().unwrap().offset), ([number(2)].to_vec(), 1));
+}
+
+#[test]
+fn a_primary_that_was_started_anew_is_followed_by_a_replica_or_itself_if_nobody_has_its_history() {
+    let mut model = three(3);
+    model.write();
+    let step = |members: &Instances| next_step(&model.spec, &model.places, (&model.record, members), at(0));
+    let mut members = model.instances();
+    members.get_mut(&number(1)).unwrap().state = InstanceState::Restarted;
+    members.get_mut(&number(1)).unwrap().is_primary = false;
+    let both = [number(2), number(3)].to_vec();
+    assert_eq!(step(&members), PrimaryStep::Follow(both, None), "their word that they stream is an old one");
+    members.get_mut(&number(2)).unwrap().is_whole = false;
+    let silent = [number(2)].to_vec();
+    let too_few = PrimaryWait::TooFewReached { reached: 1, needed: 2, silent };
+    assert_eq!(step(&members), PrimaryStep::Wait(too_few));
+    members.get_mut(&number(3)).unwrap().is_whole = false;
+    assert_eq!(step(&members), PrimaryStep::Promote(number(1)));
+    members.get_mut(&number(3)).unwrap().state = InstanceState::Silent { since: at(0) };
+    let both = [number(2), number(3)].to_vec();
+    let too_few = PrimaryWait::TooFewReached { reached: 0, needed: 2, silent: both };
+    assert_eq!(step(&members), PrimaryStep::Wait(too_few), "the other one may have more");
 }
 
 #[derive(Debug, Clone)]

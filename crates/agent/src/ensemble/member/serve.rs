@@ -1,0 +1,144 @@
+//! A member that runs is asked what it is, that is reported, and it makes the next step of what it is ordered.
+
+use bellwether_core::local::member::change::{self, ChangeStep, MemberAnswer};
+use bellwether_core::local::member::replication::{self, ReplicationStep};
+use bellwether_core::records::member::{MemberOrder, MemberState, Membership};
+use bellwether_rt::fail::{self, FailPoint};
+
+use super::{LOOK, MemberTask, SOON};
+use crate::ensemble::etcd::Etcd;
+use crate::ensemble::redis::{Redis, RedisAnswer};
+use crate::ensemble::software::Software;
+
+impl MemberTask {
+    /// Asks it what it is, reports that, and makes the next step of what is ordered.
+    pub(super) async fn serve(&mut self, order: &MemberOrder) -> Result<(), String> {
+        match self.software(order) {
+            Some(Software::Etcd(etcd)) => self.serve_etcd(order, &etcd).await,
+            Some(Software::Redis(redis)) => self.serve_redis(order, &redis).await,
+            None => Err("ask it: its node has no address".to_owned()),
+        }
+    }
+
+    async fn serve_etcd(&mut self, order: &MemberOrder, etcd: &Etcd) -> Result<(), String> {
+        let answer = etcd.answer().await;
+        let (state, reason) = change::state(&answer, self.has_served());
+        let MemberAnswer::Serving(membership) = answer else {
+            self.report(order, state, &reason, None);
+            self.wait(LOOK).await;
+            return Ok(());
+        };
+        self.note_served(&membership).await?;
+        self.renew(order).await;
+        // Without an answer it is as it was.
+        if let Ok(alarm) = etcd.alarm().await {
+            self.alarm = alarm;
+        }
+        let step =
+            order.change.as_ref().map_or(ChangeStep::Done, |ordered| change::next(ordered, &membership));
+        match &step {
+            ChangeStep::Done => self.hindered = None,
+            ChangeStep::Removed(number) => {
+                self.removed = Some(*number);
+                self.hindered = None;
+            }
+            ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
+            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) => {}
+        }
+        let reason = self.alarm.clone().or_else(|| self.hindered.clone()).unwrap_or(reason);
+        self.report(order, state, &reason, Some(membership));
+        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) = &step {
+            let made = etcd.make(&step).await;
+            fail::pass(FailPoint::MemberChanged);
+            let is_made = made.is_ok();
+            self.hindered = made.err().map(|error| format!("cannot {error}"));
+            self.wait(if is_made { SOON } else { LOOK }).await;
+        } else {
+            self.wait(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Notes what the store knows it as, and the members that it can ask later.
+    async fn note_served(&mut self, membership: &Membership) -> Result<(), String> {
+        let peers: Vec<String> =
+            membership.members.values().filter_map(|member| member.address.clone()).collect();
+        let id = Some(membership.own_id.clone());
+        let is_noted = self
+            .entry
+            .as_ref()
+            .is_some_and(|entry| entry.has_served && entry.peers == peers && entry.store_id == id);
+        if is_noted {
+            return Ok(());
+        }
+        self.note(|entry| {
+            entry.has_served = true;
+            entry.peers.clone_from(&peers);
+            entry.store_id.clone_from(&id);
+        })
+        .await
+    }
+
+    async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
+        let (state, reason) = match redis.answer(order.tells_position).await {
+            RedisAnswer::Serving(said) => {
+                self.replication = Some(said);
+                (MemberState::Working, String::new())
+            }
+            RedisAnswer::Loads => (MemberState::Starting, "loads its data".to_owned()),
+            RedisAnswer::Silent(reason) if self.has_served() => {
+                (MemberState::Failed, format!("does not serve any more: {reason}"))
+            }
+            RedisAnswer::Silent(reason) => (MemberState::Starting, format!("does not serve yet: {reason}")),
+        };
+        if state != MemberState::Working {
+            self.report(order, state, &reason, None);
+            self.wait(LOOK).await;
+            return Ok(());
+        }
+        if !self.has_served() {
+            // From now on a directory without data is one that has lost them.
+            let own = self.directory.clone();
+            self.on_disk("note that it has data", move || own.note_used()).await?;
+            self.note(|entry| entry.has_served = true).await?;
+        }
+        if self.renew(order).await
+            && let Err(error) = redis.take_certificates().await
+        {
+            tracing::warn!(ensemble = %self.ensemble, "cannot {error}");
+        }
+        let settings = Some(order.service);
+        if self.applied != settings {
+            let asked = redis.ask_replicas().await;
+            self.applied = settings.filter(|_| asked.is_ok());
+        }
+        let step = match (&order.replication, &self.replication) {
+            (Some(ordered), Some(said)) => replication::next(ordered, said),
+            (None, _) | (_, None) => ReplicationStep::Done,
+        };
+        match &step {
+            ReplicationStep::Done => self.hindered = None,
+            ReplicationStep::Wait(reason) => self.hindered = Some(reason.clone()),
+            ReplicationStep::Promote
+            | ReplicationStep::Detach
+            | ReplicationStep::Follow(_)
+            | ReplicationStep::HandOver(_) => {}
+        }
+        let reason = self.hindered.clone().unwrap_or(reason);
+        self.report(order, state, &reason, None);
+        if let ReplicationStep::Done | ReplicationStep::Wait(_) = &step {
+            self.wait(LOOK).await;
+        } else {
+            let made = redis.make(&step).await;
+            fail::pass(FailPoint::MemberChanged);
+            let is_made = made.is_ok();
+            self.hindered = made.err().map(|error| format!("cannot {error}"));
+            self.wait(if is_made { SOON } else { LOOK }).await;
+        }
+        Ok(())
+    }
+
+    fn has_served(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.has_served)
+    }
+}

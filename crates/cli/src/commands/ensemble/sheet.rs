@@ -1,0 +1,112 @@
+//! An ensemble as it is shown.
+
+use bellwether_api::v1::ensemble::Ensemble;
+use bellwether_api::v1::ensemble::service::ServiceAgentSpec;
+use bellwether_api::v1::ensemble::status::EnsembleStatus;
+use bellwether_core::words::plural::Plural;
+use bellwether_core::words::time::Span;
+
+use crate::show::table;
+use crate::show::time::date;
+
+/// The software of an ensemble.
+pub(super) const fn agent(service: &ServiceAgentSpec) -> &'static str {
+    match (&service.etcd, &service.redis) {
+        (Some(_), _) => "etcd",
+        (None, Some(_)) => "redis",
+        (None, None) => "-",
+    }
+}
+
+/// An ensemble with all its fields, one a line, then its members, and what happens to them.
+pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
+    let Ensemble { service, by, reason, .. } = ensemble;
+    let of_etcd = service.etcd.iter().flat_map(|etcd| [etcd.client_port, etcd.peer_port]);
+    let of_redis = service.redis.iter().map(|redis| redis.port);
+    let ports = of_etcd.chain(of_redis).flatten();
+    let ports: Vec<String> = ports.map(|port| port.to_string()).collect();
+    let noun = if ports.len() == 1 { "port" } else { "ports" };
+    let tls = service.etcd.as_ref().map(|etcd| etcd.tls).or(service.redis.as_ref().map(|redis| redis.tls));
+    let is_secured = tls.flatten().unwrap_or(true);
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let mut lines = vec![
+        format!("name            {}", ensemble.name),
+        format!("service         {} on {noun} {}", agent(service), ports.join(" and ")),
+        format!("tls             {}", if is_secured { "yes" } else { "no" }),
+        format!("size            {}", ensemble.size),
+        format!("filter          {}", ensemble.filter),
+        format!("spread          {}", ensemble.spread.as_deref().unwrap_or("-")),
+        format!("failover after  {}", Span::from_millis(ensemble.failover_after_ms)),
+        format!("join within     {}", Span::from_millis(ensemble.join_within_ms)),
+        format!("mode            {}", ensemble.mode),
+        format!("revision        {}", ensemble.revision),
+        format!("changed         by {by}, {}{reason}", date(ensemble.at_ms)),
+    ];
+    let min_replicas = service.redis.as_ref().and_then(|redis| redis.min_replicas_to_write);
+    lines.extend(min_replicas.map(|number| format!("min replicas    {number} to write")));
+    lines.push(String::new());
+    lines.extend(planned(ensemble));
+    lines.join("\n")
+}
+
+/// The members of an ensemble, and what happens to them.
+pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
+    let Some(status) = &ensemble.status else { return vec!["nothing is known of its members".to_owned()] };
+    let has_primary = ensemble.service.redis.is_some();
+    let rows = status.members.iter().map(|member| {
+        let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        let role = member.role.map(|role| role.to_string());
+        vec![
+            member.number.to_string(),
+            member.node.clone(),
+            member.state.to_string(),
+            member.health.to_string(),
+            date(member.since_ms),
+            or_dash(if has_primary { &role } else { &member.store_id }),
+            or_dash(&member.peer_url),
+        ]
+    });
+    let special = if has_primary { "role" } else { "id" };
+    let members = match status.members.is_empty() {
+        true => "it has no members".to_owned(),
+        false => table(&["member", "node", "state", "health", "since", special, "peer"], rows),
+    };
+    let verb = if has_primary { "serve" } else { "vote" };
+    let mut lines = vec![
+        format!("{} of {} members {verb}{}", status.voting, status.wanted, working(status)),
+        String::new(),
+        members,
+    ];
+    lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
+    let upcoming = upcoming(status);
+    if !upcoming.is_empty() {
+        lines.push(String::new());
+        lines.extend(upcoming);
+    }
+    lines.extend(
+        status.refusals.iter().map(|of| format!("node {} cannot get a member: {}", of.node, of.reason)),
+    );
+    let shown = status.refusals.len() as u64;
+    if status.refused > shown {
+        lines.push(format!("{} more cannot get one", Plural(status.refused - shown, "node")));
+    }
+    lines
+}
+
+/// How many of the members that vote work, if not all of them do.
+fn working(status: &EnsembleStatus) -> String {
+    match status.working {
+        working if working == status.voting => String::new(),
+        0 => ", none works".to_owned(),
+        1 => ", 1 works".to_owned(),
+        working => format!(", {working} work"),
+    }
+}
+
+/// What happens to the members of an ensemble next, line by line.
+pub(super) fn upcoming(status: &EnsembleStatus) -> Vec<String> {
+    let word = |index: usize| if index == 0 { "next" } else { "then" };
+    let steps =
+        status.steps.iter().enumerate().map(|(index, step)| format!("{}: {}", word(index), step.text));
+    steps.chain(status.waiting.iter().map(|waiting| format!("it waits: {waiting}"))).collect()
+}

@@ -1,0 +1,250 @@
+//! An ensemble of a real Redis: a client writes, and waits for each write until a replica has it. The primary is killed, loses its disk, hands
+//! over, and its agent alone is killed; the ensemble grows and shrinks. No write that a replica had is lost, and there is never more than one
+//! primary for clients.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
+use bellwether_api::v1::ensemble::replication::MemberRole;
+use bellwether_api::v1::ensemble::service::{RedisSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::{EnsembleSize, EnsembleSpec};
+use bellwether_api::v1::service::InstanceStatus;
+use tokio::time::Instant;
+
+use crate::place::{Setup, code, done, free_ports, text, wait_for};
+use crate::redis_client::RedisClient;
+
+const NODES: usize = 5;
+
+fn address(number: usize) -> String {
+    format!("127.0.34.{number}")
+}
+
+async fn installed() -> Setup {
+    let mut place = Setup::new().await;
+    for number in 1..=NODES {
+        let sections = format!("addresses = {{ lo = [{:?}] }}\n\n[ensembles]\n", address(number));
+        place.start_agent(&format!("mem-{number}"), &sections);
+    }
+    place
+}
+
+fn spec(size: u32, port: u16, has_tls: bool) -> EnsembleSpec {
+    let redis = RedisSpec { port: Some(port.into()), min_replicas_to_write: None, tls: Some(has_tls) };
+    EnsembleSpec {
+        service: ServiceAgentSpec { redis: Some(redis), ..ServiceAgentSpec::default() },
+        size: Some(EnsembleSize::Number(size)),
+        filter: "all".to_owned(),
+        failover_after: Some("30s".to_owned()),
+        ..EnsembleSpec::default()
+    }
+}
+
+/// The members, once there are so many, all of them serve, one is the primary, and nothing is left to be done.
+async fn complete(place: &Setup, size: usize) -> Vec<EnsembleMember> {
+    let client = place.client();
+    let mut members = Vec::new();
+    wait_for(&format!("{size} members serve"), async || {
+        let status = client.ensemble("default", "cache").await.unwrap().status.unwrap();
+        members = status.members;
+        let primaries = members.iter().filter(|member| member.role == Some(MemberRole::Primary)).count();
+        let all_serve = members.iter().all(|member| member.state == MemberPhase::Serving);
+        status.is_complete && members.len() == size && primaries == 1 && all_serve
+    })
+    .await;
+    members
+}
+
+fn primary(members: &[EnsembleMember]) -> EnsembleMember {
+    members.iter().find(|member| member.role == Some(MemberRole::Primary)).unwrap().clone()
+}
+
+/// The processes of members on a node.
+fn programs(port: u16, member: &EnsembleMember) -> Vec<String> {
+    let host = member.peer_url.clone().unwrap().rsplit('/').next().unwrap().replace(&format!(":{port}"), "");
+    let found = Command::new("pgrep").args(["-f", &format!("^redis-server {host}:{port}")]).output().unwrap();
+    String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn kill(pids: &[String]) {
+    for pid in pids {
+        assert!(Command::new("kill").args(["-9", pid]).status().unwrap().success());
+    }
+}
+
+/// Writes keys one after the other, and keeps those that a replica had.
+struct Writer {
+    stop: Arc<AtomicBool>,
+    written: Arc<AtomicUsize>,
+    thread: JoinHandle<(Vec<u32>, u32, Duration)>,
+}
+
+/// One write, of which a replica has told that it has it.
+fn write(address: &str, number: u32) -> Option<()> {
+    let address: SocketAddr = address.parse().ok()?;
+    let mut redis = RedisClient::connect(address).ok()?;
+    (redis.ask(&format!("SET key-{number} {number}")).ok()? == "+OK").then_some(())?;
+    (redis.ask("WAIT 1 1000").ok()?.strip_prefix(':')?.parse::<u32>().ok()? >= 1).then_some(())
+}
+
+impl Writer {
+    fn start(addresses: Vec<String>) -> Self {
+        let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (stopped, count) = (stop.clone(), written.clone());
+        let thread = std::thread::spawn(move || {
+            let (mut acknowledged, mut failed, mut longest) = (Vec::new(), 0, Duration::ZERO);
+            let (mut last, mut places) = (Instant::now(), addresses.iter().cycle());
+            let mut at = places.next().unwrap();
+            for number in 1.. {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                match write(at, number) {
+                    Some(()) => {
+                        acknowledged.push(number);
+                        count.fetch_add(1, Ordering::Relaxed);
+                        longest = longest.max(last.elapsed());
+                        last = Instant::now();
+                    }
+                    None => {
+                        failed += 1;
+                        at = places.next().unwrap();
+                    }
+                }
+                std::thread::park_timeout(Duration::from_millis(5));
+            }
+            (acknowledged, failed, longest)
+        });
+        Self { stop, written, thread }
+    }
+
+    /// More writes have reached a replica.
+    async fn goes_on(&self) {
+        let before = self.written.load(Ordering::Relaxed);
+        wait_for("writes go on", async || self.written.load(Ordering::Relaxed) > before + 20).await;
+    }
+
+    /// Ends the writer, and reads back all that a replica had.
+    async fn nothing_is_lost(self, primary: &EnsembleMember, what: &str) {
+        self.goes_on().await;
+        self.stop.store(true, Ordering::Relaxed);
+        let (acknowledged, failed, longest) = self.thread.join().unwrap();
+        eprintln!("{what}: {} writes, {failed} failed, longest gap {longest:?}", acknowledged.len());
+        assert!(!acknowledged.is_empty(), "{what}");
+        let address = primary.peer_url.clone().unwrap().replace("redis://", "");
+        let mut redis = RedisClient::connect(address.parse::<SocketAddr>().unwrap()).unwrap();
+        for number in acknowledged {
+            assert_eq!(redis.ask(&format!("GET key-{number}")).unwrap(), number.to_string(), "{what}: lost");
+        }
+    }
+}
+
+/// Each member is an instance of the service `cache`, and one of them is tagged as the primary.
+async fn are_instances_of_a_service(place: &Setup, members: &[EnsembleMember]) {
+    wait_for("the members are instances of the service cache", async || {
+        let found = place.client().service("default", "cache", None, Duration::ZERO).await;
+        let all = found.map(|service| service.instances).unwrap_or_default();
+        let own = primary(members).node;
+        let tagged: Vec<&str> = all
+            .iter()
+            .filter(|instance| instance.tags.iter().any(|tag| tag == "primary"))
+            .map(|instance| &*instance.node)
+            .collect();
+        all.len() == members.len()
+            && all.iter().all(|instance| instance.status == InstanceStatus::Passing)
+            && tagged == [own]
+    })
+    .await;
+}
+
+async fn another_is_primary(place: &Setup, size: usize, before: &EnsembleMember) -> Vec<EnsembleMember> {
+    let mut members = Vec::new();
+    wait_for("another member is the primary", async || {
+        members = complete(place, size).await;
+        primary(&members).number != before.number
+    })
+    .await;
+    members
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_fails_over_hands_over_grows_and_shrinks_without_losing_what_a_replica_had() {
+    let mut place = installed().await;
+    let [port, _] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(1, port, false)).await.unwrap();
+    assert_eq!(primary(&complete(&place, 1).await).number, 1);
+    done(&place, &["ensemble", "scale", "cache", "3"]);
+    let first = complete(&place, 3).await;
+    are_instances_of_a_service(&place, &first).await;
+    let addresses: Vec<String> = (1..=NODES).map(|number| format!("{}:{port}", address(number))).collect();
+
+    // The primary is killed, and comes back with what is on its disk: as a replica of the one that took over.
+    let (writer, before) = (Writer::start(addresses.clone()), primary(&first));
+    writer.goes_on().await;
+    kill(&programs(port, &before));
+    let second = another_is_primary(&place, 3, &before).await;
+    writer.nothing_is_lost(&primary(&second), "failover").await;
+    are_instances_of_a_service(&place, &second).await;
+    let events = done(&place, &["events", "--limit", "1000"]);
+    assert!(events.contains("takes over from member 1"), "{events}");
+
+    // Within the hour nobody takes over again before a person has looked; an empty primary never empties its replicas.
+    let (writer, before) = (Writer::start(addresses.clone()), primary(&second));
+    writer.goes_on().await;
+    std::fs::remove_dir_all(place.path(&format!("{}/data/ensembles/cache/data", before.node))).unwrap();
+    kill(&programs(port, &before));
+    let why = ["why", "ensemble/cache"];
+    wait_for("it waits for a person", async || {
+        text(&place.run(&why).stdout).contains("another member took over from one already")
+    })
+    .await;
+    done(&place, &["ensemble", "failover", "cache", "--acknowledge"]);
+    wait_for("the one without its data is replaced", async || {
+        complete(&place, 3).await.iter().all(|member| member.number != before.number)
+    })
+    .await;
+    let third = complete(&place, 3).await;
+    writer.nothing_is_lost(&primary(&third), "failover of a primary without its disk").await;
+
+    // A person has the primary hand over.
+    let (writer, before) = (Writer::start(addresses.clone()), primary(&third));
+    writer.goes_on().await;
+    done(&place, &["ensemble", "failover", "cache", "--reason", "maintenance"]);
+    let fourth = another_is_primary(&place, 3, &before).await;
+    writer.nothing_is_lost(&primary(&fourth), "handover").await;
+
+    // It grows and shrinks.
+    let writer = Writer::start(addresses.clone());
+    writer.goes_on().await;
+    done(&place, &["ensemble", "scale", "cache", "5"]);
+    complete(&place, 5).await;
+    done(&place, &["ensemble", "scale", "cache", "3", "--yes"]);
+    let fifth = complete(&place, 3).await;
+    writer.nothing_is_lost(&primary(&fifth), "3 to 5 to 3 members").await;
+    assert_eq!(primary(&fifth).number, primary(&fourth).number, "the primary is not the one that leaves");
+
+    // Its agent alone is killed: its replicas still get data from it, and so it stays.
+    let (writer, before) = (Writer::start(addresses.clone()), primary(&fifth));
+    place.kill_agent(&before.node);
+    wait_for("its node is unreachable", async || {
+        done(&place, &["node", "get", &before.node]).contains("unreachable")
+    })
+    .await;
+    wait_for("its replicas say that they get data", async || {
+        text(&place.run(&why).stdout).contains("still get data, although contact is lost")
+    })
+    .await;
+    place.resume_agent(&before.node);
+    let sixth = complete(&place, 3).await;
+    assert_eq!(primary(&sixth).number, before.number);
+    writer.nothing_is_lost(&before, "an agent killed").await;
+
+    done(&place, &["ensemble", "delete", "cache", "--yes"]);
+    wait_for("all members have left", async || code(&place.run(&why)) != 0).await;
+    assert!(sixth.iter().all(|member| programs(port, member).is_empty()));
+}

@@ -1,0 +1,230 @@
+//! The changes of an ensemble with a primary, one after the other, as if each succeeded.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::{EnsembleSight, MAX_STEPS, PlannedStep, are};
+use crate::decide::placement::CandidateNodes;
+use crate::decide::placement::primary::{
+    HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
+};
+use crate::records::ensemble::RedisSettings;
+use crate::records::ensemble_members::EnsembleMembers;
+use crate::records::primary::PrimaryRecord;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::Timestamp;
+
+/// An ensemble as it would be after the changes so far.
+struct Play {
+    record: PrimaryRecord,
+    instances: Instances,
+    last: MemberNumber,
+    steps: Vec<PlannedStep>,
+}
+
+/// The changes until nothing is to be changed, or something is waited for that is not a change under way, with what that is.
+pub(super) fn steps(
+    sight: &EnsembleSight<'_>,
+    redis: RedisSettings,
+    places: &CandidateNodes,
+) -> (Vec<PlannedStep>, Option<String>) {
+    let members = sight.members;
+    let spec = PrimarySpec::of(sight.ensemble, sight.effective(redis, places, members));
+    let instances = sight.instances(members, places);
+    let mut play = Play { record: members.lead.clone(), instances, last: members.last, steps: Vec::new() };
+    while play.steps.len() < MAX_STEPS {
+        let step = next_step(&spec, places, (&play.record, &play.instances), sight.now);
+        match step {
+            PrimaryStep::Rest => return (play.steps, None),
+            PrimaryStep::Wait(wait) => {
+                if !play.goes_on(&wait) {
+                    let matching = places.values().filter(|place| place.matches).count();
+                    let line = describe(&wait, members, matching, sight.now);
+                    return (play.steps, Some(line));
+                }
+            }
+            PrimaryStep::Add(_)
+            | PrimaryStep::Remove(..)
+            | PrimaryStep::Follow(..)
+            | PrimaryStep::Promote(_)
+            | PrimaryStep::HandOver(_) => play.make(step),
+        }
+    }
+    (play.steps, None)
+}
+
+impl Play {
+    fn make(&mut self, step: PrimaryStep) {
+        match step {
+            PrimaryStep::Add(node) => {
+                self.last = self.last.next();
+                self.instances.insert(self.last, fresh(node.clone()));
+                self.up(self.last);
+                self.steps.push(PlannedStep::Add(self.last, node));
+            }
+            PrimaryStep::Remove(number, reason) => {
+                if let Some(instance) = self.instances.remove(&number) {
+                    self.steps.push(PlannedStep::Remove(number, instance.node, reason));
+                }
+            }
+            PrimaryStep::Follow(numbers, of) => {
+                for number in numbers {
+                    self.follow(number, of);
+                }
+            }
+            PrimaryStep::Promote(number) => {
+                let is_again = self.record.primary == Some(number);
+                self.lead(number);
+                let node = self.node(number);
+                self.steps.extend(node.map(|node| PlannedStep::Promote(number, node, is_again)));
+            }
+            PrimaryStep::HandOver(to) => {
+                let from = self.record.primary;
+                self.lead(to);
+                if let Some(from) = from {
+                    self.follow(from, Some(to));
+                }
+                self.steps.extend(self.node(to).map(|node| PlannedStep::HandOver(to, node)));
+            }
+            PrimaryStep::Rest | PrimaryStep::Wait(_) => {}
+        }
+    }
+
+    /// Whether what is waited for is a change under way; then it is made.
+    fn goes_on(&mut self, wait: &PrimaryWait) -> bool {
+        match wait {
+            PrimaryWait::Joining(number) if self.record.primary == Some(*number) => {
+                self.lead(*number);
+                let node = self.node(*number);
+                self.steps.extend(node.map(|node| PlannedStep::Promote(*number, node, true)));
+                true
+            }
+            PrimaryWait::Joining(number) => {
+                self.up(*number);
+                self.steps.extend(self.node(*number).map(|node| PlannedStep::Join(*number, node)));
+                true
+            }
+            PrimaryWait::Copies(number) => match self.instances.get_mut(number) {
+                Some(instance) => instance.data.take().is_some(),
+                None => false,
+            },
+            PrimaryWait::Silent { .. }
+            | PrimaryWait::StillStreams(_)
+            | PrimaryWait::Quiet { .. }
+            | PrimaryWait::TooFewReached { .. }
+            | PrimaryWait::NoCandidate
+            | PrimaryWait::NoSuccessor(_)
+            | PrimaryWait::NoRoom { .. } => false,
+        }
+    }
+
+    fn node(&self, number: MemberNumber) -> Option<NodeName> {
+        self.instances.get(&number).map(|instance| instance.node.clone())
+    }
+
+    /// A member answers, and follows the primary if there is one.
+    fn up(&mut self, number: MemberNumber) {
+        if let Some(instance) = self.instances.get_mut(&number) {
+            instance.state = InstanceState::Up;
+        }
+        if self.record.primary.is_some() {
+            self.follow(number, self.record.primary);
+        }
+    }
+
+    /// A member follows another one, and has what that has.
+    fn follow(&mut self, number: MemberNumber, of: Option<MemberNumber>) {
+        let data = of.and_then(|of| self.instances.get(&of)).and_then(|of| of.data.clone());
+        let Some(instance) = self.instances.get_mut(&number) else { return };
+        (instance.follows, instance.streams, instance.is_primary) = (of, of.is_some(), false);
+        if data.is_some() {
+            (instance.data, instance.is_whole) = (data, true);
+        }
+    }
+
+    fn lead(&mut self, number: MemberNumber) {
+        let history = self.record.history.clone().unwrap_or_default();
+        if let Some(instance) = self.instances.get_mut(&number) {
+            let offset = instance.data.as_ref().and_then(|data| data.offset);
+            instance.data = Some(HistoryPosition { history: history.clone(), former: None, offset });
+            (instance.state, instance.is_primary, instance.is_whole) = (InstanceState::Up, true, true);
+            (instance.follows, instance.streams) = (None, false);
+        }
+        self.record.history = Some(history);
+        (self.record.primary, self.record.promotion, self.record.handover) = (Some(number), None, None);
+    }
+}
+
+/// A member that has just begun.
+const fn fresh(node: NodeName) -> Instance {
+    Instance {
+        node,
+        state: InstanceState::Up,
+        is_primary: false,
+        follows: None,
+        streams: false,
+        data: None,
+        is_whole: false,
+    }
+}
+
+/// What is waited for, in one line.
+fn describe(wait: &PrimaryWait, members: &EnsembleMembers, matching: usize, now: Timestamp) -> String {
+    let node =
+        |number: &MemberNumber| members.members.get(number).map(|member| format!(" on {}", member.node));
+    let named = |number: &MemberNumber| format!("{number}{}", node(number).unwrap_or_default());
+    let all = |numbers: &[MemberNumber]| {
+        let noun = if numbers.len() == 1 { "member" } else { "members" };
+        format!("{noun} {}", numbers.iter().map(named).collect::<Vec<_>>().join(" and "))
+    };
+    match wait {
+        PrimaryWait::Joining(number) => format!("member {} has not answered yet", named(number)),
+        PrimaryWait::Silent { member, until } => {
+            let becomes = match members.lead.primary == Some(*member) {
+                true => "another one takes over",
+                false => "it is replaced",
+            };
+            let left = until.since(now).brief();
+            format!("member {} does not work; {becomes} if that is still so in {left}", named(member))
+        }
+        PrimaryWait::StillStreams(numbers) => {
+            let verb = if numbers.len() == 1 { "gets" } else { "get" };
+            format!(
+                "{} still {verb} data, although contact is lost: Redis works there, and an agent does not; start that agent, or stop its Redis",
+                all(numbers)
+            )
+        }
+        PrimaryWait::Quiet { until } => format!(
+            "the primary does not work, and another member took over from one already less than an hour ago: none does again for {} unless \
+             that failover is acknowledged: bellwether ensemble failover {} --acknowledge",
+            until.since(now).brief(),
+            members.ensemble
+        ),
+        PrimaryWait::TooFewReached { reached: _, needed: _, silent } if silent.is_empty() => {
+            "the primary does not work, and no other member has its data: start it again".to_string()
+        }
+        PrimaryWait::TooFewReached { reached, needed, silent } => format!(
+            "the primary does not work, and {reached} of {needed} that are needed of the others have its data: a write that was acknowledged \
+             may be on none of them; start {}, or the primary",
+            all(silent)
+        ),
+        PrimaryWait::NoCandidate => {
+            "the primary does not work, and no other member has what it wrote: start it again".to_string()
+        }
+        PrimaryWait::NoSuccessor(number) => format!(
+            "member {} is the primary, and no other one has its data and may take over, so that it could leave",
+            named(number)
+        ),
+        PrimaryWait::Copies(number) => {
+            format!("member {} leaves once enough others have what it has", named(number))
+        }
+        PrimaryWait::NoRoom { missing } if matching == 0 => {
+            format!("no node matches its filter, and {missing} more {} needed", are(*missing))
+        }
+        PrimaryWait::NoRoom { missing } => {
+            format!("no node may have another member, and {missing} more {} needed", are(*missing))
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The members of an ensemble with one primary that replicas follow: what is recorded of them follows what their nodes report, then the
+//! next change begins. Who is to be the primary, and who follows whom, is recorded before anybody acts on it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::candidates::without_refusing;
+use super::{EnsembleDecision, EnsembleSight, EnsembleStep};
+use crate::decide::placement::primary::{
+    HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
+};
+use crate::decide::placement::{CandidateNode, CandidateNodes};
+use crate::records::ensemble::{EnsembleService, RedisSettings};
+use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
+use crate::records::event::EventDraft;
+use crate::records::member::{MemberState, Replication};
+use crate::records::primary::{PrimaryRecord, Promotion};
+use crate::words::counter::MemberNumber;
+use crate::words::time::Timestamp;
+
+impl EnsembleSight<'_> {
+    pub(super) fn decide_on_instances(
+        &self,
+        redis: RedisSettings,
+        places: &CandidateNodes,
+    ) -> EnsembleDecision {
+        let mut members = self.members.clone();
+        self.advance_instances(&mut members);
+        members.refused.retain(|_, refused| refused.until > self.now);
+        let redis = self.effective(redis, places, &members);
+        members.service = EnsembleService::Redis(redis);
+        let places = without_refusing(places, &members);
+        let spec = PrimarySpec::of(self.ensemble, redis);
+        let instances = self.instances(&members, &places);
+        let step = next_step(&spec, &places, (&members.lead, &instances), self.now);
+        match &step {
+            PrimaryStep::Add(node) => self.add(&mut members, node),
+            PrimaryStep::Remove(number, reason) => {
+                self.remove_instance(&mut members, *number, *reason, &places);
+            }
+            PrimaryStep::Follow(numbers, of) => follow(&mut members.lead, numbers, *of),
+            PrimaryStep::Promote(number) => promote(&mut members.lead, *number, &instances),
+            PrimaryStep::HandOver(to) => members.lead.handover = Some(*to),
+            PrimaryStep::Rest | PrimaryStep::Wait(_) => {}
+        }
+        members.lead.tells_position = matches!(step, PrimaryStep::Wait(PrimaryWait::Copies(_)));
+        let mut events = super::events(self.members, &members);
+        events.extend(self.primary_changed(&members));
+        let wake = self.wake_instances(&spec, &members, &instances);
+        EnsembleDecision { members, step: EnsembleStep::Primary(step), events, wake }
+    }
+
+    /// A primary that is alone cannot have replicas: as many are asked for as there are to be, at most.
+    pub(super) fn effective(
+        &self,
+        redis: RedisSettings,
+        places: &CandidateNodes,
+        members: &EnsembleMembers,
+    ) -> RedisSettings {
+        let nodes = places.values().filter(|place| place.matches).count();
+        let wanted = self.ensemble.size.wanted(nodes, members.remaining()).max(1);
+        let others = u32::try_from(wanted.saturating_sub(1)).unwrap_or(u32::MAX);
+        RedisSettings { min_replicas: redis.min_replicas.min(others), ..redis }
+    }
+
+    /// The members as the placement sees them: without those that are removed.
+    pub(super) fn instances(&self, members: &EnsembleMembers, places: &CandidateNodes) -> Instances {
+        let present =
+            members.members.iter().filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
+        let instance = |(number, member): (&MemberNumber, &Member)| {
+            (*number, self.instance(members, (*number, member), places))
+        };
+        present.map(instance).collect()
+    }
+
+    fn instance(
+        &self,
+        members: &EnsembleMembers,
+        (number, member): (MemberNumber, &Member),
+        places: &CandidateNodes,
+    ) -> Instance {
+        let lead = &members.lead;
+        let said = self.said(number, member);
+        let state = self.instance_state(members, (number, member), places);
+        let is_up = state == InstanceState::Up;
+        let in_line = |said: &Replication| {
+            let is = |history: &Option<String>| history.as_ref() == Some(&said.history);
+            let continues = lead.handover == Some(number) && said.former == lead.history;
+            is(&lead.history) || is(&lead.former) || continues
+        };
+        // Of one that was ordered to follow and is not heard of nobody knows what it got.
+        let may_have = lead.had_data.contains(&number) || (!is_up && lead.follows.contains_key(&number));
+        let known = self.known(number, member).and_then(|known| known.report.replication.as_ref());
+        let position = |said: &Replication| HistoryPosition {
+            history: said.history.clone(),
+            former: said.former.clone(),
+            offset: said.offset,
+        };
+        let nothing = || HistoryPosition { history: String::new(), former: None, offset: None };
+        Instance {
+            node: member.node.clone(),
+            state,
+            is_primary: said.is_some_and(|said| said.is_primary),
+            follows: said.and_then(|said| said.follows.as_ref()).map(|url| number_of(members, url)),
+            streams: match said {
+                Some(said) => said.streams,
+                None => self.is_streamed_to(members, member),
+            },
+            data: may_have.then(|| known.map_or_else(nothing, position)),
+            is_whole: said.is_some_and(|said| said.is_whole && in_line(said)),
+        }
+    }
+
+    fn instance_state(
+        &self,
+        members: &EnsembleMembers,
+        (number, member): (MemberNumber, &Member),
+        places: &CandidateNodes,
+    ) -> InstanceState {
+        if member.phase != MemberPhase::Serving {
+            let is_elsewhere = || places.values().any(CandidateNode::is_eligible);
+            let is_refused = member.phase == MemberPhase::Preparing && self.is_refused(number, member);
+            let since = match is_refused && is_elsewhere() {
+                true => Timestamp::EPOCH,
+                false => self.heard_since(member.since),
+            };
+            return InstanceState::Joining { since };
+        }
+        if let Some(since) = self.silent_since(number, member) {
+            return InstanceState::Silent { since };
+        }
+        let lead = &members.lead;
+        let said = self.said(number, member);
+        let Some(said) = said.filter(|_| lead.primary == Some(number)) else {
+            // Its agent says that it works, and has said nothing else yet.
+            return if said.is_some() {
+                InstanceState::Up
+            } else {
+                InstanceState::Silent { since: self.now }
+            };
+        };
+        let waits = InstanceState::Joining { since: self.now };
+        match &lead.promotion {
+            Some(promotion) => {
+                let may = promotion.history.as_ref().is_none_or(|history| *history == said.history);
+                if may && !said.is_primary { waits } else { InstanceState::Restarted }
+            }
+            None if said.is_primary && lead.history.as_ref() == Some(&said.history) => InstanceState::Up,
+            None => {
+                let to = lead.handover.and_then(|to| members.members.get(&to));
+                let has_handed_over = to.is_some_and(|to| said.follows.as_ref() == Some(&to.peer_url));
+                if has_handed_over { waits } else { InstanceState::Restarted }
+            }
+        }
+    }
+
+    /// What a member that works says of its replication.
+    fn said(&self, number: MemberNumber, member: &Member) -> Option<&Replication> {
+        let report = self.report(number, member).filter(|report| report.state == MemberState::Working)?;
+        report.replication.as_ref()
+    }
+
+    /// Whether the primary sends data to a member.
+    fn is_streamed_to(&self, members: &EnsembleMembers, member: &Member) -> bool {
+        let primary = members.lead.primary.and_then(|number| Some((number, members.members.get(&number)?)));
+        let said = primary.and_then(|(number, primary)| self.said(number, primary));
+        said.is_some_and(|said| said.replicas.contains(&member.peer_url))
+    }
+
+    /// Takes each member as far as what is reported of it goes.
+    fn advance_instances(&self, members: &mut EnsembleMembers) {
+        let numbers: Vec<MemberNumber> = members.members.keys().copied().collect();
+        for number in numbers {
+            let Some(member) = members.members.get_mut(&number) else { continue };
+            let report = self.report(number, member);
+            let state = report.map(|report| report.state);
+            match &member.phase {
+                MemberPhase::Preparing if state == Some(MemberState::Prepared) => {
+                    let peer_url = report.map(|report| report.peer_url.clone()).unwrap_or_default();
+                    member.peer_url = peer_url;
+                    member.phase = MemberPhase::Joining(BTreeMap::new());
+                }
+                MemberPhase::Joining(_) if state == Some(MemberState::Working) => {
+                    (member.phase, member.since) = (MemberPhase::Serving, self.now);
+                }
+                MemberPhase::Removed(_)
+                    if state == Some(MemberState::Left) || !self.nodes.contains_key(&member.node) =>
+                {
+                    members.members.remove(&number);
+                }
+                MemberPhase::Preparing
+                | MemberPhase::Bootstrapping
+                | MemberPhase::Adding
+                | MemberPhase::Joining(_)
+                | MemberPhase::Voting
+                | MemberPhase::Serving
+                | MemberPhase::Leaving(_)
+                | MemberPhase::Removed(_) => {}
+            }
+        }
+        self.note_lead(members);
+    }
+
+    /// Notes who is seen as the primary, and who has its data.
+    fn note_lead(&self, members: &mut EnsembleMembers) {
+        let said = |number: MemberNumber| {
+            let member = members.members.get(&number)?;
+            Some(self.said(number, member)?.clone())
+        };
+        let mut lead = members.lead.clone();
+        if let Some(said) = lead.primary.and_then(said).filter(|said| said.is_primary) {
+            note_primary(&mut lead, &said, self.now);
+        }
+        if let Some((to, said)) = lead.handover.and_then(|to| Some((to, said(to)?)))
+            && said.is_primary
+            && said.former.is_some()
+            && said.former == lead.history
+        {
+            lead.former = lead.history.replace(said.history);
+            (lead.primary, lead.promotion, lead.handover) = (Some(to), None, None);
+            lead.follows.remove(&to);
+        }
+        for number in members.members.keys() {
+            let is_whole = |said: Replication| said.is_whole && Some(&said.history) == lead.history.as_ref();
+            if said(*number).is_some_and(is_whole) {
+                lead.had_data.insert(*number);
+            }
+        }
+        members.is_bootstrapped |= lead.history.is_some();
+        members.lead = lead;
+    }
+
+    fn remove_instance(
+        &self,
+        members: &mut EnsembleMembers,
+        number: MemberNumber,
+        reason: RemovalReason,
+        places: &CandidateNodes,
+    ) {
+        self.note_refusal(members, number, reason);
+        if let Some(member) = members.members.get_mut(&number) {
+            let is_gone = !self.nodes.contains_key(&member.node);
+            let is_drained = places.get(&member.node).is_some_and(|place| place.is_drained);
+            let reason = match reason {
+                RemovalReason::Dead if is_gone => RemovalReason::Decommissioned,
+                RemovalReason::Surplus if is_drained => RemovalReason::Drained,
+                RemovalReason::Dead
+                | RemovalReason::Surplus
+                | RemovalReason::Decommissioned
+                | RemovalReason::NotCounted
+                | RemovalReason::Drained
+                | RemovalReason::NotJoined
+                | RemovalReason::Refused
+                | RemovalReason::Deleted => reason,
+            };
+            (member.phase, member.since) = (MemberPhase::Removed(reason), self.now);
+        }
+        members.lead.follows.remove(&number);
+        members.lead.had_data.remove(&number);
+        members.lead.handover = members.lead.handover.filter(|to| *to != number);
+    }
+
+    /// That another member is the primary.
+    fn primary_changed(&self, members: &EnsembleMembers) -> Option<EventDraft> {
+        let (before, after) = (&self.members.lead, &members.lead);
+        let primary = after.primary.filter(|primary| before.primary != Some(*primary))?;
+        let on = |number: MemberNumber| match members.members.get(&number) {
+            Some(member) => format!("member {number} on {}", member.node),
+            None => format!("member {number}"),
+        };
+        let cause = match (before.primary, &after.promotion) {
+            (None, _) => format!("{} is the first", on(primary)),
+            (Some(former), Some(_)) => {
+                format!("{} takes over from {}, which does not work", on(primary), on(former))
+            }
+            (Some(former), None) => format!("{} has handed over to {}", on(former), on(primary)),
+        };
+        Some(EventDraft {
+            kind: "ensemble.primary_changed",
+            subject: format!("ensemble/{}", members.ensemble),
+            before: before.primary.map(|number| number.to_string()),
+            after: Some(primary.to_string()),
+            cause,
+        })
+    }
+
+    /// When a time that is waited for is over.
+    fn wake_instances(
+        &self,
+        spec: &PrimarySpec,
+        members: &EnsembleMembers,
+        instances: &Instances,
+    ) -> Option<Timestamp> {
+        let due = instances.values().filter_map(|instance| match instance.state {
+            InstanceState::Joining { since } => Some(since.plus(spec.join_within)),
+            InstanceState::Silent { since } => Some(since.plus(spec.failover_after)),
+            InstanceState::Up | InstanceState::Restarted => None,
+        });
+        let refused = members.refused.values().map(|refused| refused.until);
+        let quiet = members.lead.failed_over.map(|at| at.plus(spec.quiet));
+        due.chain(refused).chain(quiet).filter(|at| *at > self.now).min()
+    }
+}
+
+/// The member with this URL; zero, which none has, if it is none of them.
+fn number_of(members: &EnsembleMembers, url: &str) -> MemberNumber {
+    let found = members.members.iter().find(|(_, member)| member.peer_url == url);
+    found.map_or(MemberNumber::ZERO, |(number, _)| *number)
+}
+
+/// The member that was ordered to be the primary says that it is.
+fn note_primary(lead: &mut PrimaryRecord, said: &Replication, now: Timestamp) {
+    match &lead.promotion {
+        Some(promotion) => {
+            let is_meant = promotion.history.is_none()
+                || said.former == promotion.history
+                || promotion.history.as_ref() == Some(&said.history);
+            if !is_meant {
+                return;
+            }
+            if promotion.is_failover {
+                lead.failed_over = Some(now);
+            }
+            lead.former = promotion.history.clone();
+            lead.history = Some(said.history.clone());
+            lead.promotion = None;
+        }
+        // Somebody has made it a replica and a primary again.
+        None if said.former.is_some() && said.former == lead.history => {
+            lead.former = lead.history.replace(said.history.clone());
+        }
+        None => {}
+    }
+}
+
+fn follow(lead: &mut PrimaryRecord, numbers: &[MemberNumber], of: Option<MemberNumber>) {
+    for number in numbers {
+        match of {
+            Some(of) => lead.follows.insert(*number, of),
+            None => lead.follows.remove(number),
+        };
+    }
+}
+
+/// A member is to become the primary. One that takes over must have the history that it was chosen for; the first one, and the one that was
+/// the primary before, have what they have.
+fn promote(lead: &mut PrimaryRecord, number: MemberNumber, instances: &Instances) {
+    let is_other = lead.primary.is_some_and(|primary| primary != number);
+    let data = instances.get(&number).and_then(|instance| instance.data.as_ref()).filter(|_| is_other);
+    lead.promotion =
+        Some(Promotion { history: data.map(|data| data.history.clone()), is_failover: is_other });
+    lead.primary = Some(number);
+    lead.handover = None;
+    lead.follows.remove(&number);
+}

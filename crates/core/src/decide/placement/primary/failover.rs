@@ -1,0 +1,78 @@
+//! Another member takes over from a primary that is gone.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::{HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait};
+use crate::records::primary::PrimaryRecord;
+use crate::words::counter::MemberNumber;
+use crate::words::time::Timestamp;
+
+/// The primary was silent for too long, or was started anew: its replicas leave it, then the one that has most takes over.
+pub(super) fn fail_over(
+    spec: &PrimarySpec,
+    (primary, record): (MemberNumber, &PrimaryRecord),
+    members: &Instances,
+    now: Timestamp,
+) -> PrimaryStep {
+    let replicas = || members.iter().filter(|(number, _)| **number != primary);
+    let streaming = replicas().filter(|(_, member)| {
+        member.state == InstanceState::Up && member.follows == Some(primary) && member.streams
+    });
+    let streaming: Vec<MemberNumber> = streaming.map(|(number, _)| *number).collect();
+    let restarted = members.get(&primary).filter(|member| member.state == InstanceState::Restarted);
+    if !streaming.is_empty() && restarted.is_none() {
+        return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
+    }
+    // Those that ever had data may have an acknowledged write, whatever became of it.
+    let holders = || replicas().filter(|(_, member)| member.data.is_some());
+    let has_own = restarted.is_some_and(|member| member.data.is_some());
+    if has_own && holders().all(|(_, member)| member.state == InstanceState::Up && !member.is_whole) {
+        // Nobody else has what it wrote: they were all started anew, or there are none. Its own disk has it.
+        return PrimaryStep::Promote(primary);
+    }
+    if let Some(until) = record.failed_over.map(|at| at.plus(spec.quiet)).filter(|until| now < *until) {
+        return PrimaryStep::Wait(PrimaryWait::Quiet { until });
+    }
+    let reached: Vec<(&MemberNumber, &Instance)> =
+        holders().filter(|(_, member)| member.is_reached()).collect();
+    let all = holders().count();
+    let needed = all.saturating_sub(spec.writes_needed as usize).saturating_add(1).min(all).max(1);
+    if reached.len() < needed {
+        let silent = holders().filter(|(_, member)| !member.is_reached());
+        let silent = silent.map(|(number, _)| *number).collect();
+        return PrimaryStep::Wait(PrimaryWait::TooFewReached { reached: reached.len(), needed, silent });
+    }
+    // Measured only once none of them can get more.
+    let attached = reached.iter().filter(|(_, member)| member.follows.is_some() || member.is_primary);
+    let attached: Vec<MemberNumber> = attached.map(|(number, _)| **number).collect();
+    if !attached.is_empty() {
+        return PrimaryStep::Follow(attached, None);
+    }
+    let best = reached.iter().filter_map(|(number, member)| {
+        Some((rank(record, **number, member.data.as_ref()?)?, Reverse(**number)))
+    });
+    match best.max() {
+        Some((_, number)) => PrimaryStep::Promote(number.0),
+        None => PrimaryStep::Wait(PrimaryWait::NoCandidate),
+    }
+}
+
+/// How far a member has come in what the primary wrote; `None` if it has another history.
+fn rank(record: &PrimaryRecord, number: MemberNumber, data: &HistoryPosition) -> Option<(u8, u64)> {
+    let is = |history: &Option<String>| history.as_ref() == Some(&data.history);
+    let continues = record.handover == Some(number)
+        && data.former.is_some()
+        && data.former.as_ref() == record.history.as_ref();
+    let generation = if continues {
+        2
+    } else if is(&record.history) {
+        1
+    } else if is(&record.former) {
+        0
+    } else {
+        return None;
+    };
+    Some((generation, data.offset?))
+}

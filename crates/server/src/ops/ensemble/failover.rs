@@ -1,0 +1,161 @@
+//! A person has the primary of an ensemble hand over, names the next one whatever is lost, or lets failovers take place again.
+
+use bellwether_api::shape::{ShapeError, reason};
+use bellwether_api::v1::ensemble::FailoverEnsemble;
+use bellwether_core::decide::ensembles::plan::reported;
+use bellwether_core::records::ensemble::{Ensemble, EnsembleMode};
+use bellwether_core::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use bellwether_core::records::event::EventDraft;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::member::MemberState;
+use bellwether_core::records::primary::{PrimaryRecord, Promotion};
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::world::fleet::Fleet;
+
+use super::{EnsembleScope, at, found};
+use crate::ops::{OpError, cause, event};
+use crate::transactor::Transactor;
+
+/// Records what a person wants of the primary.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Invalid`] naming the field; [`OpError::Moved`] when it is not at the revision that was named;
+/// [`OpError::Refused`] where there is no primary, or the member cannot be it.
+pub async fn fail_over(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &FailoverEnsemble,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let reason = reason(&request.reason)?;
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, _| {
+            at(fleet, scope)?;
+            let ensemble = found(fleet, name)?;
+            let members = fleet.ensemble_members.get(name).map(|kept| &*kept.value);
+            let (before, primary) = led(ensemble, members)?;
+            let mut members = before.clone();
+            let said = match (request.acknowledge, request.to, request.accept_data_loss) {
+                (true, None, false) => acknowledge(&mut members.lead),
+                (true, _, _) => return Err(excluded("acknowledge")),
+                (false, Some(to), true) => force(fleet, &mut members, MemberNumber::new(to))?,
+                (false, None, true) => return Err(excluded("accept_data_loss")),
+                (false, to, false) => {
+                    hand_over(fleet, (ensemble, &mut members, primary), to.map(MemberNumber::new))?
+                }
+            };
+            if members == *before {
+                return Ok((None, ensemble.clone()));
+            }
+            let draft = EventDraft {
+                before: Some(primary.to_string()),
+                after: members.lead.handover.or(members.lead.primary).map(|number| number.to_string()),
+                ..event("ensemble.failover_requested", format!("ensemble/{name}"), told(&said, &reason))
+            };
+            let writes = vec![Write::put(Record::EnsembleMembers(members))];
+            let changeset = Changeset { writes, events: vec![draft] };
+            Ok((Some(changeset.guarded_by(Some(Key::Ensemble(name.clone())))), ensemble.clone()))
+        })
+        .await
+}
+
+fn told(said: &str, reason: &str) -> String {
+    let reason = cause(reason);
+    if reason.is_empty() { said.to_owned() } else { format!("{said}: {reason}") }
+}
+
+fn excluded(field: &str) -> OpError {
+    let reason = match field {
+        "acknowledge" => "excludes to and accept_data_loss",
+        _ => "needs to: name the member that becomes the primary",
+    };
+    ShapeError::at(field, reason).into()
+}
+
+/// The members of an ensemble that has a primary, and that.
+fn led<'a>(
+    ensemble: &Ensemble,
+    members: Option<&'a EnsembleMembers>,
+) -> Result<(&'a EnsembleMembers, MemberNumber), OpError> {
+    let name = &ensemble.name;
+    let refuse = |why: String, hint: &str| OpError::Refused {
+        reason: format!("fail over ensemble {name}: {why}"),
+        hint: Some(hint.to_owned()),
+    };
+    if ensemble.service.as_str() != "redis" {
+        let why = format!("members of {} elect their leader themselves", ensemble.service.as_str());
+        return Err(refuse(why, "of an ensemble of Redis, the primary can be changed"));
+    }
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        let why = "its mode is unmanaged: its members are left as they are".to_owned();
+        return Err(refuse(why, "manage it before: bellwether ensemble set ENSEMBLE --mode managed"));
+    }
+    let led = members.and_then(|members| Some((members, members.lead.primary?)));
+    led.ok_or_else(|| {
+        let hint = format!("see what it waits for: bellwether why ensemble/{name}");
+        refuse("it has no primary yet".to_owned(), &hint)
+    })
+}
+
+fn acknowledge(lead: &mut PrimaryRecord) -> String {
+    lead.failed_over = None;
+    "the last failover is acknowledged: the next one may take place at once".to_owned()
+}
+
+/// Whether a member works by its own word, and may so become the primary.
+fn works(fleet: &Fleet, members: &EnsembleMembers, number: MemberNumber) -> bool {
+    let member = members.members.get(&number).filter(|member| member.phase == MemberPhase::Serving);
+    let report = member.and_then(|_| reported(fleet, members, number));
+    report
+        .is_some_and(|known| known.report.state == MemberState::Working && known.report.replication.is_some())
+}
+
+/// The primary hands over to the member that was named, or to the first that may take over.
+fn hand_over(
+    fleet: &Fleet,
+    (ensemble, members, primary): (&Ensemble, &mut EnsembleMembers, MemberNumber),
+    to: Option<MemberNumber>,
+) -> Result<String, OpError> {
+    let name = &ensemble.name;
+    let may = |number: MemberNumber| {
+        number != primary && members.lead.had_data.contains(&number) && works(fleet, members, number)
+    };
+    let to = match to {
+        Some(to) if to == primary => {
+            return Err(ShapeError::at("to", format!("{to}; this member is the primary already")).into());
+        }
+        Some(to) if may(to) => to,
+        Some(to) => {
+            let reason = format!(
+                "{to}; no member of ensemble {name} with this number works and has the data: bellwether ensemble get {name}"
+            );
+            return Err(ShapeError::at("to", reason).into());
+        }
+        None => {
+            members.members.keys().copied().find(|number| may(*number)).ok_or_else(|| OpError::Refused {
+                reason: format!("fail over ensemble {name}: no other member works and has the data"),
+                hint: Some(format!("see what it waits for: bellwether why ensemble/{name}")),
+            })?
+        }
+    };
+    members.lead.handover = Some(to);
+    Ok(format!("member {primary} is to hand over to member {to}"))
+}
+
+/// A member becomes the primary, whatever is lost by it.
+fn force(fleet: &Fleet, members: &mut EnsembleMembers, to: MemberNumber) -> Result<String, OpError> {
+    if !works(fleet, members, to) {
+        let reason = format!(
+            "{to}; no member of ensemble {} with this number works: bellwether ensemble get {}",
+            members.ensemble, members.ensemble
+        );
+        return Err(ShapeError::at("to", reason).into());
+    }
+    let lead = &mut members.lead;
+    lead.promotion = Some(Promotion { history: None, is_failover: false });
+    (lead.primary, lead.handover, lead.failed_over) = (Some(to), None, None);
+    lead.follows.remove(&to);
+    Ok(format!("member {to} becomes the primary, also if writes are lost by it"))
+}
