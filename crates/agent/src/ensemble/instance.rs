@@ -74,7 +74,11 @@ pub(super) fn of(
 fn replication_role(order: &MemberOrder, said: &Replication) -> &'static str {
     let is_ordered = matches!(
         order.replication,
-        Some(ReplicationOrder::Primary { .. } | ReplicationOrder::HandOver { .. })
+        Some(
+            ReplicationOrder::Primary { .. }
+                | ReplicationOrder::HandOver { .. }
+                | ReplicationOrder::TakeOver { .. }
+        )
     );
     if said.is_primary && is_ordered { "primary" } else { "replica" }
 }

@@ -136,7 +136,7 @@ impl Redis {
     async fn asked(&self, tells_position: bool) -> Result<RedisAnswer, ProbeError> {
         let mut connection = self.connect().await?;
         let mut info = Info::default();
-        for section in ["persistence", "replication"] {
+        for section in ["server", "persistence", "replication"] {
             info.add(&connection.text(&["INFO", section]).await?);
         }
         if info.get("loading") == Some("1") {
@@ -247,6 +247,8 @@ fn replication(info: &Info, scheme: &str, tells_position: bool) -> Option<Replic
         former: former.map(str::to_owned),
         offset: offset.filter(|_| tells_position || is_detached),
         replicas: if is_primary { replicas(info).into_iter().map(url).collect() } else { Vec::new() },
+        takes_over: false,
+        run: info.get("run_id")?.to_owned(),
     })
 }
 
@@ -265,7 +267,7 @@ mod tests {
 
     fn said(text: &str, tells_position: bool) -> Replication {
         let mut info = Info::default();
-        info.add(&text.replace('\n', "\r\n"));
+        info.add(&format!("run_id:77\n{text}").replace('\n', "\r\n"));
         replication(&info, "redis", tells_position).unwrap()
     }
 

@@ -13,7 +13,7 @@ use super::address::connect;
 use super::answer::{ProbeError, read};
 use crate::config::data_store::TlsFiles;
 
-/// Connects, and shakes hands with these certificates.
+/// Connects, and makes a TLS handshake with these certificates.
 pub(super) async fn connect_tls(
     authority: &str,
     files: &TlsFiles,

@@ -248,3 +248,83 @@ async fn a_redis_fails_over_hands_over_grows_and_shrinks_without_losing_what_a_r
     wait_for("all members have left", async || code(&place.run(&why)) != 0).await;
     assert!(sixth.iter().all(|member| programs(port, member).is_empty()));
 }
+
+/// What redis-cli says with these certificates, if any, to the primary.
+fn redis_cli(primary: &EnsembleMember, certificates: Option<&str>, words: &[&str]) -> String {
+    let address = primary.peer_url.clone().unwrap();
+    let (host, port) = address.rsplit('/').next().unwrap().split_once(':').unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["10", "redis-cli", "-h", host, "-p", port]);
+    if let Some(dir) = certificates {
+        let [ca, certificate, key] =
+            ["ca.pem", "client.pem", "client-key.pem"].map(|file| format!("{dir}/{file}"));
+        command.args(["--tls", "--cacert", &ca, "--cert", &certificate, "--key", &key]);
+    }
+    let said = command.args(words).output().unwrap();
+    format!("{}{}", text(&said.stdout), text(&said.stderr))
+}
+
+/// The certificate that a member shows, in words.
+fn certificate(member: &EnsembleMember, dir: &str) -> String {
+    let address = member.peer_url.clone().unwrap().rsplit('/').next().unwrap().to_owned();
+    let shown = format!(
+        "openssl s_client -connect {address} -cert {dir}/client.pem -key {dir}/client-key.pem </dev/null 2>/dev/null \
+         | openssl x509 -noout -serial -ext subjectAltName"
+    );
+    text(&Command::new("sh").args(["-c", &shown]).output().unwrap().stdout)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_speaks_tls_alone_and_takes_new_certificates_without_a_restart() {
+    let mut place = installed().await;
+    let [port, _] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(3, port, true)).await.unwrap();
+    let members = complete(&place, 3).await;
+    are_instances_of_a_service(&place, &members).await;
+    let primary = primary(&members);
+    let dir = place.path("client");
+    done(&place, &["ensemble", "certify", "cache", "--out", &dir]);
+    assert_eq!(redis_cli(&primary, Some(&dir), &["SET", "a", "1"]), "OK\n");
+    assert_eq!(redis_cli(&primary, Some(&dir), &["WAIT", "2", "5000"]), "2\n");
+    assert!(!redis_cli(&primary, None, &["GET", "a"]).contains('1'), "without TLS");
+
+    // An address more: its certificates are renewed, and its program is the same.
+    let (before, pids) = (certificate(&primary, &dir), programs(port, &primary));
+    assert!(before.contains("cache.service.bw.internal") && pids.len() == 1, "{before}");
+    place.stop_agent(&primary.node);
+    let config = place.path(&format!("{}/agent.toml", primary.node));
+    let said = std::fs::read_to_string(&config).unwrap();
+    let more = said.replacen("\"]", "\", \"127.0.34.99\"]", 1);
+    assert_ne!(said, more);
+    std::fs::write(&config, more).unwrap();
+    place.resume_agent(&primary.node);
+    wait_for("it shows new certificates", async || {
+        let now = certificate(&primary, &dir);
+        now != before && now.contains("127.0.34.99")
+    })
+    .await;
+    assert_eq!(programs(port, &primary), pids);
+    assert_eq!(redis_cli(&primary, Some(&dir), &["GET", "a"]), "1\n");
+    complete(&place, 3).await;
+
+    // Settings of another software, and what it has none of.
+    for (args, reason) in [
+        (["ensemble", "set", "cache", "--client-port", "5"].as_slice(), "--client-port is a setting of etcd"),
+        (&["ensemble", "set", "cache", "--port", "5"], "has members with port"),
+        (&["ensemble", "set", "cache", "--min-replicas-to-write", "7"], "write 0 to 6"),
+        (&["ensemble", "failover", "cache", "--to", "9"], "no member of ensemble cache with this number"),
+        (
+            &["ensemble", "failover", "cache", "--to", "9", "--accept-data-loss", "--yes"],
+            "no member of ensemble",
+        ),
+        (&["ensemble", "failover", "cache", "--accept-data-loss"], "--to"),
+    ] {
+        let said = place.run(args);
+        assert!(code(&said) != 0 && text(&said.stderr).contains(reason), "{args:?}: {}", text(&said.stderr));
+    }
+    done(&place, &["ensemble", "set", "cache", "--min-replicas-to-write", "2", "--yes"]);
+    wait_for("the primary asks for two replicas", async || {
+        redis_cli(&primary, Some(&dir), &["CONFIG", "GET", "min-replicas-to-write"]).contains('2')
+    })
+    .await;
+}

@@ -174,7 +174,8 @@ impl EnsembleMembers {
         let EnsembleService::Redis(_) = self.service else { return None };
         let url = |of: &MemberNumber| self.members.get(of).map(|member| member.peer_url.clone());
         if self.lead.primary == Some(number) {
-            let to = self.lead.handover.as_ref().filter(|_| self.lead.promotion.is_none()).and_then(url);
+            let is_due = self.lead.is_handover_known && self.lead.promotion.is_none();
+            let to = self.lead.handover.as_ref().filter(|_| is_due).and_then(url);
             let promotion = self.lead.promotion.as_ref();
             let history =
                 promotion.map_or_else(|| self.lead.history.clone(), |promotion| promotion.history.clone());
@@ -183,7 +184,11 @@ impl EnsembleMembers {
             );
         }
         let of = self.lead.follows.get(&number).and_then(url).filter(|url| !url.is_empty());
-        Some(of.map_or(ReplicationOrder::Nobody, |of| ReplicationOrder::Follow { of }))
+        let follows = |of| match self.lead.handover == Some(number) {
+            true => ReplicationOrder::TakeOver { of },
+            false => ReplicationOrder::Follow { of },
+        };
+        Some(of.map_or(ReplicationOrder::Nobody, follows))
     }
 
     /// The number of members that are not removed.

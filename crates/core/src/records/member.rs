@@ -54,6 +54,11 @@ pub enum ReplicationOrder {
         /// URL of the member that it follows.
         of: String,
     },
+    /// A replica to which the primary is to hand over: it follows that until it is the primary itself.
+    TakeOver {
+        /// URL of the primary.
+        of: String,
+    },
     /// A replica of nobody: it takes no writes, and no data.
     Nobody,
 }
@@ -147,6 +152,10 @@ pub struct Replication {
     pub offset: Option<u64>,
     /// URLs of the replicas that a primary sends data to.
     pub replicas: Vec<String>,
+    /// Whether its agent knows that it is to take over from the primary.
+    pub takes_over: bool,
+    /// Id of its process: one that is started anew has another.
+    pub run: String,
 }
 
 /// What was reported of a member last.
@@ -222,7 +231,7 @@ impl NodeMembers {
 
 impl Replication {
     fn texts(&self) -> impl Iterator<Item = &String> {
-        self.follows.iter().chain([&self.history]).chain(&self.former).chain(&self.replicas)
+        self.follows.iter().chain([&self.history, &self.run]).chain(&self.former).chain(&self.replicas)
     }
 }
 

@@ -13,14 +13,18 @@ pub struct PrimaryRecord {
     pub primary: Option<MemberNumber>,
     /// That it was ordered to become it, and was not seen as it yet; `None` once it was.
     pub promotion: Option<Promotion>,
+    /// Id of the primary's process; `None` before it was seen. While it runs, it may begin another history by itself.
+    pub run: Option<String>,
     /// Id of the history that the primary writes; `None` before it was seen.
     pub history: Option<String>,
     /// Id of the history of which that one is the continuation.
     pub former: Option<String>,
     /// When another one took over without a person; `None` if it never was, or was acknowledged.
     pub failed_over: Option<Timestamp>,
-    /// The member to which the primary is to hand over.
+    /// The member to which the primary is to hand over. It stays until that is done, or that one or the primary is gone.
     pub handover: Option<MemberNumber>,
+    /// Whether that one knows. Before, it would follow the former primary again once it has taken over.
+    pub is_handover_known: bool,
     /// By replica: the member that it was ordered to follow. One that is absent follows nobody.
     pub follows: BTreeMap<MemberNumber, MemberNumber>,
     /// The members that were seen with all data of a primary.

@@ -119,7 +119,7 @@ pub(crate) async fn failover(
     OptionalBody(request): OptionalBody<FailoverEnsemble>,
 ) -> Result<JsonAnswer<Ensemble>, Failure> {
     let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at };
-    let ensemble = ops::ensemble::fail_over(&app.records.transactor, scope, &request).await?;
+    let ensemble = ops::ensemble::failover::fail_over(&app.records.transactor, scope, &request).await?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 

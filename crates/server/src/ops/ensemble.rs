@@ -1,6 +1,6 @@
 //! Ensembles: creating, changing, scaling and deleting them, and what a change would do. What becomes of their members is decided by core.
 
-mod failover;
+pub mod failover;
 mod warnings;
 
 use bellwether_api::shape::{ShapeError, reason};
@@ -22,7 +22,6 @@ use bellwether_core::words::plural::plural;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
-pub use self::failover::fail_over;
 pub(crate) use self::warnings::warning;
 use super::at_revision::at_revision;
 use super::{OpError, cause, event};

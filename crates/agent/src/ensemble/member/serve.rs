@@ -2,7 +2,7 @@
 
 use bellwether_core::local::member::change::{self, ChangeStep, MemberAnswer};
 use bellwether_core::local::member::replication::{self, ReplicationStep};
-use bellwether_core::records::member::{MemberOrder, MemberState, Membership};
+use bellwether_core::records::member::{MemberOrder, MemberState, Membership, Replication, ReplicationOrder};
 use bellwether_rt::fail::{self, FailPoint};
 
 use super::{LOOK, MemberTask, SOON};
@@ -82,7 +82,8 @@ impl MemberTask {
     async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
         let (state, reason) = match redis.answer(order.tells_position).await {
             RedisAnswer::Serving(said) => {
-                self.replication = Some(said);
+                let takes_over = matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }));
+                self.replication = Some(Replication { takes_over, ..said });
                 (MemberState::Working, String::new())
             }
             RedisAnswer::Loads => (MemberState::Starting, "loads its data".to_owned()),

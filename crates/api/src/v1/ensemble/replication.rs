@@ -18,6 +18,8 @@ words! {
         HandOver = "hand_over",
         /// A replica of the member at `url`.
         Follow = "follow",
+        /// A replica of the member at `url`, until that has handed over to it.
+        TakeOver = "take_over",
         /// A replica of nobody.
         Nobody = "nobody",
     }
@@ -72,6 +74,11 @@ pub struct Replication {
     /// URLs of the replicas that a primary sends data to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<String>,
+    /// Whether its agent knows that it is to take over from the primary.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_over: bool,
+    /// Id of its process: one that is started anew has another.
+    pub run: String,
 }
 
 /// Who is the primary, and what the others were ordered, as it is stored.
@@ -83,6 +90,9 @@ pub struct StoredPrimary {
     /// That it was not seen as it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<StoredPromotion>,
+    /// Id of the primary's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// Id of the history that the primary writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<String>,
@@ -95,6 +105,9 @@ pub struct StoredPrimary {
     /// Number of the member to which the primary is to hand over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<u64>,
+    /// Whether that one knows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_handover_known: bool,
     /// The replicas that were ordered to follow a member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<StoredFollower>,
@@ -132,6 +145,7 @@ impl From<&core::ReplicationOrder> for ReplicationOrder {
             core::ReplicationOrder::Primary { history } => (ReplicationTask::Primary, None, history.clone()),
             core::ReplicationOrder::HandOver { to } => (ReplicationTask::HandOver, Some(to.clone()), None),
             core::ReplicationOrder::Follow { of } => (ReplicationTask::Follow, Some(of.clone()), None),
+            core::ReplicationOrder::TakeOver { of } => (ReplicationTask::TakeOver, Some(of.clone()), None),
             core::ReplicationOrder::Nobody => (ReplicationTask::Nobody, None, None),
         };
         Self { task, url, history }
@@ -146,6 +160,7 @@ impl TryFrom<ReplicationOrder> for core::ReplicationOrder {
             ReplicationTask::Primary => Self::Primary { history: from.history },
             ReplicationTask::HandOver => Self::HandOver { to: url()? },
             ReplicationTask::Follow => Self::Follow { of: url()? },
+            ReplicationTask::TakeOver => Self::TakeOver { of: url()? },
             ReplicationTask::Nobody => Self::Nobody,
         })
     }
@@ -162,6 +177,8 @@ impl From<&core::Replication> for Replication {
             former: from.former.clone(),
             offset: from.offset,
             replicas: from.replicas.clone(),
+            takes_over: from.takes_over,
+            run: from.run.clone(),
         }
     }
 }
@@ -177,6 +194,8 @@ impl From<Replication> for core::Replication {
             former: from.former,
             offset: from.offset,
             replicas: from.replicas,
+            takes_over: from.takes_over,
+            run: from.run,
         }
     }
 }
@@ -191,10 +210,12 @@ impl StoredPrimary {
                 history: promotion.history.clone(),
                 is_failover: promotion.is_failover,
             }),
+            run: from.run.clone(),
             history: from.history.clone(),
             former: from.former.clone(),
             failed_over_ms: from.failed_over.map(Timestamp::as_millis),
             handover: from.handover.map(MemberNumber::get),
+            is_handover_known: from.is_handover_known,
             follows: from
                 .follows
                 .iter()
@@ -216,10 +237,12 @@ impl From<StoredPrimary> for PrimaryRecord {
             promotion: from
                 .promotion
                 .map(|stored| Promotion { history: stored.history, is_failover: stored.is_failover }),
+            run: from.run,
             history: from.history,
             former: from.former,
             failed_over: from.failed_over_ms.map(Timestamp::from_millis),
             handover: from.handover.map(MemberNumber::new),
+            is_handover_known: from.is_handover_known,
             follows: map_from(follows),
             had_data: from.had_data.into_iter().map(MemberNumber::new).collect(),
             tells_position: from.tells_position,

@@ -2,12 +2,15 @@
 //! each succeeded; and what is waited for then.
 
 mod primaries;
+mod step;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+pub use self::step::PlannedStep;
+use self::step::{MAX_STEPS, are};
 use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
 use super::verdict::nodes;
@@ -25,9 +28,6 @@ use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// Most changes of a plan: replacing all members takes twice as many as there may be.
-const MAX_STEPS: usize = 32;
-
 /// What is to happen to the members of an ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnsemblePlan {
@@ -39,23 +39,6 @@ pub struct EnsemblePlan {
     pub waiting: Option<String>,
     /// The nodes that match and may not have a new member, each with the reason.
     pub refusals: BTreeMap<NodeName, String>,
-}
-
-/// A change of the members.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlannedStep {
-    /// A new member joins, on this node.
-    Add(MemberNumber, NodeName),
-    /// A member that was ordered before joins.
-    Join(MemberNumber, NodeName),
-    /// A member is removed.
-    Remove(MemberNumber, NodeName, RemovalReason),
-    /// A member leaves whose removal began before.
-    Leave(MemberNumber, NodeName),
-    /// A member becomes the primary, or does so again after it was started anew.
-    Promote(MemberNumber, NodeName, bool),
-    /// The primary hands over to this member.
-    HandOver(MemberNumber, NodeName),
 }
 
 /// What is to happen to the members of an ensemble, as far as is recorded of them and their nodes.
@@ -214,34 +197,6 @@ fn describe(
             format!("no node may have another member, and {missing} more {} needed", are(*missing))
         }
     })
-}
-
-const fn are(count: usize) -> &'static str {
-    if count == 1 { "is" } else { "are" }
-}
-
-impl PlannedStep {
-    /// The change, in one line.
-    #[must_use]
-    pub fn line(&self) -> String {
-        match self {
-            Self::Add(number, node) => format!("member {number} is added on node {node}"),
-            Self::Join(number, node) => format!("member {number} on node {node} joins, as was ordered"),
-            Self::Remove(number, node, reason) => {
-                format!("member {number} on node {node} is removed: {}", reason.describe())
-            }
-            Self::Leave(number, node) => format!("member {number} on node {node} leaves, as was ordered"),
-            Self::Promote(number, node, false) => {
-                format!("member {number} on node {node} becomes the primary")
-            }
-            Self::Promote(number, node, true) => {
-                format!("member {number} on node {node} becomes the primary, which it was ordered to be")
-            }
-            Self::HandOver(number, node) => {
-                format!("the primary hands over to member {number} on node {node}")
-            }
-        }
-    }
 }
 
 #[cfg(test)]

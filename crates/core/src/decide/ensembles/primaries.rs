@@ -42,7 +42,8 @@ impl EnsembleSight<'_> {
             }
             PrimaryStep::Follow(numbers, of) => follow(&mut members.lead, numbers, *of),
             PrimaryStep::Promote(number) => promote(&mut members.lead, *number, &instances),
-            PrimaryStep::HandOver(to) => members.lead.handover = Some(*to),
+            // To whom it was ordered to hand over before, it may be about to.
+            PrimaryStep::HandOver(to) => drop(members.lead.handover.get_or_insert(*to)),
             PrimaryStep::Rest | PrimaryStep::Wait(_) => {}
         }
         members.lead.tells_position = matches!(step, PrimaryStep::Wait(PrimaryWait::Copies(_)));
@@ -149,9 +150,14 @@ impl EnsembleSight<'_> {
             }
             None if said.is_primary && lead.history.as_ref() == Some(&said.history) => InstanceState::Up,
             None => {
-                let to = lead.handover.and_then(|to| members.members.get(&to));
-                let has_handed_over = to.is_some_and(|to| said.follows.as_ref() == Some(&to.peer_url));
-                if has_handed_over { waits } else { InstanceState::Restarted }
+                let to = lead.handover.and_then(|to| Some((to, members.members.get(&to)?)));
+                let hands_over = to.is_some_and(|(to, member)| {
+                    // One that has taken over, and was started anew before it was seen, has another history.
+                    let is_whole = |of: &Replication| lead.history.as_ref() == Some(&of.history);
+                    let may = self.said(to, member).is_none_or(is_whole);
+                    may && said.follows.as_ref() == Some(&member.peer_url)
+                });
+                if hands_over { waits } else { InstanceState::Restarted }
             }
         }
     }
@@ -219,9 +225,12 @@ impl EnsembleSight<'_> {
             && said.former == lead.history
         {
             lead.former = lead.history.replace(said.history);
+            lead.run = Some(said.run);
             (lead.primary, lead.promotion, lead.handover) = (Some(to), None, None);
             lead.follows.remove(&to);
         }
+        let knows = lead.handover.and_then(said).is_some_and(|said| said.takes_over);
+        lead.is_handover_known = lead.handover.is_some() && (lead.is_handover_known || knows);
         for number in members.members.keys() {
             let is_whole = |said: Replication| said.is_whole && Some(&said.history) == lead.history.as_ref();
             if said(*number).is_some_and(is_whole) {
@@ -324,11 +333,11 @@ fn note_primary(lead: &mut PrimaryRecord, said: &Replication, now: Timestamp) {
                 lead.failed_over = Some(now);
             }
             lead.former = promotion.history.clone();
-            lead.history = Some(said.history.clone());
+            (lead.history, lead.run) = (Some(said.history.clone()), Some(said.run.clone()));
             lead.promotion = None;
         }
-        // Somebody has made it a replica and a primary again.
-        None if said.former.is_some() && said.former == lead.history => {
+        // A primary begins another history with the first replica that it gets, as nobody has what it wrote before.
+        None if lead.run.as_ref() == Some(&said.run) && lead.history.as_ref() != Some(&said.history) => {
             lead.former = lead.history.replace(said.history.clone());
         }
         None => {}

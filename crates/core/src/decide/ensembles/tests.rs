@@ -1,4 +1,5 @@
 mod model;
+mod redis;
 
 use std::vec;
 use std::vec::Vec;

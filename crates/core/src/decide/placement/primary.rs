@@ -4,166 +4,19 @@
 
 mod copies;
 mod failover;
+mod instance;
+mod step;
 
-use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use self::copies::{Leaver, leaver_step};
 use self::failover::fail_over;
-use super::{CandidateNodes, EnsembleSize, Placed, RemovalReason, next_node, surplus};
-use crate::records::ensemble::{Ensemble, RedisSettings};
+pub use self::instance::{HistoryPosition, Instance, InstanceState, Instances};
+pub use self::step::{PrimarySpec, PrimaryStep, PrimaryWait};
+use super::{CandidateNodes, Placed, RemovalReason, next_node, surplus};
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
-use crate::words::name::NodeName;
-use crate::words::time::{Span, Timestamp};
-
-/// How long after a failover there is no other, unless a person acknowledged it.
-pub const QUIET: Span = Span::from_secs(60 * 60);
-
-/// A member, as it tells of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instance {
-    /// Its node.
-    pub node: NodeName,
-    /// Its state.
-    pub state: InstanceState,
-    /// Whether it is a primary by its own word.
-    pub is_primary: bool,
-    /// Whom it follows; `None` if it follows nobody.
-    pub follows: Option<MemberNumber>,
-    /// Whether data comes to it now, by its own word, or by that of the primary where it is silent.
-    pub streams: bool,
-    /// What it had last as a whole; `None` if it never had.
-    pub data: Option<HistoryPosition>,
-    /// Whether it has that now: not while it copies anew.
-    pub is_whole: bool,
-}
-
-/// How far a member has come in which history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistoryPosition {
-    /// Id of the history. Positions of two cannot be compared.
-    pub history: String,
-    /// Id of the history of which that one is the continuation, if it is known.
-    pub former: Option<String>,
-    /// The position; `None` if it is not known.
-    pub offset: Option<u64>,
-}
-
-/// State of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InstanceState {
-    /// It was ordered, and has not answered yet.
-    Joining {
-        /// When it was ordered.
-        since: Timestamp,
-    },
-    /// It answers.
-    Up,
-    /// It was the primary, was started anew, and is none any more. It has what was on its disk.
-    Restarted,
-    /// It does not answer, or nobody knows.
-    Silent {
-        /// Since when.
-        since: Timestamp,
-    },
-}
-
-/// The members by number.
-pub type Instances = BTreeMap<MemberNumber, Instance>;
-
-/// What an ensemble with a primary is to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrimarySpec {
-    /// Its name, which orders the nodes for it.
-    pub name: String,
-    /// How many members, the primary among them.
-    pub size: EnsembleSize,
-    /// How long the primary is silent before another one takes over, and a replica before it is replaced.
-    pub failover_after: Span,
-    /// How long a new member may take until it answers.
-    pub join_within: Span,
-    /// How many replicas have a write before it counts as acknowledged.
-    pub writes_needed: u32,
-    /// How long after a failover there is no other, unless a person acknowledged it.
-    pub quiet: Span,
-}
-
-impl PrimarySpec {
-    /// What the placement of an ensemble of Redis is decided on.
-    #[must_use]
-    pub fn of(ensemble: &Ensemble, redis: RedisSettings) -> Self {
-        Self {
-            name: ensemble.name.to_string(),
-            size: ensemble.size,
-            failover_after: ensemble.failover_after,
-            join_within: ensemble.join_within,
-            writes_needed: redis.min_replicas,
-            quiet: QUIET,
-        }
-    }
-}
-
-/// The next change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PrimaryStep {
-    /// It is as it is to be.
-    Rest,
-    /// A new member begins on this node, as a replica of nobody.
-    Add(NodeName),
-    /// This member is removed.
-    Remove(MemberNumber, RemovalReason),
-    /// These members follow another one, or nobody any more.
-    Follow(Vec<MemberNumber>, Option<MemberNumber>),
-    /// This member becomes the primary.
-    Promote(MemberNumber),
-    /// The primary hands over to this member.
-    HandOver(MemberNumber),
-    /// Nothing is changed now.
-    Wait(PrimaryWait),
-}
-
-/// What is waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PrimaryWait {
-    /// This member begins.
-    Joining(MemberNumber),
-    /// This member may be back before it is replaced, or another one takes over.
-    Silent {
-        /// The member.
-        member: MemberNumber,
-        /// When that is.
-        until: Timestamp,
-    },
-    /// The primary is silent, and these still get data from it, or these are, and still get data: they work, and their agents do not.
-    StillStreams(Vec<MemberNumber>),
-    /// Another one took over not long ago, which a person has not acknowledged.
-    Quiet {
-        /// Until when.
-        until: Timestamp,
-    },
-    /// Too few replicas are reached: a write that was acknowledged may be on none of them.
-    TooFewReached {
-        /// Replicas that are reached.
-        reached: usize,
-        /// How many are needed.
-        needed: usize,
-        /// Those that are not reached.
-        silent: Vec<MemberNumber>,
-    },
-    /// None of those that are reached has the history of the primary.
-    NoCandidate,
-    /// The primary is to hand over, and no replica may take over.
-    NoSuccessor(MemberNumber),
-    /// A member is removed once as many others as a write needs have what it has.
-    Copies(MemberNumber),
-    /// No node may have another member.
-    NoRoom {
-        /// How many are missing.
-        missing: usize,
-    },
-}
+use crate::words::time::Timestamp;
 
 /// The next change of an ensemble.
 #[must_use]
@@ -300,17 +153,6 @@ fn first_silent(members: &Instances) -> Option<(MemberNumber, Timestamp)> {
         InstanceState::Joining { .. } | InstanceState::Up | InstanceState::Restarted => None,
     });
     silent.min_by_key(|(number, since)| (*since, *number))
-}
-
-impl Instance {
-    /// Whether it answers and has its data.
-    fn is_reached(&self) -> bool {
-        self.state == InstanceState::Up && self.is_whole
-    }
-
-    const fn is_silent(&self) -> bool {
-        matches!(self.state, InstanceState::Silent { .. })
-    }
 }
 
 #[cfg(test)]

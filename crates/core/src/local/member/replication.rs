@@ -38,8 +38,11 @@ pub fn next(order: &ReplicationOrder, said: &Replication) -> ReplicationStep {
         },
         ReplicationOrder::HandOver { to } if said.is_primary => ReplicationStep::HandOver(to.clone()),
         ReplicationOrder::HandOver { .. } => ReplicationStep::Done,
-        ReplicationOrder::Follow { of } if said.follows.as_ref() == Some(of) => ReplicationStep::Done,
-        ReplicationOrder::Follow { of } => ReplicationStep::Follow(of.clone()),
+        ReplicationOrder::TakeOver { .. } if said.is_primary => ReplicationStep::Done,
+        ReplicationOrder::Follow { of } | ReplicationOrder::TakeOver { of } if said.follows.as_ref() == Some(of) => ReplicationStep::Done,
+        ReplicationOrder::Follow { of } | ReplicationOrder::TakeOver { of } => {
+            ReplicationStep::Follow(of.clone())
+        }
         ReplicationOrder::Nobody if !said.is_primary && said.follows.is_none() => ReplicationStep::Done,
         ReplicationOrder::Nobody => ReplicationStep::Detach,
     }
@@ -61,6 +64,8 @@ mod tests {
             former: None,
             offset: None,
             replicas: Vec::new(),
+            takes_over: false,
+            run: "r".into(),
         }
     }
 
@@ -89,5 +94,8 @@ mod tests {
         let over = ReplicationOrder::HandOver { to: "a".into() };
         assert_eq!(next(&over, &primary), ReplicationStep::HandOver("a".into()));
         assert_eq!(next(&over, &replica(Some("a"))), ReplicationStep::Done);
+        let take = ReplicationOrder::TakeOver { of: "b".into() };
+        assert_eq!(next(&take, &primary), ReplicationStep::Done, "it has taken over");
+        assert_eq!(next(&take, &replica(None)), ReplicationStep::Follow("b".into()));
     }
 }

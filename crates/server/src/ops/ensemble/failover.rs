@@ -140,6 +140,14 @@ fn hand_over(
             })?
         }
     };
+    if let Some(other) = members.lead.handover.filter(|other| *other != to) {
+        return Err(OpError::Refused {
+            reason: format!(
+                "fail over ensemble {name}: its primary is to hand over to member {other} already"
+            ),
+            hint: Some(format!("see what it waits for: bellwether why ensemble/{name}")),
+        });
+    }
     members.lead.handover = Some(to);
     Ok(format!("member {primary} is to hand over to member {to}"))
 }

@@ -4,7 +4,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{EnsembleSight, MAX_STEPS, PlannedStep, are};
+use super::step::{MAX_STEPS, PlannedStep, are};
+use crate::decide::ensembles::EnsembleSight;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,

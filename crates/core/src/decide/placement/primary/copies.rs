@@ -2,7 +2,8 @@
 
 use alloc::vec;
 
-use super::{Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait};
+use super::instance::{Instance, InstanceState, Instances};
+use super::step::{PrimarySpec, PrimaryStep, PrimaryWait};
 use crate::records::ensemble_members::RemovalReason;
 use crate::words::counter::MemberNumber;
 use crate::words::time::{Span, Timestamp};

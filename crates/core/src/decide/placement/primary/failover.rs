@@ -4,7 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::{HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait};
+use super::instance::{HistoryPosition, Instance, InstanceState, Instances};
+use super::step::{PrimarySpec, PrimaryStep, PrimaryWait};
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
@@ -27,18 +28,19 @@ pub(super) fn fail_over(
     }
     // Those that ever had data may have an acknowledged write, whatever became of it.
     let holders = || replicas().filter(|(_, member)| member.data.is_some());
+    let reached: Vec<(&MemberNumber, &Instance)> =
+        holders().filter(|(_, member)| member.is_reached()).collect();
+    let all = holders().count();
+    let needed = all.saturating_sub(spec.writes_needed as usize).saturating_add(1).min(all).max(1);
     let has_own = restarted.is_some_and(|member| member.data.is_some());
-    if has_own && holders().all(|(_, member)| member.state == InstanceState::Up && !member.is_whole) {
-        // Nobody else has what it wrote: they were all started anew, or there are none. Its own disk has it.
+    let all_answer = holders().all(|(_, member)| member.state == InstanceState::Up);
+    if has_own && all_answer && reached.len() < needed {
+        // Others were started anew, too, or there are none. What it acknowledged is on its own disk.
         return PrimaryStep::Promote(primary);
     }
     if let Some(until) = record.failed_over.map(|at| at.plus(spec.quiet)).filter(|until| now < *until) {
         return PrimaryStep::Wait(PrimaryWait::Quiet { until });
     }
-    let reached: Vec<(&MemberNumber, &Instance)> =
-        holders().filter(|(_, member)| member.is_reached()).collect();
-    let all = holders().count();
-    let needed = all.saturating_sub(spec.writes_needed as usize).saturating_add(1).min(all).max(1);
     if reached.len() < needed {
         let silent = holders().filter(|(_, member)| !member.is_reached());
         let silent = silent.map(|(number, _)| *number).collect();

@@ -1,0 +1,57 @@
+//! A change of a plan.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::records::ensemble_members::RemovalReason;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+
+/// Most changes of a plan: replacing all members takes twice as many as there may be.
+pub(super) const MAX_STEPS: usize = 32;
+
+/// A change of the members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlannedStep {
+    /// A new member joins, on this node.
+    Add(MemberNumber, NodeName),
+    /// A member that was ordered before joins.
+    Join(MemberNumber, NodeName),
+    /// A member is removed.
+    Remove(MemberNumber, NodeName, RemovalReason),
+    /// A member leaves whose removal began before.
+    Leave(MemberNumber, NodeName),
+    /// A member becomes the primary, or does so again after it was started anew.
+    Promote(MemberNumber, NodeName, bool),
+    /// The primary hands over to this member.
+    HandOver(MemberNumber, NodeName),
+}
+
+impl PlannedStep {
+    /// The change, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Add(number, node) => format!("member {number} is added on node {node}"),
+            Self::Join(number, node) => format!("member {number} on node {node} joins, as was ordered"),
+            Self::Remove(number, node, reason) => {
+                format!("member {number} on node {node} is removed: {}", reason.describe())
+            }
+            Self::Leave(number, node) => format!("member {number} on node {node} leaves, as was ordered"),
+            Self::Promote(number, node, false) => {
+                format!("member {number} on node {node} becomes the primary")
+            }
+            Self::Promote(number, node, true) => {
+                format!("member {number} on node {node} becomes the primary, which it was ordered to be")
+            }
+            Self::HandOver(number, node) => {
+                format!("the primary hands over to member {number} on node {node}")
+            }
+        }
+    }
+}
+
+/// The verb of so many.
+pub(super) const fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}

@@ -1,0 +1,158 @@
+//! Histories of an ensemble of Redis: machines, agents and processes die, are cut off and come back while a client writes.
+
+mod model;
+
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use self::model::{Act, Machines};
+use crate::decide::ensembles::EnsembleStep;
+use crate::decide::placement::primary::{PrimaryStep, PrimaryWait};
+use crate::records::ensemble::EnsembleSize;
+use crate::records::ensemble_members::{MemberPhase, RemovalReason};
+
+fn three() -> Machines {
+    let mut machines = Machines::new(4, 3, 1);
+    machines.settle();
+    assert_eq!(machines.serving(), 3);
+    machines.act(&Act::Write);
+    machines.pass(1);
+    assert_eq!(machines.acknowledged(), 1);
+    machines
+}
+
+#[test]
+fn members_come_one_after_the_other_and_follow_the_first() {
+    let mut machines = Machines::new(5, 1, 1);
+    for size in [1, 3, 5, 2] {
+        machines.ensemble.size = EnsembleSize::Number(size);
+        machines.settle();
+        assert_eq!((machines.serving(), machines.members.members.len()), (size as usize, size as usize));
+        assert_eq!(machines.primary_host(), Some(0), "the primary stays");
+    }
+}
+
+#[test]
+fn a_primary_that_is_started_anew_is_followed_by_a_replica_at_once_and_the_next_one_waits_for_a_person() {
+    let mut machines = three();
+    machines.act(&Act::Restart(0));
+    machines.pass(5);
+    let second = machines.primary_host().unwrap();
+    assert_ne!(second, 0);
+    machines.settle();
+    machines.act(&Act::Restart(second));
+    machines.pass(5);
+    let step = machines.decide().step;
+    assert!(matches!(step, EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::Quiet { .. }))), "{step:?}");
+    machines.members.lead.failed_over = None;
+    machines.settle();
+    assert_ne!(machines.primary_host().unwrap(), second);
+    assert!(machines.is_all_there());
+}
+
+#[test]
+fn after_a_power_failure_of_all_the_former_primary_goes_on_with_what_is_on_its_disk() {
+    let mut machines = three();
+    let primary = machines.primary_host();
+    for host in 0..4 {
+        machines.act(&Act::Restart(host));
+    }
+    machines.settle();
+    assert_eq!((machines.primary_host(), machines.is_all_there()), (primary, true));
+}
+
+#[test]
+fn a_silent_replica_is_replaced_after_its_time_unless_it_still_gets_data() {
+    let mut machines = three();
+    let replica = (0..4).find(|host| machines.is_replica(*host)).unwrap();
+    machines.act(&Act::Cut(replica));
+    machines.pass(60);
+    let step = machines.decide().step;
+    assert!(
+        matches!(step, EnsembleStep::Primary(PrimaryStep::Wait(PrimaryWait::StillStreams(_)))),
+        "{step:?}"
+    );
+    machines.act(&Act::Isolate(replica));
+    machines.pass(60);
+    let removed = machines
+        .members
+        .members
+        .values()
+        .any(|member| member.phase == MemberPhase::Removed(RemovalReason::Dead));
+    assert!(removed && machines.serving() == 3, "{:?}", machines.members.members);
+    machines.act(&Act::Heal(replica));
+    machines.settle();
+    assert!(machines.is_all_there());
+}
+
+#[test]
+fn a_primary_that_is_cut_off_with_its_machine_is_followed_and_comes_back_as_a_replica() {
+    let mut machines = three();
+    machines.act(&Act::Isolate(0));
+    machines.pass(20);
+    assert_eq!(machines.members.lead.primary.map(|number| number.get()), Some(1), "it may be back");
+    machines.pass(30);
+    assert_ne!(machines.primary_host(), Some(0));
+    machines.act(&Act::Heal(0));
+    machines.settle();
+    assert_ne!(machines.primary_host(), Some(0));
+    assert!(machines.is_all_there() && machines.serving() == 3);
+}
+
+#[test]
+fn a_primary_on_a_drained_node_hands_over_and_leaves() {
+    let mut machines = three();
+    machines.act(&Act::Drain(0));
+    machines.settle();
+    assert_ne!(machines.primary_host(), Some(0));
+    assert!(
+        machines.is_all_there() && machines.serving() == 3 && machines.members.lead.failed_over.is_none()
+    );
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let host = || 0_usize..5;
+    let quiet = prop_oneof![
+        6 => Just(Act::Write),
+        5 => host().prop_map(Act::Copy),
+        6 => (1_u64..4).prop_map(Act::Pass),
+        2 => (20_u64..45).prop_map(Act::Pass),
+    ];
+    let loud = prop_oneof![
+        2 => host().prop_map(Act::Restart),
+        2 => host().prop_map(Act::Cut),
+        2 => host().prop_map(Act::Isolate),
+        3 => host().prop_map(Act::Heal),
+        1 => host().prop_map(Act::Drain),
+        1 => (1_u32..6).prop_map(Act::Size),
+        1 => Just(Act::Acknowledge),
+        1 => host().prop_map(Act::HandOver),
+    ];
+    prop_oneof![3 => quiet, 1 => loud]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever happens to machines, agents and processes, no write is lost that as many replicas had as it needed; a second pass writes
+    /// nothing, and no number is given twice.
+    #[test]
+    fn no_write_that_a_replica_had_is_lost(
+        nodes in 3_usize..6,
+        size in 2_u32..5,
+        acts in proptest::collection::vec(act(), 1..80),
+    ) {
+        let mut machines = Machines::new(nodes, size, 1);
+        machines.settle();
+        for act in &acts {
+            machines.act(act);
+        }
+        machines.mend();
+        machines.settle();
+        prop_assert!(machines.primary_host().is_some(), "{:?}", machines.decide().step);
+        prop_assert!(machines.is_all_there(), "{:?}", machines.members);
+        let again: Vec<_> = machines.decide().events;
+        prop_assert!(again.is_empty() && machines.decide().members == machines.members);
+    }
+}

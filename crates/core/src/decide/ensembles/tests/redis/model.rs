@@ -1,0 +1,433 @@
+//! Machines with a Redis each, agents that carry out orders, and a client.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, EnsembleStep, MemberNode};
+use crate::decide::placement::primary::PrimaryStep;
+use crate::decide::placement::{CandidateNode, CandidateNodes};
+use crate::local::member::replication::{ReplicationStep, next};
+use crate::records::annotation::Annotation;
+use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, RedisSettings};
+use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::member::{
+    KnownMember, MemberOrder, MemberReport, MemberState, MemberTask, Replication, ReplicationOrder,
+};
+use crate::words::counter::{EnsembleRevision, MemberNumber};
+use crate::words::name::NodeName;
+use crate::words::selector::Selector;
+use crate::words::time::{Span, Timestamp};
+
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// The client writes to whoever takes writes.
+    Write,
+    /// A replica gets what its primary has.
+    Copy(usize),
+    /// Its process ends and is started anew.
+    Restart(usize),
+    /// Its agent is cut off; its Redis is not.
+    Cut(usize),
+    /// The whole machine is cut off.
+    Isolate(usize),
+    Heal(usize),
+    Drain(usize),
+    Size(u32),
+    /// A person acknowledges the last failover.
+    Acknowledge,
+    /// A person has the primary hand over to the member of this machine.
+    HandOver(usize),
+    Pass(u64),
+}
+
+/// A Redis and its agent.
+#[derive(Debug, Clone, Default)]
+struct Host {
+    order: Option<MemberOrder>,
+    known: Option<KnownMember>,
+    cut_since: Option<Timestamp>,
+    is_isolated: bool,
+    is_drained: bool,
+    /// The member whose directory is here.
+    number: Option<MemberNumber>,
+    is_running: bool,
+    is_primary: bool,
+    follows: Option<NodeName>,
+    history: u64,
+    former: Option<u64>,
+    /// Whether another one has got data of its history.
+    has_backlog: bool,
+    run: u64,
+    log: Vec<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Machines {
+    pub(super) ensemble: Ensemble,
+    pub(super) members: EnsembleMembers,
+    hosts: BTreeMap<NodeName, Host>,
+    now: u64,
+    histories: u64,
+    writes: u64,
+    acknowledged: BTreeSet<u64>,
+    given: BTreeSet<MemberNumber>,
+}
+
+fn url(node: &NodeName) -> String {
+    format!("redis://{node}")
+}
+
+impl Machines {
+    pub(super) fn new(nodes: usize, size: u32, min_replicas: u32) -> Self {
+        let service = EnsembleService::Redis(RedisSettings { port: 6379, min_replicas, tls: true });
+        let ensemble = Ensemble {
+            name: "cache".parse().unwrap(),
+            revision: EnsembleRevision::new(1),
+            service,
+            size: EnsembleSize::Number(size),
+            filter: Selector::all(),
+            spread: None,
+            failover_after: Span::from_secs(30),
+            join_within: Span::from_secs(60),
+            mode: EnsembleMode::Managed,
+            labels: crate::words::label::Labels::default(),
+            annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
+        };
+        let members = EnsembleMembers::none(ensemble.name.clone(), service, Timestamp::from_millis(1));
+        let host = |n| (format!("n-{n}").parse().unwrap(), Host::default());
+        Self {
+            ensemble,
+            members,
+            hosts: (0..nodes).map(host).collect(),
+            now: 100,
+            histories: 0,
+            writes: 0,
+            acknowledged: BTreeSet::new(),
+            given: BTreeSet::new(),
+        }
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_millis(self.now * 1_000)
+    }
+
+    fn name(&self, number: usize) -> NodeName {
+        self.hosts.keys().nth(number % self.hosts.len()).unwrap().clone()
+    }
+
+    fn host(&mut self, number: usize) -> &mut Host {
+        let name = self.name(number);
+        self.hosts.get_mut(&name).unwrap()
+    }
+
+    fn new_history(&mut self) -> u64 {
+        self.histories += 1;
+        self.histories
+    }
+
+    pub(super) fn acknowledged(&self) -> usize {
+        self.acknowledged.len()
+    }
+
+    pub(super) fn serving(&self) -> usize {
+        self.members.members.values().filter(|member| member.phase == MemberPhase::Serving).count()
+    }
+
+    /// In the order of names, the machine whose Redis is the primary that is recorded.
+    pub(super) fn primary_host(&self) -> Option<usize> {
+        let number = self.members.lead.primary.filter(|_| self.members.lead.promotion.is_none())?;
+        let member = self.members.members.get(&number)?;
+        self.hosts.iter().position(|(name, host)| *name == member.node && host.is_primary)
+    }
+
+    pub(super) fn is_replica(&self, number: usize) -> bool {
+        let host = &self.hosts[&self.name(number)];
+        host.is_running && host.follows.is_some()
+    }
+
+    /// Whether the primary has all that was acknowledged.
+    pub(super) fn is_all_there(&self) -> bool {
+        let primary = self.primary_host().map(|host| &self.hosts[&self.name(host)]);
+        primary.is_some_and(|primary| self.acknowledged.iter().all(|write| primary.log.contains(write)))
+    }
+
+    pub(super) fn act(&mut self, act: &Act) {
+        match act {
+            Act::Write => self.write(),
+            Act::Copy(host) => self.copy(&self.name(*host)),
+            Act::Restart(host) => {
+                let history = self.new_history();
+                restart(self.host(*host), history);
+            }
+            Act::Cut(host) => self.cut(*host),
+            Act::Isolate(host) => {
+                self.cut(*host);
+                self.host(*host).is_isolated = true;
+            }
+            Act::Heal(host) => self.heal(&self.name(*host)),
+            Act::Drain(host) => self.host(*host).is_drained ^= true,
+            Act::Size(size) => self.ensemble.size = EnsembleSize::Number(*size),
+            Act::Acknowledge => self.members.lead.failed_over = None,
+            Act::HandOver(host) => {
+                let to = self.members.of_node(&self.name(*host)).map(|(number, _)| number);
+                let to = to.filter(|to| self.members.lead.had_data.contains(to));
+                let to = to.filter(|to| self.members.lead.primary != Some(*to));
+                self.members.lead.handover = self.members.lead.handover.or(to);
+            }
+            Act::Pass(seconds) => self.pass(*seconds),
+        }
+    }
+
+    fn cut(&mut self, number: usize) {
+        let at = self.at();
+        self.host(number).cut_since.get_or_insert(at);
+    }
+
+    /// Its agent hears of its orders before its Redis is connected again.
+    fn heal(&mut self, name: &NodeName) {
+        let orders: BTreeMap<_, _> =
+            self.members.orders().map(|(node, order)| (node.clone(), order)).collect();
+        let host = self.hosts.get_mut(name).unwrap();
+        (host.cut_since, host.order) = (None, orders.get(name).cloned());
+        self.work(name);
+        self.hosts.get_mut(name).unwrap().is_isolated = false;
+    }
+
+    /// All machines are back, and a person has looked.
+    pub(super) fn mend(&mut self) {
+        for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
+            self.heal(&name);
+            self.hosts.get_mut(&name).unwrap().is_drained = false;
+        }
+        self.members.lead.failed_over = None;
+    }
+
+    fn write(&mut self) {
+        self.writes += 1;
+        let write = self.writes;
+        for host in self.hosts.values_mut().filter(|host| host.is_running && host.is_primary) {
+            host.log.push(write);
+        }
+    }
+
+    /// Whether data come to a machine from another one.
+    fn streams(&self, name: &NodeName) -> Option<NodeName> {
+        let host = &self.hosts[name];
+        let of = host.follows.clone().filter(|_| host.is_running && !host.is_isolated)?;
+        let source = &self.hosts[&of];
+        let gives = source.is_running && !source.is_isolated;
+        // A replica gives on what it gets, and one of nobody gives nothing.
+        let has = source.is_primary || (source.follows.as_ref() != Some(name) && self.streams(&of).is_some());
+        (gives && has).then_some(of)
+    }
+
+    fn copy(&mut self, name: &NodeName) {
+        let Some(of) = self.streams(name) else { return };
+        let other = self.new_history();
+        let source = self.hosts.get_mut(&of).unwrap();
+        if !source.has_backlog {
+            (source.history, source.former, source.has_backlog) = (other, None, true);
+        }
+        let (history, former, log) = {
+            let source = &self.hosts[&of];
+            (source.history, source.former, source.log.clone())
+        };
+        let replica = self.hosts.get_mut(name).unwrap();
+        (replica.history, replica.former, replica.log) = (history, former, log);
+        replica.has_backlog = true;
+        self.acknowledge(&of);
+    }
+
+    /// A primary acknowledges what as many of its replicas have as its settings say.
+    fn acknowledge(&mut self, of: &NodeName) {
+        let primary = &self.hosts[of];
+        let service = primary.order.as_ref().map(|order| order.service);
+        let Some(EnsembleService::Redis(redis)) = service.filter(|_| primary.is_primary) else { return };
+        if redis.min_replicas == 0 {
+            return;
+        }
+        let replicas = self.hosts.iter().filter(|(name, _)| self.streams(name).as_ref() == Some(of));
+        let replicas: Vec<&Vec<u64>> = replicas.map(|(_, host)| &host.log).collect();
+        let has = |write: &u64| replicas.iter().filter(|log| log.contains(write)).count();
+        let known: Vec<u64> =
+            primary.log.iter().copied().filter(|write| has(write) >= redis.min_replicas as usize).collect();
+        self.acknowledged.extend(known);
+    }
+
+    pub(super) fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.now += 1;
+            for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
+                self.copy(&name);
+                self.work(&name);
+                self.report(&name);
+            }
+            self.control();
+        }
+    }
+
+    /// Goes on until nothing is to be done, or a person is waited for.
+    pub(super) fn settle(&mut self) {
+        for _ in 0..1_000 {
+            self.pass(1);
+            let is_at_rest = self.decide().step == EnsembleStep::Primary(PrimaryStep::Rest);
+            let is_clean = self.members.members.values().all(|member| member.phase == MemberPhase::Serving);
+            let is_copied = self.hosts.values().all(|host| {
+                !host.is_running || host.is_primary || host.history == self.histories_of_primary()
+            });
+            if is_at_rest && is_clean && is_copied {
+                return;
+            }
+        }
+    }
+
+    fn histories_of_primary(&self) -> u64 {
+        self.primary_host().map_or(0, |host| self.hosts[&self.name(host)].history)
+    }
+
+    pub(super) fn decide(&self) -> EnsembleDecision {
+        let mut nodes = BTreeMap::new();
+        let mut places = CandidateNodes::new();
+        for (name, host) in &self.hosts {
+            let (unreachable_since, known) = (host.cut_since, host.known.as_ref());
+            nodes.insert(name.clone(), MemberNode { unreachable_since, is_suspect: false, known });
+            let refusal = host.cut_since.map(|_| "it is not heard of".to_string());
+            let place = CandidateNode { domain: None, matches: true, refusal, is_drained: host.is_drained };
+            places.insert(name.clone(), place);
+        }
+        let sight = EnsembleSight {
+            ensemble: &self.ensemble,
+            members: &self.members,
+            nodes: &nodes,
+            is_stopped: false,
+            listening_since: Timestamp::EPOCH,
+            now: self.at(),
+        };
+        sight.decide(&places)
+    }
+
+    /// The control plane decides, and tells the machines that it reaches.
+    fn control(&mut self) {
+        let decision = self.decide();
+        for number in decision.members.members.keys() {
+            if !self.members.members.contains_key(number) {
+                assert!(self.given.insert(*number), "number {number} is given twice");
+            }
+        }
+        self.members = decision.members;
+        let orders: BTreeMap<_, _> =
+            self.members.orders().map(|(node, order)| (node.clone(), order)).collect();
+        for (name, host) in self.hosts.iter_mut().filter(|(_, host)| host.cut_since.is_none()) {
+            host.order = orders.get(name).cloned();
+        }
+    }
+
+    /// An agent does what it was told last, also while it is cut off.
+    fn work(&mut self, name: &NodeName) {
+        let (first, second) = (self.new_history(), self.new_history());
+        let said = self.said(name);
+        let host = self.hosts.get_mut(name).unwrap();
+        let Some(order) = host.order.clone() else { return };
+        if host.number.is_some_and(|number| number != order.number) || order.task == MemberTask::Leave {
+            let kept =
+                (host.order.take(), host.known.take(), host.cut_since, host.is_isolated, host.is_drained);
+            *host = Host::default();
+            (host.order, host.known, host.cut_since, host.is_isolated, host.is_drained) = kept;
+        }
+        if order.task == MemberTask::Leave {
+            return;
+        }
+        host.number = Some(order.number);
+        if let MemberTask::Run(_) = order.task
+            && !host.is_running
+        {
+            restart(host, first);
+            host.is_running = true;
+            return;
+        }
+        let Some((ordered, said)) = order.replication.as_ref().zip(said) else { return };
+        let named = |url: &str| url.strip_prefix("redis://").map(|name| name.parse().unwrap());
+        match next(ordered, &said) {
+            ReplicationStep::Done | ReplicationStep::Wait(_) => {}
+            ReplicationStep::Promote => {
+                (host.former, host.history) = (Some(host.history), second);
+                (host.is_primary, host.follows) = (true, None);
+            }
+            ReplicationStep::Follow(of) => (host.is_primary, host.follows) = (false, named(&of)),
+            ReplicationStep::Detach => (host.is_primary, host.follows) = (false, None),
+            ReplicationStep::HandOver(to) => {
+                let to: NodeName = named(&to).unwrap();
+                self.hand_over(name, &to, second);
+            }
+        }
+    }
+
+    /// As `FAILOVER TO` does it: the replica has all before they change places.
+    fn hand_over(&mut self, from: &NodeName, to: &NodeName, history: u64) {
+        if self.streams(to).as_ref() != Some(from) {
+            return;
+        }
+        self.copy(to);
+        let replica = self.hosts.get_mut(to).unwrap();
+        (replica.former, replica.history) = (Some(replica.history), history);
+        (replica.is_primary, replica.follows) = (true, None);
+        let host = self.hosts.get_mut(from).unwrap();
+        (host.is_primary, host.follows) = (false, Some(to.clone()));
+    }
+
+    fn said(&self, name: &NodeName) -> Option<Replication> {
+        let host = self.hosts.get(name).filter(|host| host.is_running)?;
+        let tells = host.order.as_ref().is_some_and(|order| order.tells_position);
+        let replicas = self.hosts.keys().filter(|other| self.streams(other).as_ref() == Some(name));
+        let is_detached = !host.is_primary && host.follows.is_none();
+        Some(Replication {
+            is_primary: host.is_primary,
+            follows: host.follows.as_ref().map(url),
+            streams: self.streams(name).is_some(),
+            is_whole: true,
+            history: host.history.to_string(),
+            former: host.former.map(|former| former.to_string()),
+            offset: (tells || is_detached).then_some(host.log.len() as u64),
+            replicas: if host.is_primary { replicas.map(url).collect() } else { Vec::new() },
+            run: host.run.to_string(),
+            takes_over: host
+                .order
+                .as_ref()
+                .is_some_and(|order| matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }))),
+        })
+    }
+
+    fn report(&mut self, name: &NodeName) {
+        let (at, identity, said) = (self.at(), self.members.identity.clone(), self.said(name));
+        let host = self.hosts.get_mut(name).unwrap();
+        let Some(order) = host.order.clone().filter(|_| host.cut_since.is_none()) else { return };
+        let state = match (&order.task, host.is_running) {
+            (MemberTask::Leave, _) => MemberState::Left,
+            (MemberTask::Prepare, _) => MemberState::Prepared,
+            (MemberTask::Run(_), true) => MemberState::Working,
+            (MemberTask::Run(_), false) => MemberState::Failed,
+        };
+        let report = MemberReport {
+            number: order.number,
+            identity,
+            state,
+            reason: String::new(),
+            peer_url: url(name),
+            membership: None,
+            removed: None,
+            replication: said.filter(|_| state == MemberState::Working),
+        };
+        let before = host.known.take();
+        let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
+        let since = before.filter(|_| is_same).map_or(at, |before| before.since);
+        host.known = Some(KnownMember { report, since });
+    }
+}
+
+/// A process begins as a replica of nobody, with what is on its disk, in a history that nobody knows.
+fn restart(host: &mut Host, history: u64) {
+    (host.is_primary, host.follows) = (false, None);
+    (host.history, host.former, host.run, host.has_backlog) = (history, None, history, false);
+}

@@ -1,0 +1,105 @@
+//! What an ensemble with a primary is to be, and its next change.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::records::ensemble::{Ensemble, EnsembleSize, RedisSettings};
+use crate::records::ensemble_members::RemovalReason;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::{Span, Timestamp};
+
+/// How long after a failover there is no other, unless a person acknowledged it.
+const QUIET: Span = Span::from_secs(60 * 60);
+
+/// What an ensemble with a primary is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimarySpec {
+    /// Its name, which orders the nodes for it.
+    pub name: String,
+    /// How many members, the primary among them.
+    pub size: EnsembleSize,
+    /// How long the primary is silent before another one takes over, and a replica before it is replaced.
+    pub failover_after: Span,
+    /// How long a new member may take until it answers.
+    pub join_within: Span,
+    /// How many replicas have a write before it counts as acknowledged.
+    pub writes_needed: u32,
+    /// How long after a failover there is no other, unless a person acknowledged it.
+    pub quiet: Span,
+}
+
+impl PrimarySpec {
+    /// What the placement of an ensemble of Redis is decided on.
+    #[must_use]
+    pub fn of(ensemble: &Ensemble, redis: RedisSettings) -> Self {
+        Self {
+            name: ensemble.name.to_string(),
+            size: ensemble.size,
+            failover_after: ensemble.failover_after,
+            join_within: ensemble.join_within,
+            writes_needed: redis.min_replicas,
+            quiet: QUIET,
+        }
+    }
+}
+
+/// The next change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrimaryStep {
+    /// It is as it is to be.
+    Rest,
+    /// A new member begins on this node, as a replica of nobody.
+    Add(NodeName),
+    /// This member is removed.
+    Remove(MemberNumber, RemovalReason),
+    /// These members follow another one, or nobody any more.
+    Follow(Vec<MemberNumber>, Option<MemberNumber>),
+    /// This member becomes the primary.
+    Promote(MemberNumber),
+    /// The primary hands over to this member.
+    HandOver(MemberNumber),
+    /// Nothing is changed now.
+    Wait(PrimaryWait),
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrimaryWait {
+    /// This member begins.
+    Joining(MemberNumber),
+    /// This member may be back before it is replaced, or another one takes over.
+    Silent {
+        /// The member.
+        member: MemberNumber,
+        /// When that is.
+        until: Timestamp,
+    },
+    /// The primary is silent, and these still get data from it, or these are, and still get data: they work, and their agents do not.
+    StillStreams(Vec<MemberNumber>),
+    /// Another one took over not long ago, which a person has not acknowledged.
+    Quiet {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Too few replicas are reached: a write that was acknowledged may be on none of them.
+    TooFewReached {
+        /// Replicas that are reached.
+        reached: usize,
+        /// How many are needed.
+        needed: usize,
+        /// Those that are not reached.
+        silent: Vec<MemberNumber>,
+    },
+    /// None of those that are reached has the history of the primary.
+    NoCandidate,
+    /// The primary is to hand over, and no replica may take over.
+    NoSuccessor(MemberNumber),
+    /// A member is removed once as many others as a write needs have what it has.
+    Copies(MemberNumber),
+    /// No node may have another member.
+    NoRoom {
+        /// How many are missing.
+        missing: usize,
+    },
+}
