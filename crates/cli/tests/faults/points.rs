@@ -8,6 +8,7 @@ mod handover;
 mod job;
 mod leader;
 mod member;
+mod redis;
 mod silent;
 mod slices;
 mod store;

@@ -1,5 +1,6 @@
 //! Histories of an ensemble of Redis: machines, agents and processes die, are cut off and come back while a client writes.
 
+mod agents;
 mod model;
 
 use std::vec::Vec;

@@ -8,13 +8,10 @@ use std::vec::Vec;
 use crate::decide::ensembles::{EnsembleDecision, EnsembleSight, EnsembleStep, MemberNode};
 use crate::decide::placement::primary::PrimaryStep;
 use crate::decide::placement::{CandidateNode, CandidateNodes};
-use crate::local::member::replication::{ReplicationStep, next};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
-use crate::records::member::{
-    KnownMember, MemberOrder, MemberReport, MemberState, MemberTask, Replication, ReplicationOrder,
-};
+use crate::records::member::{KnownMember, MemberOrder};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
 use crate::words::selector::Selector;
@@ -44,30 +41,30 @@ pub(super) enum Act {
 
 /// A Redis and its agent.
 #[derive(Debug, Clone, Default)]
-struct Host {
-    order: Option<MemberOrder>,
-    known: Option<KnownMember>,
-    cut_since: Option<Timestamp>,
-    is_isolated: bool,
-    is_drained: bool,
+pub(super) struct Host {
+    pub(super) order: Option<MemberOrder>,
+    pub(super) known: Option<KnownMember>,
+    pub(super) cut_since: Option<Timestamp>,
+    pub(super) is_isolated: bool,
+    pub(super) is_drained: bool,
     /// The member whose directory is here.
-    number: Option<MemberNumber>,
-    is_running: bool,
-    is_primary: bool,
-    follows: Option<NodeName>,
-    history: u64,
-    former: Option<u64>,
+    pub(super) number: Option<MemberNumber>,
+    pub(super) is_running: bool,
+    pub(super) is_primary: bool,
+    pub(super) follows: Option<NodeName>,
+    pub(super) history: u64,
+    pub(super) former: Option<u64>,
     /// Whether another one has got data of its history.
-    has_backlog: bool,
-    run: u64,
-    log: Vec<u64>,
+    pub(super) has_backlog: bool,
+    pub(super) run: u64,
+    pub(super) log: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Machines {
     pub(super) ensemble: Ensemble,
     pub(super) members: EnsembleMembers,
-    hosts: BTreeMap<NodeName, Host>,
+    pub(super) hosts: BTreeMap<NodeName, Host>,
     now: u64,
     histories: u64,
     writes: u64,
@@ -75,7 +72,7 @@ pub(super) struct Machines {
     given: BTreeSet<MemberNumber>,
 }
 
-fn url(node: &NodeName) -> String {
+pub(super) fn url(node: &NodeName) -> String {
     format!("redis://{node}")
 }
 
@@ -109,7 +106,7 @@ impl Machines {
         }
     }
 
-    fn at(&self) -> Timestamp {
+    pub(super) fn at(&self) -> Timestamp {
         Timestamp::from_millis(self.now * 1_000)
     }
 
@@ -122,7 +119,7 @@ impl Machines {
         self.hosts.get_mut(&name).unwrap()
     }
 
-    fn new_history(&mut self) -> u64 {
+    pub(super) fn new_history(&mut self) -> u64 {
         self.histories += 1;
         self.histories
     }
@@ -213,7 +210,7 @@ impl Machines {
     }
 
     /// Whether data come to a machine from another one.
-    fn streams(&self, name: &NodeName) -> Option<NodeName> {
+    pub(super) fn streams(&self, name: &NodeName) -> Option<NodeName> {
         let host = &self.hosts[name];
         let of = host.follows.clone().filter(|_| host.is_running && !host.is_isolated)?;
         let source = &self.hosts[&of];
@@ -223,7 +220,7 @@ impl Machines {
         (gives && has).then_some(of)
     }
 
-    fn copy(&mut self, name: &NodeName) {
+    pub(super) fn copy(&mut self, name: &NodeName) {
         let Some(of) = self.streams(name) else { return };
         let other = self.new_history();
         let source = self.hosts.get_mut(&of).unwrap();
@@ -323,111 +320,10 @@ impl Machines {
             host.order = orders.get(name).cloned();
         }
     }
-
-    /// An agent does what it was told last, also while it is cut off.
-    fn work(&mut self, name: &NodeName) {
-        let (first, second) = (self.new_history(), self.new_history());
-        let said = self.said(name);
-        let host = self.hosts.get_mut(name).unwrap();
-        let Some(order) = host.order.clone() else { return };
-        if host.number.is_some_and(|number| number != order.number) || order.task == MemberTask::Leave {
-            let kept =
-                (host.order.take(), host.known.take(), host.cut_since, host.is_isolated, host.is_drained);
-            *host = Host::default();
-            (host.order, host.known, host.cut_since, host.is_isolated, host.is_drained) = kept;
-        }
-        if order.task == MemberTask::Leave {
-            return;
-        }
-        host.number = Some(order.number);
-        if let MemberTask::Run(_) = order.task
-            && !host.is_running
-        {
-            restart(host, first);
-            host.is_running = true;
-            return;
-        }
-        let Some((ordered, said)) = order.replication.as_ref().zip(said) else { return };
-        let named = |url: &str| url.strip_prefix("redis://").map(|name| name.parse().unwrap());
-        match next(ordered, &said) {
-            ReplicationStep::Done | ReplicationStep::Wait(_) => {}
-            ReplicationStep::Promote => {
-                (host.former, host.history) = (Some(host.history), second);
-                (host.is_primary, host.follows) = (true, None);
-            }
-            ReplicationStep::Follow(of) => (host.is_primary, host.follows) = (false, named(&of)),
-            ReplicationStep::Detach => (host.is_primary, host.follows) = (false, None),
-            ReplicationStep::HandOver(to) => {
-                let to: NodeName = named(&to).unwrap();
-                self.hand_over(name, &to, second);
-            }
-        }
-    }
-
-    /// As `FAILOVER TO` does it: the replica has all before they change places.
-    fn hand_over(&mut self, from: &NodeName, to: &NodeName, history: u64) {
-        if self.streams(to).as_ref() != Some(from) {
-            return;
-        }
-        self.copy(to);
-        let replica = self.hosts.get_mut(to).unwrap();
-        (replica.former, replica.history) = (Some(replica.history), history);
-        (replica.is_primary, replica.follows) = (true, None);
-        let host = self.hosts.get_mut(from).unwrap();
-        (host.is_primary, host.follows) = (false, Some(to.clone()));
-    }
-
-    fn said(&self, name: &NodeName) -> Option<Replication> {
-        let host = self.hosts.get(name).filter(|host| host.is_running)?;
-        let tells = host.order.as_ref().is_some_and(|order| order.tells_position);
-        let replicas = self.hosts.keys().filter(|other| self.streams(other).as_ref() == Some(name));
-        let is_detached = !host.is_primary && host.follows.is_none();
-        Some(Replication {
-            is_primary: host.is_primary,
-            follows: host.follows.as_ref().map(url),
-            streams: self.streams(name).is_some(),
-            is_whole: true,
-            history: host.history.to_string(),
-            former: host.former.map(|former| former.to_string()),
-            offset: (tells || is_detached).then_some(host.log.len() as u64),
-            replicas: if host.is_primary { replicas.map(url).collect() } else { Vec::new() },
-            run: host.run.to_string(),
-            takes_over: host
-                .order
-                .as_ref()
-                .is_some_and(|order| matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }))),
-        })
-    }
-
-    fn report(&mut self, name: &NodeName) {
-        let (at, identity, said) = (self.at(), self.members.identity.clone(), self.said(name));
-        let host = self.hosts.get_mut(name).unwrap();
-        let Some(order) = host.order.clone().filter(|_| host.cut_since.is_none()) else { return };
-        let state = match (&order.task, host.is_running) {
-            (MemberTask::Leave, _) => MemberState::Left,
-            (MemberTask::Prepare, _) => MemberState::Prepared,
-            (MemberTask::Run(_), true) => MemberState::Working,
-            (MemberTask::Run(_), false) => MemberState::Failed,
-        };
-        let report = MemberReport {
-            number: order.number,
-            identity,
-            state,
-            reason: String::new(),
-            peer_url: url(name),
-            membership: None,
-            removed: None,
-            replication: said.filter(|_| state == MemberState::Working),
-        };
-        let before = host.known.take();
-        let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
-        let since = before.filter(|_| is_same).map_or(at, |before| before.since);
-        host.known = Some(KnownMember { report, since });
-    }
 }
 
 /// A process begins as a replica of nobody, with what is on its disk, in a history that nobody knows.
-fn restart(host: &mut Host, history: u64) {
+pub(super) fn restart(host: &mut Host, history: u64) {
     (host.is_primary, host.follows) = (false, None);
     (host.history, host.former, host.run, host.has_backlog) = (history, None, history, false);
 }
