@@ -172,6 +172,30 @@ async fn another_is_primary(place: &Setup, size: usize, before: &EnsembleMember)
     members
 }
 
+/// The agent of the primary is killed, and nothing else: its replicas still get data from it, and so it stays.
+async fn an_agent_killed_alone_costs_nothing(
+    place: &mut Setup,
+    addresses: Vec<String>,
+    before: EnsembleMember,
+) -> Vec<EnsembleMember> {
+    let writer = Writer::start(addresses);
+    place.kill_agent(&before.node);
+    wait_for("its node is unreachable", async || {
+        done(place, &["node", "get", &before.node]).contains("unreachable")
+    })
+    .await;
+    wait_for("its replicas say that they get data", async || {
+        text(place.run(&["why", "ensemble/cache"]).stdout)
+            .contains("still get data, although contact is lost")
+    })
+    .await;
+    place.resume_agent(&before.node);
+    let sixth = complete(place, 3).await;
+    assert_eq!(primary(&sixth).number, before.number);
+    writer.nothing_is_lost(&before, "an agent killed").await;
+    sixth
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_fails_over_hands_over_grows_and_shrinks_without_losing_what_a_replica_had() {
     let mut place = installed().await;
@@ -228,25 +252,10 @@ async fn a_redis_fails_over_hands_over_grows_and_shrinks_without_losing_what_a_r
     writer.nothing_is_lost(&primary(&fifth), "3 to 5 to 3 members").await;
     assert_eq!(primary(&fifth).number, primary(&fourth).number, "the primary is not the one that leaves");
 
-    // Its agent alone is killed: its replicas still get data from it, and so it stays.
-    let (writer, before) = (Writer::start(addresses.clone()), primary(&fifth));
-    place.kill_agent(&before.node);
-    wait_for("its node is unreachable", async || {
-        done(&place, &["node", "get", &before.node]).contains("unreachable")
-    })
-    .await;
-    wait_for("its replicas say that they get data", async || {
-        text(&place.run(&why).stdout).contains("still get data, although contact is lost")
-    })
-    .await;
-    place.resume_agent(&before.node);
-    let sixth = complete(&place, 3).await;
-    assert_eq!(primary(&sixth).number, before.number);
-    writer.nothing_is_lost(&before, "an agent killed").await;
-
+    let last = an_agent_killed_alone_costs_nothing(&mut place, addresses, primary(&fifth)).await;
     done(&place, &["ensemble", "delete", "cache", "--yes"]);
     wait_for("all members have left", async || code(&place.run(&why)) != 0).await;
-    assert!(sixth.iter().all(|member| programs(port, member).is_empty()));
+    assert!(last.iter().all(|member| programs(port, member).is_empty()));
 }
 
 /// What redis-cli says with these certificates, if any, to the primary.

@@ -97,6 +97,39 @@ impl MemberTask {
             self.wait(LOOK).await;
             return Ok(());
         }
+        self.keep_redis(order, redis).await?;
+        let step = match (&order.replication, &self.replication) {
+            (Some(ordered), Some(said)) => replication::next(ordered, said),
+            (None, _) | (_, None) => ReplicationStep::Done,
+        };
+        match &step {
+            ReplicationStep::Done => self.hindered = None,
+            ReplicationStep::Wait(reason) => self.hindered = Some(reason.clone()),
+            ReplicationStep::Promote
+            | ReplicationStep::Detach
+            | ReplicationStep::Follow(_)
+            | ReplicationStep::HandOver(_) => {}
+        }
+        let lag = match (&order.replication, &self.replication) {
+            (Some(ordered), Some(said)) => replication::lag(ordered, said).to_owned(),
+            (None, _) | (_, None) => reason,
+        };
+        let reason = self.hindered.clone().unwrap_or(lag);
+        self.report(order, state, &reason, None);
+        if let ReplicationStep::Done | ReplicationStep::Wait(_) = &step {
+            self.wait(LOOK).await;
+        } else {
+            let made = redis.make(&step).await;
+            fail::pass(FailPoint::MemberChanged);
+            let is_made = made.is_ok();
+            self.hindered = made.err().map(|error| format!("cannot {error}"));
+            self.wait(if is_made { SOON } else { LOOK }).await;
+        }
+        Ok(())
+    }
+
+    /// Notes that it has data, and gives it certificates and settings that it does not have yet.
+    async fn keep_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
         if !self.has_served() {
             // From now on a directory without data is one that has lost them.
             let own = self.directory.clone();
@@ -112,29 +145,6 @@ impl MemberTask {
         if self.applied != settings {
             let asked = redis.ask_replicas().await;
             self.applied = settings.filter(|_| asked.is_ok());
-        }
-        let step = match (&order.replication, &self.replication) {
-            (Some(ordered), Some(said)) => replication::next(ordered, said),
-            (None, _) | (_, None) => ReplicationStep::Done,
-        };
-        match &step {
-            ReplicationStep::Done => self.hindered = None,
-            ReplicationStep::Wait(reason) => self.hindered = Some(reason.clone()),
-            ReplicationStep::Promote
-            | ReplicationStep::Detach
-            | ReplicationStep::Follow(_)
-            | ReplicationStep::HandOver(_) => {}
-        }
-        let reason = self.hindered.clone().unwrap_or(reason);
-        self.report(order, state, &reason, None);
-        if let ReplicationStep::Done | ReplicationStep::Wait(_) = &step {
-            self.wait(LOOK).await;
-        } else {
-            let made = redis.make(&step).await;
-            fail::pass(FailPoint::MemberChanged);
-            let is_made = made.is_ok();
-            self.hindered = made.err().map(|error| format!("cannot {error}"));
-            self.wait(if is_made { SOON } else { LOOK }).await;
         }
         Ok(())
     }

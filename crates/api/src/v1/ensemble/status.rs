@@ -24,6 +24,8 @@ words! {
         Promote = "promote",
         /// The primary hands over to a member.
         HandOver = "hand_over",
+        /// A member follows another one, or nobody any more.
+        Follow = "follow",
     }
 }
 
@@ -132,6 +134,7 @@ impl From<&PlannedStep> for EnsembleStep {
             PlannedStep::Remove(member, node, _) => (EnsembleAction::Remove, member, node),
             PlannedStep::Leave(member, node) => (EnsembleAction::Leave, member, node),
             PlannedStep::Promote(member, node, _) => (EnsembleAction::Promote, member, node),
+            PlannedStep::Follow(member, node, _) => (EnsembleAction::Follow, member, node),
             PlannedStep::HandOver(member, node) => (EnsembleAction::HandOver, member, node),
         };
         Self { action, member: member.get(), node: node.to_string(), text: from.line() }

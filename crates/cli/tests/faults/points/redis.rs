@@ -3,6 +3,7 @@
 //! each write that a replica had.
 
 use std::process::Command;
+use std::time::Duration;
 
 use bellwether_api::v1::ensemble::members::{EnsembleMember, MemberPhase};
 use bellwether_api::v1::ensemble::replication::MemberRole;
@@ -10,6 +11,7 @@ use bellwether_api::v1::ensemble::service::{RedisSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::{EnsembleSize, EnsembleSpec, FailoverEnsemble};
 use bellwether_rt::fail::FailPoint;
 use bellwether_testbed::Options;
+use tokio::time::Instant;
 
 use super::{small, under};
 use crate::bed::Bed;
@@ -125,11 +127,23 @@ impl Play {
         assert!(Command::new("pkill").args(["-9", "-f", &pattern]).status().unwrap().success(), "{node}");
     }
 
-    /// The primary is killed, or is to hand over.
-    async fn change(&self, hands_over: bool) {
-        if !hands_over {
-            return self.kill_redis(&self.primary("a failover").await.node);
-        }
+    /// Nothing is decided any more: what was seen of the last change is recorded.
+    async fn is_at_rest(&self) {
+        let mut last = (0, Instant::now());
+        self.bed
+            .wait_for("nothing is recorded any more", async || {
+                let page = self.bed.ask(async |client| client.ensembles("default").await).await;
+                let Some(revision) = page.map(|page| page.revision) else { return false };
+                if revision != last.0 {
+                    last = (revision, Instant::now());
+                }
+                last.1.elapsed() > Duration::from_secs(3)
+            })
+            .await;
+    }
+
+    /// The primary is to hand over; who is asked may die before it answers.
+    async fn hand_over(&self) {
         let request = FailoverEnsemble::default();
         let asked = async |client: bellwether_api::client::Client| {
             client.fail_over_ensemble("default", "cache", &request).await
@@ -139,23 +153,33 @@ impl Play {
 
     /// A leader begins with a change and dies at a point; the one before it goes on.
     async fn dies_in_the_lead(&mut self, (point, passings): (FailPoint, u32), hands_over: bool) {
-        let what =
-            format!("{} at {}, {passings}", if hands_over { "handover" } else { "failover" }, point.name());
+        let kind = if hands_over { "handover" } else { "failover" };
+        let what = format!("{kind} at {}, {passings}", point.name());
         self.acknowledge().await;
-        let former = self.primary(&what).await.number;
+        let former = self.primary(&what).await;
+        self.is_at_rest().await;
         let (before, next) = self.bed.both_servers().await;
         self.bed.obey(&format!("kill {next}"));
         self.bed.obey(&format!("stop {before}"));
+        if !hands_over {
+            self.kill_redis(&former.node);
+        }
         self.bed.arm(&next, point, passings);
-        let number: usize = next.trim_start_matches("server-").parse().unwrap();
-        self.bed.wait_for("the next one leads", async || self.bed.leader().await == Some(number)).await;
-        self.change(hands_over).await;
+        if hands_over {
+            let number: usize = next.trim_start_matches("server-").parse().unwrap();
+            let leads = async || self.bed.leader().await == Some(number);
+            self.bed.wait_for("the next one leads", leads).await;
+            self.hand_over().await;
+        }
         self.bed.killed(&next);
         self.bed.obey(&format!("start {before}"));
         self.bed.obey(&format!("start {next}"));
         self.bed
             .wait_for(&format!("another one is the primary after {what}"), async || {
-                self.primary(&what).await.number != former
+                if hands_over && self.primary(&what).await.number == former.number {
+                    self.hand_over().await;
+                }
+                self.primary(&what).await.number != former.number
             })
             .await;
         self.writes(&what).await;
@@ -187,8 +211,12 @@ async fn agents_killed_after_their_step_of_a_failover_are_followed_by_ones_that_
             play.bed.arm(node, FailPoint::MemberChanged, 0);
         }
         play.complete(&what).await;
-        play.change(hands_over).await;
-        // Each of them makes a step: one hands over or is promoted, the others follow another one.
+        if hands_over {
+            play.hand_over().await;
+        } else {
+            play.kill_redis(&former.node);
+        }
+        // The primary hands over, or its replicas leave it.
         let steps = |node: &&String| (**node == former.node) == hands_over;
         for node in nodes.iter().filter(steps) {
             play.bed.killed(node);

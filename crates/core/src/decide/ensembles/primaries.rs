@@ -229,6 +229,7 @@ impl EnsembleSight<'_> {
             (lead.primary, lead.promotion, lead.handover) = (Some(to), None, None);
             lead.follows.remove(&to);
         }
+        self.note_first_history(members, &mut lead);
         let knows = lead.handover.and_then(said).is_some_and(|said| said.takes_over);
         lead.is_handover_known = lead.handover.is_some() && (lead.is_handover_known || knows);
         for number in members.members.keys() {
@@ -239,6 +240,20 @@ impl EnsembleSight<'_> {
         }
         members.is_bootstrapped |= lead.history.is_some();
         members.lead = lead;
+    }
+
+    /// Of the first replica that a primary gets it is known what history that writes, before the primary itself has told.
+    fn note_first_history(&self, members: &EnsembleMembers, lead: &mut PrimaryRecord) {
+        let Some(primary) = lead.primary.filter(|_| lead.promotion.is_none()) else { return };
+        let Some(url) = members.members.get(&primary).map(|member| &member.peer_url) else { return };
+        if lead.had_data.iter().any(|number| *number != primary) {
+            return;
+        }
+        let mut said = members.members.iter().filter_map(|(number, member)| self.said(*number, member));
+        let first = said.find(|said| said.streams && said.is_whole && said.follows.as_ref() == Some(url));
+        if let Some(first) = first.filter(|first| lead.history.as_ref() != Some(&first.history)) {
+            lead.former = lead.history.replace(first.history.clone());
+        }
     }
 
     fn remove_instance(

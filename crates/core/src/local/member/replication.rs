@@ -48,6 +48,26 @@ pub fn next(order: &ReplicationOrder, said: &Replication) -> ReplicationStep {
     }
 }
 
+/// Why a member that is what it is to be does not have what it is to have yet; empty if it has.
+#[must_use]
+pub const fn lag(order: &ReplicationOrder, said: &Replication) -> &'static str {
+    match order {
+        ReplicationOrder::Follow { .. } | ReplicationOrder::TakeOver { .. } if !said.is_whole => {
+            "copies the data of the member that it follows"
+        }
+        ReplicationOrder::Follow { .. } | ReplicationOrder::TakeOver { .. }
+            if !said.streams && !said.is_primary =>
+        {
+            "is not connected to the member that it follows"
+        }
+        ReplicationOrder::Primary { .. }
+        | ReplicationOrder::HandOver { .. }
+        | ReplicationOrder::Follow { .. }
+        | ReplicationOrder::TakeOver { .. }
+        | ReplicationOrder::Nobody => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
@@ -96,6 +116,8 @@ mod tests {
         assert_eq!(next(&over, &replica(Some("a"))), ReplicationStep::Done);
         let take = ReplicationOrder::TakeOver { of: "b".into() };
         assert_eq!(next(&take, &primary), ReplicationStep::Done, "it has taken over");
+        assert_eq!((lag(&take, &primary), lag(&follow, &replica(Some("a")))), ("", ""));
+        assert!(lag(&follow, &replica(None)).contains("not connected"));
         assert_eq!(next(&take, &replica(None)), ReplicationStep::Follow("b".into()));
     }
 }

@@ -12,12 +12,14 @@ use super::super::routes::{Empty, Routes, route};
 
 /// Ensembles.
 pub(super) fn ensembles(routes: Routes) -> Routes {
+    actions(objects(routes))
+}
+
+/// Ensembles themselves.
+fn objects(routes: Routes) -> Routes {
     let get = || RequiredAccess::get(ObjectKind::Ensemble);
     let update = RequiredAccess::update(ObjectKind::Ensemble);
     let delete = RequiredAccess::delete(ObjectKind::Ensemble);
-    let certify = RequiredAccess::update_field(ObjectKind::Ensemble, "/certificates");
-    let lead = RequiredAccess::update_field(ObjectKind::Ensemble, "/primary");
-    let resize = RequiredAccess::update_field(ObjectKind::Ensemble, "/size");
     routes
         .add::<Empty, Page<Ensemble>, _, _>(
             route(Get, paths::ENSEMBLES, get(), "List ensembles").list(),
@@ -36,11 +38,30 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
             route(Put, paths::ENSEMBLE, update, "Create an ensemble, or change it").creates().conditional(),
             handlers::put,
         )
+        .add::<Empty, Empty, _, _>(
+            route(
+                Delete,
+                paths::ENSEMBLE,
+                delete,
+                "Delete an ensemble; its members stop, and their data are set aside on their nodes",
+            )
+            .conditional(),
+            handlers::delete,
+        )
+}
+
+/// What is asked and requested of one.
+fn actions(routes: Routes) -> Routes {
+    let get = RequiredAccess::get(ObjectKind::Ensemble);
+    let certify = RequiredAccess::update_field(ObjectKind::Ensemble, "/certificates");
+    let lead = RequiredAccess::update_field(ObjectKind::Ensemble, "/primary");
+    let resize = RequiredAccess::update_field(ObjectKind::Ensemble, "/size");
+    routes
         .add::<PlanEnsemble, Ensemble, _, _>(
             route(
                 Post,
                 paths::ENSEMBLE_PLAN,
-                get(),
+                get,
                 "Predict what happens to the members of an ensemble; nothing is written. With a spec it also needs the right update \
                  ensemble",
             ),
@@ -69,15 +90,5 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
                 "Issue a certificate with which a client reads and writes the data of an ensemble",
             ),
             handlers::certify,
-        )
-        .add::<Empty, Empty, _, _>(
-            route(
-                Delete,
-                paths::ENSEMBLE,
-                delete,
-                "Delete an ensemble; its members stop, and their data are set aside on their nodes",
-            )
-            .conditional(),
-            handlers::delete,
         )
 }

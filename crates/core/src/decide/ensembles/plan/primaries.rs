@@ -73,6 +73,8 @@ impl Play {
             PrimaryStep::Follow(numbers, of) => {
                 for number in numbers {
                     self.follow(number, of);
+                    let node = self.node(number);
+                    self.steps.extend(node.map(|node| PlannedStep::Follow(number, node, of)));
                 }
             }
             PrimaryStep::Promote(number) => {
@@ -140,8 +142,11 @@ impl Play {
         let data = of.and_then(|of| self.instances.get(&of)).and_then(|of| of.data.clone());
         let Some(instance) = self.instances.get_mut(&number) else { return };
         (instance.follows, instance.streams, instance.is_primary) = (of, of.is_some(), false);
-        if data.is_some() {
-            (instance.data, instance.is_whole) = (data, true);
+        match (of, &mut instance.data) {
+            (Some(_), _) if data.is_some() => (instance.data, instance.is_whole) = (data, true),
+            // Its position stands still, and is told.
+            (None, Some(data)) => drop(data.offset.get_or_insert(0)),
+            (_, _) => {}
         }
     }
 

@@ -25,6 +25,8 @@ pub enum PlannedStep {
     Promote(MemberNumber, NodeName, bool),
     /// The primary hands over to this member.
     HandOver(MemberNumber, NodeName),
+    /// A member follows another one, or nobody any more.
+    Follow(MemberNumber, NodeName, Option<MemberNumber>),
 }
 
 impl PlannedStep {
@@ -43,6 +45,14 @@ impl PlannedStep {
             }
             Self::Promote(number, node, true) => {
                 format!("member {number} on node {node} becomes the primary, which it was ordered to be")
+            }
+            Self::Follow(number, node, Some(of)) => {
+                format!("member {number} on node {node} follows member {of}")
+            }
+            Self::Follow(number, node, None) => {
+                format!(
+                    "member {number} on node {node} follows nobody, before another one is the primary or it leaves"
+                )
             }
             Self::HandOver(number, node) => {
                 format!("the primary hands over to member {number} on node {node}")
