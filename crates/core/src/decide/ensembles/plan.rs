@@ -11,7 +11,7 @@ use super::candidates::{candidates, without_refusing};
 use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::quorum::{
-    QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
+    self, QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
 };
 use crate::records::ensemble::{Ensemble, EnsembleMode};
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
@@ -63,7 +63,7 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     }
     let voters = members.map(|members| recorded(fleet, ensemble, members, now)).unwrap_or_default();
     let matching = places.values().filter(|place| place.matches).count();
-    let wanted = ensemble.size.wanted(matching, voters.len()).max(1);
+    let wanted = quorum::wanted(ensemble.size, &places, &voters);
     let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
     let refusals = refusals.collect();
     if ensemble.mode == EnsembleMode::Unmanaged {
