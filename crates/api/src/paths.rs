@@ -276,6 +276,8 @@ pub const ENSEMBLE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}";
 pub const ENSEMBLE_PLAN: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/plan";
 /// The number of members of an ensemble.
 pub const ENSEMBLE_SCALE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/scale";
+/// The replacement of a member of an ensemble.
+pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/replace";
 /// A certificate for a client of an ensemble.
 pub const ENSEMBLE_CERTIFICATE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/certificate";
 /// Reactions to conditions.

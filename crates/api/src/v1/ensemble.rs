@@ -5,6 +5,7 @@ mod desired;
 pub mod members;
 pub mod orders;
 pub mod reports;
+pub mod requests;
 pub mod service;
 mod size;
 pub mod status;
@@ -101,6 +102,9 @@ pub struct PlanEnsemble {
     /// Number of members that the ensemble would have, otherwise as it is. Excludes `spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<EnsembleSize>,
+    /// Number of a member that another one would take the place of. Excludes `spec` and `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<u64>,
 }
 
 /// An ensemble, as it is sent and stored.

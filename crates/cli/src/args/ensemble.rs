@@ -57,6 +57,22 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Replace a member of an ensemble: another one takes its place before it leaves, or after it if it does not work
+    Replace {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of the member
+        #[arg(value_name = "MEMBER", value_parser = super::number::whole::<u64>)]
+        member: u64,
+        /// Withdraw the request, unless the member is leaving already
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Certify a client of an ensemble: a key is made here, and the control plane signs its certificate
     Certify {
         #[command(flatten)]

@@ -181,7 +181,12 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
         let asks = command.get_arguments().any(|arg| arg.get_long() == Some("yes"));
         // With --accept, members leave.
         // With fewer members than there are, some leave.
-        let removes = ["bellwether cluster members", "bellwether ensemble scale", "bellwether ensemble set"];
+        let removes = [
+            "bellwether cluster members",
+            "bellwether ensemble replace",
+            "bellwether ensemble scale",
+            "bellwether ensemble set",
+        ];
         let removes = removes.contains(&name.as_str());
         assert_eq!(deletes || accepts || removes, asks, "{name}");
     }

@@ -1,8 +1,10 @@
 //! `ensemble`.
 
 mod certify;
+mod requests;
 
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::ensemble::requests::ReplaceMember;
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::status::{EnsembleAction, EnsembleStatus};
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
@@ -63,6 +65,9 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Scale { of, size, reason, consent } => {
             scale(context, &of.name, ScaleEnsemble { size, reason }, consent).await?;
         }
+        EnsembleVerb::Replace { of, member, withdraw, reason, consent } => {
+            replace(context, &of.name, ReplaceMember { member, withdraw, reason }, consent).await?;
+        }
         EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
         EnsembleVerb::Delete { of, consent } => delete(context, &of.name, consent).await?,
     }
@@ -104,6 +109,30 @@ async fn scale(
     // What was agreed to is what is there.
     let after = client.only_at(before.revision).scale_ensemble(namespace, name, &request).await?;
     report(context, &after, changed_or_not(&before, &after))
+}
+
+/// Asks for another member in the place of one, after the question whether what comes of it is meant; or withdraws that.
+async fn replace(
+    context: &Context,
+    name: &str,
+    request: ReplaceMember,
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let member = request.member;
+    if !request.withdraw {
+        let asked = PlanEnsemble { replace: Some(member), ..PlanEnsemble::default() };
+        let plan = client.plan_ensemble(namespace, name, &asked).await?;
+        let lines: Vec<String> = plan.status.iter().flat_map(upcoming).collect();
+        confirm(&format!("{}\nreplace member {member} of ensemble {name}?", lines.join("\n")), consent)?;
+    }
+    let after = client.replace_member(namespace, name, &request).await?;
+    let what = if request.withdraw { "is not replaced" } else { "is to be replaced" };
+    context.show.changed(&format!("ensemble {name}: member {member} {what}"));
+    for line in after.status.iter().flat_map(upcoming) {
+        context.show.note(&line);
+    }
+    context.show.data(&after, || vec![after.name.clone()], |_| planned(&after).join("\n"))
 }
 
 /// Asks whether the members may go that would.
@@ -243,7 +272,8 @@ fn planned(ensemble: &Ensemble) -> Vec<String> {
         members,
     ];
     lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
-    let upcoming = upcoming(status);
+    let mut upcoming = upcoming(status);
+    upcoming.splice(..0, status.requests.iter().map(requests::line));
     if !upcoming.is_empty() {
         lines.push(String::new());
         lines.extend(upcoming);

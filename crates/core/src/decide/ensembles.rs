@@ -5,7 +5,9 @@ pub mod candidates;
 mod orders;
 mod phases;
 pub mod plan;
+mod replace;
 pub mod reports;
+pub mod requests;
 pub mod verdict;
 
 use alloc::collections::BTreeMap;
@@ -76,13 +78,22 @@ impl EnsembleSight<'_> {
         }
         self.advance(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
-        let places = without_refusing(places, &members);
-        let step =
-            quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &self.voters(&members), self.now);
+        replace::withdraw(&mut members);
+        let voters = self.voters(&members);
+        let places = replace::leaving(without_refusing(places, &members), &members, &voters);
+        let step = quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &voters, self.now);
+        let step = replace::named(step, &members);
         match &step {
-            QuorumStep::Add(node) => self.add(&mut members, node),
+            QuorumStep::Add(node) => {
+                self.add(&mut members, node);
+                replace::release(&mut members);
+            }
             QuorumStep::Remove(number, reason) => {
                 self.note_refusal(&mut members, *number, *reason);
+                if *reason == RemovalReason::Replaced {
+                    let until = self.now.plus(self.ensemble.join_within);
+                    replace::note(&mut members, (&places, &voters), *number, until);
+                }
                 remove(&mut members, *number, *reason, self.now);
             }
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
@@ -110,7 +121,10 @@ impl EnsembleSight<'_> {
                 MemberPhase::Bootstrapping => VoterState::Joining { since: self.heard_since(member.since) },
                 MemberPhase::Voting => match self.silent_since(*number, member) {
                     Some(since) if self.nodes.contains_key(&member.node) => {
-                        VoterState::Silent { since: since.max(quorum_since) }
+                        let since = since.max(quorum_since);
+                        VoterState::Silent {
+                            since: replace::silent_since(self.ensemble, members, *number, since),
+                        }
                     }
                     Some(since) => VoterState::Silent { since },
                     None => VoterState::Working,

@@ -1,5 +1,6 @@
-//! The members of an ensemble, as they are to be. Written only by the decider of ensembles, before anybody acts on it, and by the
-//! operation that deletes the ensemble: then they all leave, and their record goes with the last of them.
+//! The members of an ensemble, as they are to be. Written only by the decider of ensembles, before anybody acts on it; by operations that ask
+//! for something to be done with them; and by the operation that deletes the ensemble: then they all leave, and their record goes with the last
+//! of them.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -7,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
+use super::ensemble_requests::MemberRequests;
 use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange};
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
@@ -34,6 +36,8 @@ pub struct EnsembleMembers {
     pub refused: BTreeMap<NodeName, RefusedMember>,
     /// The change that one of them makes in the store; `None` while there is none to make, or nobody to make it.
     pub change: Option<OrderedChange>,
+    /// What people asked to be done with them.
+    pub requests: MemberRequests,
 }
 
 /// Why a node did not have a member.
@@ -105,6 +109,8 @@ pub enum RemovalReason {
     NotJoined,
     /// Its node could not have it.
     Refused,
+    /// A person asked for another one in its place.
+    Replaced,
     /// Its ensemble was deleted.
     Deleted,
 }
@@ -124,6 +130,7 @@ impl EnsembleMembers {
             former_ids: Vec::new(),
             refused: BTreeMap::new(),
             change: None,
+            requests: MemberRequests::default(),
         }
     }
 
@@ -201,6 +208,7 @@ impl RemovalReason {
             Self::Drained => "drained",
             Self::NotJoined => "not_joined",
             Self::Refused => "refused",
+            Self::Replaced => "replaced",
             Self::Deleted => "deleted",
         }
     }
@@ -216,6 +224,7 @@ impl RemovalReason {
             Self::Drained => "its node is drained",
             Self::NotJoined => "it did not join in time",
             Self::Refused => "its node cannot have it",
+            Self::Replaced => "somebody asked for another one in its place",
             Self::Deleted => "the ensemble was deleted",
         }
     }

@@ -8,6 +8,7 @@ use crate::paths::{self, fill};
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
+use crate::v1::ensemble::requests::ReplaceMember;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
 
@@ -53,6 +54,20 @@ impl Client {
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_SCALE, &[namespace, name]);
         self.send(Method::POST, &path, scale, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks that another member takes the place of one of an ensemble, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn replace_member(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &ReplaceMember,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_REPLACE, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 
     /// Asks what would happen to the members of an ensemble.

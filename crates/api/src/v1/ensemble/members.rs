@@ -9,6 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::orders::MembershipChange;
+use super::requests::StoredRequests;
 use super::service::ServiceAgentSpec;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
 use crate::word::words;
@@ -50,6 +51,8 @@ words! {
         NotJoined = "not_joined",
         /// Its node could not have it.
         Refused = "refused",
+        /// A person asked for another one in its place.
+        Replaced = "replaced",
         /// The ensemble was deleted.
         Deleted = "deleted",
     }
@@ -134,6 +137,9 @@ pub struct StoredEnsembleMembers {
     /// The change that one of them makes in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<StoredChange>,
+    /// What people asked to be done with them.
+    #[serde(default, skip_serializing_if = "StoredRequests::is_empty")]
+    pub requests: StoredRequests,
 }
 
 /// A node that refused a member, as it is stored.
@@ -324,6 +330,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
                 .change
                 .as_ref()
                 .map(|ordered| StoredChange { by: ordered.by.get(), change: (&ordered.change).into() }),
+            requests: (&from.requests).into(),
         }
     }
 }
@@ -353,6 +360,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                     Ok::<_, ShapeError>(core::OrderedChange { by: MemberNumber::new(stored.by), change })
                 })
                 .transpose()?,
+            requests: from.requests.try_into()?,
         })
     }
 }

@@ -7,6 +7,7 @@ use bellwether_core::world::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 
 use super::members::{EnsembleMember, MemberHealth, MemberPhase};
+use super::requests::RequestedChange;
 use crate::word::words;
 
 words! {
@@ -43,6 +44,9 @@ pub struct EnsembleStatus {
     /// What is waited for after these changes; absent if nothing. A list of ensembles leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// What people asked to be done with members, and is not done yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestedChange>,
     /// Number of nodes that match the filter and may have no new member. A list of ensembles leaves it out.
     #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
     pub refused: u64,
@@ -77,6 +81,7 @@ impl EnsembleStatus {
     /// The members of an ensemble of which so many are wanted, without what is to happen to them.
     #[must_use]
     pub fn of(wanted: usize, members: Option<&core::EnsembleMembers>, fleet: &Fleet) -> Self {
+        let requests = members.map(RequestedChange::all).unwrap_or_default();
         let all = members.into_iter().flat_map(|of| of.members.iter().map(move |member| (of, member)));
         let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
             EnsembleMember::of(*number, member, health(fleet, of, *number))
@@ -91,6 +96,7 @@ impl EnsembleStatus {
             working: working as u64,
             is_complete: working == wanted && members.len() == wanted,
             members,
+            requests,
             ..Self::default()
         }
     }

@@ -1,6 +1,7 @@
 //! What is to happen to the members of an ensemble: the changes one after the other, decided by the same function as the real ones, as if
 //! each succeeded; and what is waited for then.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
+use super::replace;
 use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::quorum::{
@@ -62,6 +64,9 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         places = without_refusing(&places, members).into_owned();
     }
     let voters = members.map(|members| recorded(fleet, ensemble, members, now)).unwrap_or_default();
+    if let Some(members) = members {
+        places = replace::leaving(Cow::Owned(places), members, &voters).into_owned();
+    }
     let matching = places.values().filter(|place| place.matches).count();
     let wanted = quorum::wanted(ensemble.size, &places, &voters);
     let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
@@ -76,7 +81,8 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
     let last = members.map_or(MemberNumber::ZERO, |members| members.last);
-    let (steps, end) = play(&spec, places, (voters, last), now);
+    let reason = |number, reason| members.map_or(reason, |members| replace::reason(members, number, reason));
+    let (steps, end) = play(&spec, places, (voters, last), (now, reason));
     EnsemblePlan {
         wanted,
         steps,
@@ -90,7 +96,7 @@ fn play(
     spec: &QuorumSpec,
     mut places: CandidateNodes,
     (mut voters, mut last): (Voters, MemberNumber),
-    now: Timestamp,
+    (now, named): (Timestamp, impl Fn(MemberNumber, RemovalReason) -> RemovalReason),
 ) -> (Vec<PlannedStep>, Option<QuorumWait>) {
     let mut steps = Vec::new();
     while steps.len() < MAX_STEPS {
@@ -102,8 +108,12 @@ fn play(
                 steps.push(PlannedStep::Add(last, node));
             }
             QuorumStep::Remove(number, reason) => {
+                let reason = named(number, reason);
+                let has_other = replace::has_room(&spec.name, &places, &voters);
                 let Some(voter) = voters.remove(&number) else { break };
-                if let (RemovalReason::Refused, Some(place)) = (reason, places.get_mut(&voter.node)) {
+                let is_passed_over =
+                    reason == RemovalReason::Refused || reason == RemovalReason::Replaced && has_other;
+                if let Some(place) = places.get_mut(&voter.node).filter(|_| is_passed_over) {
                     place.refusal.get_or_insert_with(|| reason.describe().to_string());
                 }
                 steps.push(PlannedStep::Remove(number, voter.node, reason));

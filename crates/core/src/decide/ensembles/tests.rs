@@ -1,4 +1,5 @@
 mod model;
+mod replace;
 
 use std::vec;
 use std::vec::Vec;
@@ -287,6 +288,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::Leader),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, lacks)| Act::Lack(node, lacks)),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, is)| Act::Suspect(node, is)),
+        2 => node.clone().prop_map(Act::Replace),
         2 => node.prop_map(Act::Stale),
     ];
     prop::collection::vec(act, 0..60)
@@ -312,6 +314,7 @@ proptest! {
         let wanted = installation.wanted();
         // One on a node that is gone for good still counts while there is no node for its replacement.
         prop_assert_eq!(installation.store.working(), wanted, "{:?}", installation);
+        prop_assert!(installation.members.requests.replace.is_empty(), "{:?}", installation);
         prop_assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
     }
 }

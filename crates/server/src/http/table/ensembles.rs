@@ -1,5 +1,7 @@
 //! Routes of ensembles.
 
+mod requests;
+
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
@@ -17,7 +19,7 @@ pub(super) fn ensembles(routes: Routes) -> Routes {
     let delete = RequiredAccess::delete(ObjectKind::Ensemble);
     let certify = RequiredAccess::update_field(ObjectKind::Ensemble, "/certificates");
     let resize = RequiredAccess::update_field(ObjectKind::Ensemble, "/size");
-    routes
+    requests::requests(routes)
         .add::<Empty, Page<Ensemble>, _, _>(
             route(Get, paths::ENSEMBLES, get(), "List ensembles").list(),
             handlers::list,

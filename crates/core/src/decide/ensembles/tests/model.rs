@@ -1,5 +1,6 @@
 //! Nodes with an etcd on them, and a control plane that orders and hears.
 
+mod report;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,8 @@ use crate::decide::placement::quorum::{QuorumStep, quorum};
 use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings};
-use crate::records::ensemble_members::EnsembleMembers;
-use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberStart, MemberState, MemberTask};
+use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::member::{KnownMember, MemberOrder, MemberStart, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
 use crate::words::selector::Selector;
@@ -45,6 +46,8 @@ pub(super) enum Act {
     Suspect(usize, bool),
     /// A node lacks what a member needs, or does not any more.
     Lack(usize, bool),
+    /// A person wants another member in the place of that of a node.
+    Replace(usize),
 }
 
 #[derive(Debug, Default)]
@@ -163,14 +166,29 @@ impl Installation {
             }
             Act::Suspect(node, is_suspect) => self.host(*node).is_suspect = *is_suspect,
             Act::Lack(node, lacks) => self.host(*node).lacks = *lacks,
+            Act::Replace(node) => {
+                let name = self.name(*node);
+                self.ask_for_another(&name);
+            }
         }
     }
 
-    /// All that can be mended is.
+    /// A person wants another member in the place of that of a node, if it votes.
+    pub(super) fn ask_for_another(&mut self, node: &NodeName) {
+        let asked = Annotation::of("ann".parse().unwrap(), self.at());
+        let member = self.members.of_node(node).filter(|(_, member)| member.phase == MemberPhase::Voting);
+        let number = member.map(|(number, _)| number);
+        self.members.requests.replace.extend(number.map(|number| (number, asked)));
+    }
+
+    /// All that can be mended is, and nobody wants what no node can have.
     pub(super) fn mend(&mut self) {
         for host in self.hosts.values_mut() {
             (host.cut_since, host.is_stale, host.is_drained, host.lacks) = (None, false, false, false);
             host.is_suspect = false;
+        }
+        if self.hosts.len() <= self.wanted() {
+            self.members.requests.replace.clear();
         }
     }
 
@@ -348,52 +366,5 @@ impl Installation {
         let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
         let alive = of(|host| host.is_running && host.cut_since.is_none() && !host.is_suspect);
         (self.store.whole, self.store.alive) = (whole, alive);
-    }
-
-    /// What is known of the store is from before it had this member.
-    pub(super) fn report_old_lists(&mut self, id: &str) {
-        let known = self.hosts.values_mut().filter_map(|host| host.known.as_mut());
-        for list in known.filter_map(|known| known.report.membership.as_mut()) {
-            list.members.remove(id);
-        }
-    }
-
-    pub(super) fn report_all(&mut self) {
-        self.seen();
-        let (at, identity) = (self.at(), self.members.identity.clone());
-        for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
-            let host = &self.hosts[&name];
-            let Some(order) =
-                host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale && !host.is_suspect)
-            else {
-                continue;
-            };
-            let id = self.own_id(&name).filter(|id| self.store.alive.contains(id));
-            let is_serving =
-                id.as_ref().is_some_and(|id| self.store.entries[id].votes) && self.store.has_quorum();
-            let state = match (&order.task, host.is_running) {
-                (MemberTask::Leave, _) => MemberState::Left,
-                (MemberTask::Prepare, _) if host.lacks => MemberState::Refused,
-                (MemberTask::Prepare, _) => MemberState::Prepared,
-                (MemberTask::Run(_), true) if is_serving => MemberState::Working,
-                (MemberTask::Run(_), true) => MemberState::Starting,
-                (MemberTask::Run(_), false) => MemberState::Failed,
-            };
-            let membership = id.filter(|_| state == MemberState::Working).map(|id| self.store.list(&id));
-            let report = MemberReport {
-                number: order.number,
-                identity: identity.clone(),
-                state,
-                reason: if state == MemberState::Refused { "it lacks etcd".into() } else { String::new() },
-                peer_url: url(&name),
-                membership,
-                removed: host.removed,
-            };
-            let host = self.hosts.get_mut(&name).unwrap();
-            let before = host.known.take();
-            let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
-            let since = before.filter(|_| is_same).map_or(at, |before| before.since);
-            host.known = Some(KnownMember { report, since });
-        }
     }
 }

@@ -1,0 +1,56 @@
+//! What the nodes report of their members.
+
+use std::string::String;
+use std::vec::Vec;
+
+use super::{Installation, url};
+use crate::records::member::{KnownMember, MemberReport, MemberState, MemberTask};
+
+impl Installation {
+    /// What is known of the store is from before it had this member.
+    pub(in super::super) fn report_old_lists(&mut self, id: &str) {
+        let known = self.hosts.values_mut().filter_map(|host| host.known.as_mut());
+        for list in known.filter_map(|known| known.report.membership.as_mut()) {
+            list.members.remove(id);
+        }
+    }
+
+    pub(in super::super) fn report_all(&mut self) {
+        self.seen();
+        let (at, identity) = (self.at(), self.members.identity.clone());
+        for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
+            let host = &self.hosts[&name];
+            let Some(order) =
+                host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale && !host.is_suspect)
+            else {
+                continue;
+            };
+            let id = self.own_id(&name).filter(|id| self.store.alive.contains(id));
+            let is_serving =
+                id.as_ref().is_some_and(|id| self.store.entries[id].votes) && self.store.has_quorum();
+            let state = match (&order.task, host.is_running) {
+                (MemberTask::Leave, _) => MemberState::Left,
+                (MemberTask::Prepare, _) if host.lacks => MemberState::Refused,
+                (MemberTask::Prepare, _) => MemberState::Prepared,
+                (MemberTask::Run(_), true) if is_serving => MemberState::Working,
+                (MemberTask::Run(_), true) => MemberState::Starting,
+                (MemberTask::Run(_), false) => MemberState::Failed,
+            };
+            let membership = id.filter(|_| state == MemberState::Working).map(|id| self.store.list(&id));
+            let report = MemberReport {
+                number: order.number,
+                identity: identity.clone(),
+                state,
+                reason: if state == MemberState::Refused { "it lacks etcd".into() } else { String::new() },
+                peer_url: url(&name),
+                membership,
+                removed: host.removed,
+            };
+            let host = self.hosts.get_mut(&name).unwrap();
+            let before = host.known.take();
+            let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
+            let since = before.filter(|_| is_same).map_or(at, |before| before.since);
+            host.known = Some(KnownMember { report, since });
+        }
+    }
+}

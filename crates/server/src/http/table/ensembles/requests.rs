@@ -1,0 +1,24 @@
+//! Routes of what people ask to be done with the members of an ensemble.
+
+use bellwether_api::paths;
+use bellwether_api::v1::ensemble::Ensemble;
+use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_core::access::{ObjectKind, RequiredAccess};
+use utoipa::openapi::path::HttpMethod::Post;
+
+use crate::http::ensembles as handlers;
+use crate::http::routes::{Routes, route};
+
+/// What people ask to be done with members.
+pub(super) fn requests(routes: Routes) -> Routes {
+    let replace = RequiredAccess::update_field(ObjectKind::Ensemble, "/members");
+    routes.add::<ReplaceMember, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_REPLACE,
+            replace,
+            "Replace a member of an ensemble by another one, or withdraw that",
+        ),
+        handlers::replace,
+    )
+}

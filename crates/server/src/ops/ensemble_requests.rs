@@ -1,0 +1,142 @@
+//! What people ask to be done with the members of an ensemble. It is recorded with the members, before anybody acts on it.
+
+use std::sync::Arc;
+
+use bellwether_api::shape::reason;
+use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_core::decide::ensembles::requests::replace_refusal;
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::ensemble::Ensemble;
+use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::versioned::Versioned;
+use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
+use bellwether_core::words::counter::{MemberNumber, Revision};
+use bellwether_core::words::name::{Actor, EnsembleName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::fleet::Fleet;
+
+use super::ensemble::EnsembleScope;
+use super::{OpError, cause, event};
+use crate::transactor::Transactor;
+
+/// Asks that another member takes the place of one, or withdraws that. The same again changes nothing.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble or a member that does not exist; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it would
+/// take the quorum, when no node may have another one, or when the member is leaving already.
+pub async fn replace(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &ReplaceMember,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let (number, reason) = (MemberNumber::new(request.member), reason(&request.reason)?);
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, now| {
+            let (ensemble, members) = found(fleet, name)?;
+            let member = members.members.get(&number).ok_or_else(|| missing(name, number))?;
+            let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
+            let asked = match request.withdraw {
+                true => withdrawn(members, (number, member), &annotation)?,
+                false => replaced(fleet, (ensemble, members), (number, member), annotation)?,
+            };
+            Ok((asked, ensemble.clone()))
+        })
+        .await
+}
+
+/// The fleet as it would be if the replacement of a member was asked. Nothing is written.
+///
+/// # Errors
+/// As for [`replace`].
+pub fn with_replacement(
+    fleet: &Fleet,
+    (name, actor): (&EnsembleName, &Actor),
+    number: u64,
+    now: Timestamp,
+) -> Result<(Fleet, Ensemble), OpError> {
+    let (ensemble, members) = found(fleet, name)?;
+    let number = MemberNumber::new(number);
+    if !members.members.contains_key(&number) {
+        return Err(missing(name, number));
+    }
+    possible(fleet, (ensemble, members), number, now)?;
+    let mut members = members.clone();
+    members.requests.replace.insert(number, Annotation::of(actor.clone(), now));
+    let (ensemble, mut fleet) = (ensemble.clone(), fleet.clone());
+    let kept = Versioned { value: Arc::new(members), revision: Revision::ZERO };
+    fleet.ensemble_members.insert_mut(name.clone(), kept);
+    Ok((fleet, ensemble))
+}
+
+fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
+    let kept = fleet.ensembles.get(name).ok_or_else(|| OpError::NotFound(format!("ensemble {name}")))?;
+    let members = fleet.ensemble_members.get(name);
+    let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
+    Ok((&kept.value, &members.value))
+}
+
+fn missing(name: &EnsembleName, number: MemberNumber) -> OpError {
+    OpError::NotFound(format!("member {number} of ensemble {name}"))
+}
+
+fn possible(
+    fleet: &Fleet,
+    (ensemble, members): (&Ensemble, &EnsembleMembers),
+    number: MemberNumber,
+    now: Timestamp,
+) -> Result<(), OpError> {
+    let name = &ensemble.name;
+    match replace_refusal(fleet, ensemble, members, (number, now)) {
+        None => Ok(()),
+        Some(refusal) => Err(OpError::Refused {
+            reason: format!("replace member {number} of ensemble {name}: {refusal}"),
+            hint: Some(format!("see its members: bellwether why ensemble/{name}")),
+        }),
+    }
+}
+
+fn replaced(
+    fleet: &Fleet,
+    (ensemble, before): (&Ensemble, &EnsembleMembers),
+    (number, member): (MemberNumber, &Member),
+    annotation: Annotation,
+) -> Result<Option<GuardedChangeset>, OpError> {
+    if before.requests.replace.contains_key(&number) {
+        return Ok(None);
+    }
+    possible(fleet, (ensemble, before), number, annotation.at)?;
+    let mut said =
+        event("ensemble.replace_requested", format!("ensemble/{}", ensemble.name), cause(&annotation.reason));
+    said.after = Some(format!("another member takes the place of member {number} on {}", member.node));
+    let mut members = before.clone();
+    members.requests.replace.insert(number, annotation);
+    let changeset =
+        Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
+    // Whether it is managed was read.
+    Ok(Some(changeset.guarded_by(Some(Key::Ensemble(ensemble.name.clone())))))
+}
+
+fn withdrawn(
+    before: &EnsembleMembers,
+    (number, member): (MemberNumber, &Member),
+    annotation: &Annotation,
+) -> Result<Option<GuardedChangeset>, OpError> {
+    let name = &before.ensemble;
+    if !before.requests.replace.contains_key(&number) {
+        return Ok(None);
+    }
+    if member.phase.removal().is_some() {
+        let reason = format!("keep member {number} of ensemble {name}: it leaves already");
+        return Err(OpError::Refused { reason, hint: None });
+    }
+    let mut said = event("ensemble.replace_withdrawn", format!("ensemble/{name}"), cause(&annotation.reason));
+    said.after = Some(format!("member {number} on {} stays", member.node));
+    let mut members = before.clone();
+    members.requests.replace.remove(&number);
+    let changeset =
+        Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
+    Ok(Some(changeset.into()))
+}
