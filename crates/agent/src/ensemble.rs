@@ -8,6 +8,8 @@ mod etcd;
 mod instance;
 mod member;
 mod program;
+mod snapshot_stream;
+mod snapshots;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -85,6 +85,7 @@ pub(super) fn awaited(
         peer_url: String::new(),
         membership: None,
         removed: None,
+        snapshot: None,
     };
     let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })

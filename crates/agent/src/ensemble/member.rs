@@ -27,6 +27,7 @@ use super::directory::OwnDirectory;
 use super::etcd::Etcd;
 use super::instance;
 use super::program::{MemberProgram, lack};
+use super::snapshots::Snapshots;
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
 use crate::disk;
@@ -60,6 +61,8 @@ pub(super) struct MemberTask {
     renewal: Option<Instant>,
     /// Why it takes no writes although it serves.
     alarm: Option<String>,
+    /// The snapshots that this node takes.
+    snapshots: Snapshots,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
 }
@@ -81,6 +84,7 @@ impl MemberTask {
         Self {
             shown: former.and_then(|number| instance::key(&ensemble, number)),
             directory: OwnDirectory::new(&context.dir, &ensemble),
+            snapshots: Snapshots::new(&context.dir, &ensemble, &context.tasks),
             log: context.logs.join(format!("ensemble-{ensemble}.log")),
             ensemble,
             order,
@@ -258,6 +262,7 @@ impl MemberTask {
         };
         self.note_served(&membership).await?;
         self.renew(order).await;
+        self.snapshots.follow(order, &etcd);
         // Without an answer it is as it was.
         if let Ok(alarm) = etcd.alarm().await {
             self.alarm = alarm;
@@ -361,6 +366,7 @@ impl MemberTask {
             peer_url,
             membership,
             removed: self.removed,
+            snapshot: self.snapshots.report(),
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });

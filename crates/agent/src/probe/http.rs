@@ -1,5 +1,7 @@
 //! One POST to a data store's HTTP interface, with a limit on the answer.
 
+pub(crate) mod stream;
+
 use std::sync::Arc;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -11,6 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::address::{broken, connect};
 use super::answer::{MAX_ANSWER_BYTES, ProbeError, read};
@@ -25,12 +28,29 @@ pub(crate) async fn post(
 ) -> Result<serde_json::Value, ProbeError> {
     let stream = connect(authority).await?;
     let Some(files) = tls else { return send(stream, authority, path, body).await };
+    send(connect_tls(stream, authority, files).await?, authority, path, body).await
+}
+
+async fn connect_tls<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    authority: &str,
+    files: &TlsFiles,
+) -> Result<TlsStream<S>, ProbeError> {
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(host).map_err(|error| unknown(authority, error))?;
     let connector = TlsConnector::from(Arc::new(client(files).await?));
-    let stream = connector.connect(name, stream).await.map_err(|error| unknown(authority, error))?;
-    send(stream, authority, path, body).await
+    connector.connect(name, stream).await.map_err(|error| unknown(authority, error))
+}
+
+fn request(authority: &str, path: &str, body: &str) -> Result<::http::Request<Full<Bytes>>, ProbeError> {
+    ::http::Request::post(path)
+        .header(::http::header::HOST, authority)
+        .header(::http::header::CONTENT_TYPE, "application/json")
+        .header(::http::header::USER_AGENT, "bellwether-agent")
+        .header(::http::header::CONNECTION, "close")
+        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
+        .map_err(|error| ProbeError::Unknown(error.to_string()))
 }
 
 async fn client(files: &TlsFiles) -> Result<ClientConfig, ProbeError> {
@@ -60,13 +80,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 ) -> Result<serde_json::Value, ProbeError> {
     let failed = |error: hyper::Error| ended(authority, &error);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    let request = ::http::Request::post(path)
-        .header(::http::header::HOST, authority)
-        .header(::http::header::CONTENT_TYPE, "application/json")
-        .header(::http::header::USER_AGENT, "bellwether-agent")
-        .header(::http::header::CONNECTION, "close")
-        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
-        .map_err(|error| ProbeError::Unknown(error.to_string()))?;
+    let request = request(authority, path, body)?;
     let asking = async {
         let answer = sender.send_request(request).await.map_err(failed)?;
         let status = answer.status();

@@ -2,10 +2,12 @@
 
 mod certify;
 mod requests;
+mod snapshots;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::ensemble::requests::ReplaceMember;
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::{EnsembleAction, EnsembleStatus};
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use bellwether_api::v1::page::Page;
@@ -68,6 +70,10 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         EnsembleVerb::Replace { of, member, withdraw, reason, consent } => {
             replace(context, &of.name, ReplaceMember { member, withdraw, reason }, consent).await?;
         }
+        EnsembleVerb::Snapshot { of, wait, reason } => {
+            snapshots::take(context, &of.name, TakeSnapshot { reason }, wait).await?;
+        }
+        EnsembleVerb::Snapshots { of } => snapshots::show(context, &of.name).await?,
         EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
         EnsembleVerb::Delete { of, consent } => delete(context, &of.name, consent).await?,
     }
@@ -161,6 +167,8 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> EnsembleSpec {
         failover_after,
         join_within,
         mode,
+        snapshot_every,
+        snapshots_kept,
         reason,
     } = change;
     let etcd = spec.service.etcd.unwrap_or_default();
@@ -177,6 +185,7 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> EnsembleSpec {
         failover_after: failover_after.map(|span| span.to_string()).or(spec.failover_after),
         join_within: join_within.map(|span| span.to_string()).or(spec.join_within),
         mode: mode.or(spec.mode),
+        snapshots: snapshots::changed(spec.snapshots, snapshot_every, snapshots_kept),
         reason,
     }
 }
@@ -239,6 +248,7 @@ pub(super) fn sheet(ensemble: &Ensemble) -> String {
         format!("failover after  {}", Span::from_millis(ensemble.failover_after_ms)),
         format!("join within     {}", Span::from_millis(ensemble.join_within_ms)),
         format!("mode            {}", ensemble.mode),
+        format!("snapshots       {}", snapshots::policy(ensemble.snapshots.as_ref())),
         format!("revision        {}", ensemble.revision),
         format!("changed         by {by}, {}{reason}", date(ensemble.at_ms)),
     ];

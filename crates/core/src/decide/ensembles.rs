@@ -8,6 +8,7 @@ pub mod plan;
 mod replace;
 pub mod reports;
 pub mod requests;
+mod snapshots;
 pub mod verdict;
 
 use alloc::collections::BTreeMap;
@@ -99,7 +100,8 @@ impl EnsembleSight<'_> {
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
         }
         members.change = self.change(&members);
-        let events = events(self.members, &members);
+        let of_snapshots = self.snapshot(&mut members);
+        let events = events(self.members, &members).into_iter().chain(of_snapshots).collect();
         let wake = self.wake(&members);
         EnsembleDecision { members, step, events, wake }
     }
@@ -256,7 +258,7 @@ impl EnsembleSight<'_> {
             .iter()
             .filter_map(|(number, member)| self.uncounted_from(members, *number, member));
         let due = self.voters(members).into_values().filter_map(due).chain(refused).chain(uncounted);
-        due.filter(|at| *at > self.now).min()
+        due.chain(self.snapshot_wake(members)).filter(|at| *at > self.now).min()
     }
 }
 

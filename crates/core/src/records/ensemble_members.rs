@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
 use super::ensemble_requests::MemberRequests;
+use super::ensemble_snapshots::EnsembleSnapshots;
 use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange};
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
@@ -38,6 +39,8 @@ pub struct EnsembleMembers {
     pub change: Option<OrderedChange>,
     /// What people asked to be done with them.
     pub requests: MemberRequests,
+    /// Snapshots of their data.
+    pub snapshots: EnsembleSnapshots,
 }
 
 /// Why a node did not have a member.
@@ -131,6 +134,7 @@ impl EnsembleMembers {
             refused: BTreeMap::new(),
             change: None,
             requests: MemberRequests::default(),
+            snapshots: EnsembleSnapshots::default(),
         }
     }
 
@@ -144,6 +148,7 @@ impl EnsembleMembers {
                 service: self.service,
                 task: self.task(member),
                 change: change.map(|change| change.change.clone()),
+                snapshots: self.snapshots.order(*number, &member.node),
             };
             (&member.node, order)
         })

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
 use crate::records::probes::{MAX_MEMBERS, StoreMember};
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
@@ -29,6 +30,8 @@ pub struct MemberOrder {
     pub task: MemberTask,
     /// What the member does in the store about another one; `None` if nothing.
     pub change: Option<MembershipChange>,
+    /// What the node does about snapshots of the ensemble's data.
+    pub snapshots: SnapshotOrder,
 }
 
 /// What is to become of a member.
@@ -97,6 +100,8 @@ pub struct MemberReport {
     /// The member whose removal it was ordered last, once it has read from a quorum that the store does not have it. A list without it is
     /// no such evidence: it may have been read before that one was added.
     pub removed: Option<MemberNumber>,
+    /// What became of the snapshot that it was ordered to take last; `None` before that is known.
+    pub snapshot: Option<SnapshotReport>,
 }
 
 /// What was reported of a member last.
@@ -157,7 +162,10 @@ impl NodeMembers {
                 [Some(id), entry.name.as_ref(), entry.address.as_ref()].into_iter().flatten()
             });
             let own = [&member.report.identity, &member.report.reason, &member.report.peer_url];
-            let bytes: usize = texts.chain(own).map(String::len).sum();
+            let snapshot = member.report.snapshot.iter().map(|snapshot| match &snapshot.outcome {
+                Ok(SnapshotContent { sha256: text, .. }) | Err(text) => text,
+            });
+            let bytes: usize = texts.chain(own).chain(snapshot).map(String::len).sum();
             if count > MAX_MEMBERS || bytes > MAX_MEMBER_BYTES {
                 let reason = format!(
                     "more than {MAX_MEMBERS} members, or more than {MAX_MEMBER_BYTES} bytes of texts"

@@ -40,6 +40,7 @@ pub(super) fn ensemble(
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
     lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
+    lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
     let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
     if world.leader.is_none() && is_waiting {
         let text = "no server leads, and no member is changed until one does; see: bellwether server list";

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bellwether_api::shape::reason;
 use bellwether_api::v1::ensemble::requests::ReplaceMember;
-use bellwether_core::decide::ensembles::requests::replace_refusal;
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
+use bellwether_core::decide::ensembles::requests::{replace_refusal, snapshot_refusal};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::Ensemble;
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
@@ -43,6 +44,43 @@ pub async fn replace(
                 false => replaced(fleet, (ensemble, members), (number, member), annotation)?,
             };
             Ok((asked, ensemble.clone()))
+        })
+        .await
+}
+
+/// Asks for a snapshot of the data of an ensemble. While one is asked for or taken, it changes nothing.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when nobody could take one.
+pub async fn snapshot(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &TakeSnapshot,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let reason = reason(&request.reason)?;
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, now| {
+            let (ensemble, before) = found(fleet, name)?;
+            if before.snapshots.requested.is_some() || before.snapshots.ordered.is_some() {
+                return Ok((None, ensemble.clone()));
+            }
+            if let Some(refusal) = snapshot_refusal(fleet, ensemble, before, now) {
+                return Err(OpError::Refused {
+                    reason: format!("take a snapshot of ensemble {name}: {refusal}"),
+                    hint: Some(format!("see its members: bellwether why ensemble/{name}")),
+                });
+            }
+            let said = event("ensemble.snapshot_requested", format!("ensemble/{name}"), cause(&reason));
+            let mut members = before.clone();
+            members.snapshots.requested =
+                Some(Annotation { by: actor.clone(), reason: reason.clone(), at: now });
+            let writes = vec![Write::put(Record::EnsembleMembers(members))];
+            // Whether it is managed was read.
+            let guard = Some(Key::Ensemble(name.clone()));
+            let changeset = Changeset { writes, events: vec![said] }.guarded_by(guard);
+            Ok((Some(changeset), ensemble.clone()))
         })
         .await
 }

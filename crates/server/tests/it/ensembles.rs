@@ -8,6 +8,7 @@ use bellwether_api::v1::apply::{ApplyOutcome, ApplyRequest};
 use bellwether_api::v1::ensemble::members::MemberPhase;
 use bellwether_api::v1::ensemble::requests::ReplaceMember;
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::snapshots::{SnapshotSpec, TakeSnapshot};
 use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSize, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use bellwether_rt::clock::Clock;
@@ -323,4 +324,34 @@ async fn who_may_replace_a_member_and_why_it_may_not_be_is_said_before_anything_
     admin.replace_member("default", "store", &withdrawn).await.unwrap();
     let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
     assert!(events.iter().all(|event| !event.kind.starts_with("ensemble.replace")), "nothing was asked");
+}
+
+#[tokio::test]
+async fn a_snapshot_is_refused_where_nobody_may_take_one_and_asked_for_once() {
+    let installation = with_store().await;
+    let (admin, viewer) = (installation.admin(), installation.token("viewer").await);
+    let request = TakeSnapshot::default();
+    let (code, detail) = problem(viewer.snapshot_ensemble("default", "store", &request).await);
+    assert!(code == Code::Forbidden && detail.contains("update:/snapshots"), "{detail}");
+    let (code, detail) = problem(admin.snapshot_ensemble("default", "store", &request).await);
+    let said = "take a snapshot of ensemble store: the mode of the ensemble is unmanaged";
+    assert!(code == Code::Refused && detail.contains(said), "{detail}");
+    let often = SnapshotSpec { every: Some("1s".to_owned()), keep: None };
+    let none = SnapshotSpec { every: None, keep: Some(0) };
+    for (snapshots, said) in
+        [(often, "snapshots.every: 1s; write 1m to 365d"), (none, "snapshots.keep: 0; write 1 to 100")]
+    {
+        let spec = EnsembleSpec { snapshots: Some(snapshots), ..etcd(3, "all") };
+        let (code, detail) = problem(admin.set_ensemble("default", "store", &spec).await);
+        assert!(code == Code::Invalid && detail.contains(said), "{detail}");
+    }
+    set(&admin, "store", &etcd(3, "all")).await;
+    for _ in 0..2 {
+        admin.snapshot_ensemble("default", "store", &request).await.unwrap();
+    }
+    let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let asked = events.iter().filter(|event| event.kind == "ensemble.snapshot_requested").count();
+    assert_eq!(asked, 1);
+    let said = why(&admin, "ensemble/store").await;
+    assert!(said.contains("takes snapshot 1 for") || said.contains("a snapshot is to be taken"), "{said}");
 }

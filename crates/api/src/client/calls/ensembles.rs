@@ -9,6 +9,7 @@ use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
 use crate::v1::ensemble::requests::ReplaceMember;
+use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
 
@@ -67,6 +68,20 @@ impl Client {
         request: &ReplaceMember,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_REPLACE, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks for a snapshot of the data of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn snapshot_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &TakeSnapshot,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_SNAPSHOT, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

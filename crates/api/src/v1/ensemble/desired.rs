@@ -32,6 +32,7 @@ impl EnsembleSpec {
             failover_after,
             join_within: span("join_within", self.join_within.as_deref(), limits)?,
             mode: self.mode.unwrap_or_default().into(),
+            snapshots: self.snapshots.clone().unwrap_or_default().read()?,
             reason: reason(&self.reason)?,
         })
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::orders::MembershipChange;
 use super::requests::StoredRequests;
 use super::service::ServiceAgentSpec;
+use super::snapshots::EnsembleSnapshots;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
 use crate::word::words;
 
@@ -140,6 +141,9 @@ pub struct StoredEnsembleMembers {
     /// What people asked to be done with them.
     #[serde(default, skip_serializing_if = "StoredRequests::is_empty")]
     pub requests: StoredRequests,
+    /// Snapshots of their data.
+    #[serde(default, skip_serializing_if = "EnsembleSnapshots::is_empty")]
+    pub snapshots: EnsembleSnapshots,
 }
 
 /// A node that refused a member, as it is stored.
@@ -331,6 +335,7 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
                 .as_ref()
                 .map(|ordered| StoredChange { by: ordered.by.get(), change: (&ordered.change).into() }),
             requests: (&from.requests).into(),
+            snapshots: (&from.snapshots).into(),
         }
     }
 }
@@ -361,6 +366,7 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                 })
                 .transpose()?,
             requests: from.requests.try_into()?,
+            snapshots: from.snapshots.try_into()?,
         })
     }
 }

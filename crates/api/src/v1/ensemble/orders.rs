@@ -7,6 +7,7 @@ use bellwether_core::words::counter::MemberNumber;
 use serde::{Deserialize, Serialize};
 
 use super::service::ServiceAgentSpec;
+use super::snapshots::SnapshotOrder;
 use crate::shape::ShapeError;
 use crate::word::words;
 
@@ -55,6 +56,9 @@ pub struct MemberOrder {
     /// What the member does in the store about another one; absent if nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<MembershipChange>,
+    /// What the node does about snapshots of the ensemble's data.
+    #[serde(default, skip_serializing_if = "SnapshotOrder::is_empty")]
+    pub snapshots: SnapshotOrder,
 }
 
 /// A change of the members in a store.
@@ -90,6 +94,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             task,
             join: join.map(|(number, url)| (number.get(), url.clone())).collect(),
             change: from.change.as_ref().map(Into::into),
+            snapshots: (&from.snapshots).into(),
         }
     }
 }
@@ -111,6 +116,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             service: from.service.read()?,
             task,
             change: from.change.map(TryInto::try_into).transpose()?,
+            snapshots: from.snapshots.into(),
         })
     }
 }

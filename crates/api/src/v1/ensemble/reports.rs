@@ -7,6 +7,7 @@ use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::snapshots::SnapshotReport;
 use crate::shape::{ShapeError, read};
 use crate::v1::probes::StoreMember;
 use crate::word::words;
@@ -67,6 +68,9 @@ pub struct ReportedMember {
     /// Number of the member whose removal it was ordered last, once it has read from a quorum that the store does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
+    /// What became of the snapshot that it was ordered to take last; absent before that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotReport>,
 }
 
 /// The members that a store has, as one of them read them.
@@ -110,6 +114,7 @@ impl From<&core::MemberReport> for ReportedMember {
                 members: membership.members.iter().map(|(id, member)| (id.clone(), member.into())).collect(),
             }),
             removed: from.removed.map(MemberNumber::get),
+            snapshot: from.snapshot.as_ref().map(Into::into),
         }
     }
 }
@@ -129,6 +134,7 @@ impl From<ReportedMember> for core::KnownMember {
             peer_url: from.peer_url,
             membership: from.membership.map(membership),
             removed: from.removed.map(MemberNumber::new),
+            snapshot: from.snapshot.map(Into::into),
         };
         Self { report, since: Timestamp::from_millis(from.since_ms) }
     }

@@ -14,6 +14,7 @@ use crate::decide::placement::quorum::{self, VoterState, Voters, quorum};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_snapshots::SnapshotFailure;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
 use crate::words::time::Timestamp;
@@ -69,6 +70,27 @@ pub fn replace_refusal(
     (is_working(&number) && !is_surplus && !has_room).then(|| no_room(&places, &voters))
 }
 
+/// Why no snapshot can be taken now, in words that fit after "cannot take a snapshot of ensemble store: "; `None` if one can.
+#[must_use]
+pub fn snapshot_refusal(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    members: &EnsembleMembers,
+    now: Timestamp,
+) -> Option<String> {
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some(
+            "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
+        );
+    }
+    let nodes = nodes(fleet, members);
+    let listening_since = Timestamp::EPOCH;
+    let sight = EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now };
+    let voters = sight.voters(members);
+    let works = voters.values().any(|voter| voter.state == VoterState::Working);
+    (!works).then(|| "none of its members works".to_string())
+}
+
 /// That no other node may have a member, with what keeps the first one from it.
 fn no_room(places: &CandidateNodes, voters: &Voters) -> String {
     let matching = places.iter().filter(|(_, place)| place.matches);
@@ -87,4 +109,21 @@ pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
         format!("member {number} is to be replaced, as was asked {ago} ago {asked}")
     };
     members.requests.replace.iter().map(line).collect()
+}
+
+/// What is to be known of snapshots, line by line.
+#[must_use]
+pub fn snapshot_lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
+    let snapshots = &members.snapshots;
+    let requested = snapshots.requested.as_ref();
+    let requested = requested.map(|asked| format!("a snapshot is to be taken, as was asked {asked}"));
+    let ordered = snapshots.ordered.as_ref().map(|ordered| {
+        let since = now.since(ordered.id.at).brief();
+        format!("member {} takes snapshot {} for {since}", ordered.by, ordered.id.number)
+    });
+    let failure = snapshots.failure.as_ref().map(|failure| {
+        let (ago, SnapshotFailure { id, node, reason, .. }) = (now.since(failure.at).brief(), failure);
+        format!("snapshot {} failed {ago} ago on node {node}: {reason}", id.number)
+    });
+    requested.into_iter().chain(ordered).chain(failure).collect()
 }

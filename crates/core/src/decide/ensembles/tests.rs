@@ -1,5 +1,6 @@
 mod model;
 mod replace;
+mod snapshots;
 
 use std::vec;
 use std::vec::Vec;

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::ensemble::{EnsembleService, EtcdSettings};
+use crate::records::ensemble_snapshots::SnapshotOrder;
 
 fn ensemble() -> EnsembleName {
     "db".parse().unwrap()
@@ -16,7 +17,14 @@ fn key(number: u64) -> MemberKey {
 
 fn order(number: u64, task: MemberTask) -> MemberOrder {
     let service = EnsembleService::Etcd(EtcdSettings { client_port: 2379, peer_port: 2380, tls: true });
-    MemberOrder { number: MemberNumber::new(number), identity: "db-1".into(), service, task, change: None }
+    MemberOrder {
+        number: MemberNumber::new(number),
+        identity: "db-1".into(),
+        service,
+        task,
+        change: None,
+        snapshots: SnapshotOrder::default(),
+    }
 }
 
 fn join(numbers: &[u64]) -> MemberStart {

@@ -75,6 +75,7 @@ impl Site {
             peer_url: String::new(),
             membership: None,
             removed: None,
+            snapshot: None,
         };
         let known = KnownMember { report, since: NOW };
         let members = BTreeMap::from([(members.ensemble.clone(), known)]);
@@ -142,6 +143,7 @@ fn store(size: EnsembleSize) -> Ensemble {
         failover_after: FAILOVER_AFTER,
         join_within: JOIN_WITHIN,
         mode: EnsembleMode::Managed,
+        snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
         labels: Labels::default(),
         annotation: by(),
     }

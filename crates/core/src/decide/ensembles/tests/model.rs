@@ -15,6 +15,7 @@ use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_snapshots::SnapshotReport;
 use crate::records::member::{KnownMember, MemberOrder, MemberStart, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
@@ -63,6 +64,7 @@ struct Host {
     order: Option<MemberOrder>,
     known: Option<KnownMember>,
     removed: Option<MemberNumber>,
+    snapshot: Option<SnapshotReport>,
 }
 
 fn url(node: &NodeName) -> String {
@@ -98,6 +100,7 @@ impl Installation {
             failover_after: Span::from_secs(30),
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,
+            snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             labels: crate::words::label::Labels::default(),
             annotation,
         };
@@ -319,6 +322,7 @@ impl Installation {
             assert!(!is_counted, "the data of a member that the store counts are set aside");
             (host.directory, host.is_running) = (None, false);
         }
+        host.take_snapshot(&order);
         let (_, was_started, has_data) = *host.directory.get_or_insert((order.number, false, false));
         match &order.task {
             MemberTask::Prepare => {}

@@ -3,6 +3,7 @@
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
 use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::Post;
 
@@ -11,7 +12,18 @@ use crate::http::routes::{Routes, route};
 
 /// What people ask to be done with members.
 pub(super) fn requests(routes: Routes) -> Routes {
+    let snapshot = RequiredAccess::update_field(ObjectKind::Ensemble, "/snapshots");
     let replace = RequiredAccess::update_field(ObjectKind::Ensemble, "/members");
+    let routes = routes.add::<TakeSnapshot, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_SNAPSHOT,
+            snapshot,
+            "Take a snapshot of the data of an ensemble, which is kept on the node of a member",
+        )
+        .optional_body(),
+        handlers::snapshot,
+    );
     routes.add::<ReplaceMember, Ensemble, _, _>(
         route(
             Post,

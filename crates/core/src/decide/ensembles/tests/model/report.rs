@@ -3,8 +3,9 @@
 use std::string::String;
 use std::vec::Vec;
 
-use super::{Installation, url};
-use crate::records::member::{KnownMember, MemberReport, MemberState, MemberTask};
+use super::{Host, Installation, url};
+use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotReport};
+use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
 
 impl Installation {
     /// What is known of the store is from before it had this member.
@@ -45,6 +46,7 @@ impl Installation {
                 peer_url: url(&name),
                 membership,
                 removed: host.removed,
+                snapshot: host.snapshot.clone(),
             };
             let host = self.hosts.get_mut(&name).unwrap();
             let before = host.known.take();
@@ -52,5 +54,15 @@ impl Installation {
             let since = before.filter(|_| is_same).map_or(at, |before| before.since);
             host.known = Some(KnownMember { report, since });
         }
+    }
+}
+
+impl Host {
+    /// Takes the snapshot that is ordered, if its member runs; one that lacks something cannot.
+    pub(super) fn take_snapshot(&mut self, order: &MemberOrder) {
+        let Some(id) = order.snapshots.take.filter(|_| self.is_running) else { return };
+        let content = SnapshotContent { bytes: 1, revision: 1, sha256: String::new() };
+        let outcome = if self.lacks { Err("no space left".into()) } else { Ok(content) };
+        self.snapshot = Some(SnapshotReport { id, outcome });
     }
 }
