@@ -278,6 +278,8 @@ pub const ENSEMBLE_PLAN: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/plan";
 pub const ENSEMBLE_SCALE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/scale";
 /// The replacement of a member of an ensemble.
 pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/replace";
+/// The restart of the members of an ensemble.
+pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
 /// Snapshots of the data of an ensemble.
 pub const ENSEMBLE_SNAPSHOT: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/snapshot";
 /// A certificate for a client of an ensemble.

@@ -181,6 +181,11 @@ impl Etcd {
                 "/v3/cluster/member/promote",
                 serde_json::json!({"ID": decimal(id)?}),
             ),
+            ChangeStep::Transfer(id) => (
+                format!("have {id} lead"),
+                "/v3/maintenance/transfer-leadership",
+                serde_json::json!({"targetID": decimal(id)?}),
+            ),
             ChangeStep::Remove(id) => {
                 (format!("remove {id}"), "/v3/cluster/member/remove", serde_json::json!({"ID": decimal(id)?}))
             }

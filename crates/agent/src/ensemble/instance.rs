@@ -86,6 +86,7 @@ pub(super) fn awaited(
         membership: None,
         removed: None,
         snapshot: None,
+        restarted: None,
     };
     let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })

@@ -3,7 +3,6 @@
 mod steps;
 mod tls;
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -180,6 +179,7 @@ impl MemberTask {
             noted: self.entry.as_ref().map(|entry| &entry.noted),
             directory: look.directory,
             process: self.program.state(),
+            is_restart_due: self.is_restart_due(order),
             standing: self.standing,
             lack: look.lack,
             place: &place,
@@ -221,12 +221,15 @@ impl MemberTask {
     async fn look(&mut self, order: &MemberOrder) -> Result<Look, String> {
         let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
         let (settings, etcd) = (self.context.settings.clone(), self.etcd(order));
+        let is_restart_due = self.is_restart_due(order);
         let looked = move || {
             let directory = own.look().map_err(|error| format!("look at {}: {error}", own.path.display()))?;
             let lack = match (settings, etcd) {
-                _ if runs => None,
+                _ if runs && !is_restart_due => None,
                 (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
                 (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
+                // It has its ports.
+                (Some(settings), _) if runs => lack(&settings.etcd, &[]),
                 (Some(settings), Some(etcd)) => lack(&settings.etcd, &etcd.listens()),
             };
             Ok(Look { directory, lack })
@@ -276,11 +279,15 @@ impl MemberTask {
                 self.hindered = None;
             }
             ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
-            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) => {}
+            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) | ChangeStep::Remove(_) => {
+            }
         }
-        let reason = self.alarm.clone().or_else(|| self.hindered.clone()).unwrap_or(reason);
+        let told = self.alarm.clone().or_else(|| self.hindered.clone()).or_else(|| self.not_restarted(order));
+        let reason = told.unwrap_or(reason);
         self.report(order, state, &reason, Some(membership));
-        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) = &step {
+        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) | ChangeStep::Remove(_) =
+            &step
+        {
             let made = etcd.make(&step).await;
             fail::pass(FailPoint::MemberChanged);
             let is_made = made.is_ok();
@@ -367,6 +374,7 @@ impl MemberTask {
             membership,
             removed: self.removed,
             snapshot: self.snapshots.report(),
+            restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
@@ -382,15 +390,5 @@ impl MemberTask {
             }
             is_news
         });
-    }
-
-    async fn on_disk<T: Send + 'static>(
-        &self,
-        what: &str,
-        work: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<T, String> {
-        let what = what.to_owned();
-        let done = move || work().map_err(|error| format!("{what}: {error}"));
-        disk::off_runtime(&self.context.tasks, done).await
     }
 }

@@ -73,6 +73,19 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Restart the members of an ensemble one after the other, such as with another release of its program
+    Restart {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Withdraw the request: no other member is restarted
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Take a snapshot of the data of an ensemble, which is kept on the node of a member
     Snapshot {
         #[command(flatten)]

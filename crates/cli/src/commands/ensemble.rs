@@ -2,10 +2,11 @@
 
 mod certify;
 mod requests;
+mod restart;
 mod snapshots;
 
 use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::{EnsembleAction, EnsembleStatus};
@@ -69,6 +70,9 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
         }
         EnsembleVerb::Replace { of, member, withdraw, reason, consent } => {
             replace(context, &of.name, ReplaceMember { member, withdraw, reason }, consent).await?;
+        }
+        EnsembleVerb::Restart { of, withdraw, reason, consent } => {
+            restart::restart(context, &of.name, RestartMembers { withdraw, reason }, consent).await?;
         }
         EnsembleVerb::Snapshot { of, wait, reason } => {
             snapshots::take(context, &of.name, TakeSnapshot { reason }, wait).await?;

@@ -40,6 +40,7 @@ mod story_conditions;
 mod story_cut_off;
 mod story_databases;
 mod story_ensemble_replaced;
+mod story_ensemble_restarted;
 mod story_ensemble_snapshots;
 mod story_ensembles;
 mod story_exec_probes;

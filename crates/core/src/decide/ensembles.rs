@@ -8,6 +8,7 @@ pub mod plan;
 mod replace;
 pub mod reports;
 pub mod requests;
+mod restart;
 mod snapshots;
 pub mod verdict;
 
@@ -99,9 +100,11 @@ impl EnsembleSight<'_> {
             }
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
         }
-        members.change = self.change(&members);
+        let of_restart = self.restart(&mut members, &step);
+        members.change = self.change(&members).or_else(|| self.transfer(&members));
         let of_snapshots = self.snapshot(&mut members);
-        let events = events(self.members, &members).into_iter().chain(of_snapshots).collect();
+        let events =
+            events(self.members, &members).into_iter().chain(of_restart).chain(of_snapshots).collect();
         let wake = self.wake(&members);
         EnsembleDecision { members, step, events, wake }
     }

@@ -149,6 +149,7 @@ impl EnsembleMembers {
                 task: self.task(member),
                 change: change.map(|change| change.change.clone()),
                 snapshots: self.snapshots.order(*number, &member.node),
+                restart: self.requests.restart_of(*number),
             };
             (&member.node, order)
         })

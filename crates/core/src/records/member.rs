@@ -32,6 +32,8 @@ pub struct MemberOrder {
     pub change: Option<MembershipChange>,
     /// What the node does about snapshots of the ensemble's data.
     pub snapshots: SnapshotOrder,
+    /// The restart that it makes, by the time at which it was asked for, unless it has made it; `None` if none.
+    pub restart: Option<Timestamp>,
 }
 
 /// What is to become of a member.
@@ -71,6 +73,11 @@ pub enum MembershipChange {
         /// The id that the store gave it.
         id: String,
     },
+    /// Another member leads, unless this one does not lead any more.
+    Transfer {
+        /// The id that the store gave that one.
+        id: String,
+    },
     /// A member is removed, if the store has it. Then the members are read again, and if it is not among them, that is reported.
     Remove {
         /// Number of the member.
@@ -102,6 +109,8 @@ pub struct MemberReport {
     pub removed: Option<MemberNumber>,
     /// What became of the snapshot that it was ordered to take last; `None` before that is known.
     pub snapshot: Option<SnapshotReport>,
+    /// The restart that it made last; `None` if none.
+    pub restarted: Option<Timestamp>,
 }
 
 /// What was reported of a member last.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bellwether_api::shape::reason;
-use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
-use bellwether_core::decide::ensembles::requests::{replace_refusal, snapshot_refusal};
+use bellwether_core::decide::ensembles::requests::{replace_refusal, restart_refusal, snapshot_refusal};
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble::Ensemble;
 use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
+use bellwether_core::records::ensemble_requests::RestartRequest;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
@@ -76,6 +77,45 @@ pub async fn snapshot(
             let mut members = before.clone();
             members.snapshots.requested =
                 Some(Annotation { by: actor.clone(), reason: reason.clone(), at: now });
+            let writes = vec![Write::put(Record::EnsembleMembers(members))];
+            // Whether it is managed was read.
+            let guard = Some(Key::Ensemble(name.clone()));
+            let changeset = Changeset { writes, events: vec![said] }.guarded_by(guard);
+            Ok((Some(changeset), ensemble.clone()))
+        })
+        .await
+}
+
+/// Asks that the members of an ensemble are restarted one after the other, or withdraws that. Asked again, all are restarted again.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it is not managed.
+pub async fn restart(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &RestartMembers,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let reason = reason(&request.reason)?;
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, now| {
+            let (ensemble, before) = found(fleet, name)?;
+            if request.withdraw && before.requests.restart.is_none() {
+                return Ok((None, ensemble.clone()));
+            }
+            if let Some(refusal) = restart_refusal(ensemble, before).filter(|_| !request.withdraw) {
+                let reason = format!("restart ensemble {name}: {refusal}");
+                return Err(OpError::Refused { reason, hint: None });
+            }
+            let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
+            let left = before.members.keys().copied().collect();
+            let restart = RestartRequest { annotation, left, under_way: None };
+            let mut members = before.clone();
+            members.requests.restart = (!request.withdraw).then_some(restart);
+            let kind =
+                if request.withdraw { "ensemble.restart_withdrawn" } else { "ensemble.restart_requested" };
+            let said = event(kind, format!("ensemble/{name}"), cause(&reason));
             let writes = vec![Write::put(Record::EnsembleMembers(members))];
             // Whether it is managed was read.
             let guard = Some(Key::Ensemble(name.clone()));

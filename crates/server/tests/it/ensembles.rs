@@ -6,7 +6,7 @@ use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::apply::{ApplyOutcome, ApplyRequest};
 use bellwether_api::v1::ensemble::members::MemberPhase;
-use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
 use bellwether_api::v1::ensemble::snapshots::{SnapshotSpec, TakeSnapshot};
 use bellwether_api::v1::ensemble::status::EnsembleAction;
@@ -324,6 +324,17 @@ async fn who_may_replace_a_member_and_why_it_may_not_be_is_said_before_anything_
     admin.replace_member("default", "store", &withdrawn).await.unwrap();
     let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
     assert!(events.iter().all(|event| !event.kind.starts_with("ensemble.replace")), "nothing was asked");
+    let restart = RestartMembers { reason: "a new etcd".to_owned(), ..RestartMembers::default() };
+    assert_eq!(problem(viewer.restart_ensemble("default", "store", &restart).await).0, Code::Forbidden);
+    admin.restart_ensemble("default", "store", &restart).await.unwrap();
+    let said = why(&admin, "ensemble/store").await;
+    assert!(
+        said.contains("its members are restarted one after the other") && said.contains("a new etcd"),
+        "{said}"
+    );
+    let withdraw = RestartMembers { withdraw: true, ..restart };
+    admin.restart_ensemble("default", "store", &withdraw).await.unwrap();
+    assert!(!why(&admin, "ensemble/store").await.contains("restarted"));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::paths::{self, fill};
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
-use crate::v1::ensemble::requests::ReplaceMember;
+use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
@@ -68,6 +68,20 @@ impl Client {
         request: &ReplaceMember,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_REPLACE, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks that the members of an ensemble are restarted, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn restart_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &RestartMembers,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_RESTART, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::member as core;
 use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::service::ServiceAgentSpec;
@@ -34,6 +35,8 @@ words! {
         Add = "add",
         /// A member that has caught up is made one that votes.
         Promote = "promote",
+        /// Another member leads.
+        Transfer = "transfer",
         /// A member is removed.
         Remove = "remove",
     }
@@ -59,6 +62,9 @@ pub struct MemberOrder {
     /// What the node does about snapshots of the ensemble's data.
     #[serde(default, skip_serializing_if = "SnapshotOrder::is_empty")]
     pub snapshots: SnapshotOrder,
+    /// The restart that it makes, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_ms: Option<u64>,
 }
 
 /// A change of the members in a store.
@@ -95,6 +101,7 @@ impl From<&core::MemberOrder> for MemberOrder {
             join: join.map(|(number, url)| (number.get(), url.clone())).collect(),
             change: from.change.as_ref().map(Into::into),
             snapshots: (&from.snapshots).into(),
+            restart_ms: from.restart.map(Timestamp::as_millis),
         }
     }
 }
@@ -117,6 +124,7 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             task,
             change: from.change.map(TryInto::try_into).transpose()?,
             snapshots: from.snapshots.into(),
+            restart: from.restart_ms.map(Timestamp::from_millis),
         })
     }
 }
@@ -133,6 +141,12 @@ impl From<&core::MembershipChange> for MembershipChange {
             core::MembershipChange::Promote { id } => {
                 Self { action: MembershipAction::Promote, member: None, id: Some(id.clone()), peer_url: None }
             }
+            core::MembershipChange::Transfer { id } => Self {
+                action: MembershipAction::Transfer,
+                member: None,
+                id: Some(id.clone()),
+                peer_url: None,
+            },
             core::MembershipChange::Remove { member, id, peer_url } => Self {
                 action: MembershipAction::Remove,
                 member: Some(member.get()),
@@ -152,6 +166,7 @@ impl TryFrom<MembershipChange> for core::MembershipChange {
         Ok(match from.action {
             MembershipAction::Add => Self::Add { member: member?, peer_url: url? },
             MembershipAction::Promote => Self::Promote { id: from.id.ok_or_else(|| missing("id"))? },
+            MembershipAction::Transfer => Self::Transfer { id: from.id.ok_or_else(|| missing("id"))? },
             MembershipAction::Remove => Self::Remove { member: member?, id: from.id, peer_url: url? },
         })
     }

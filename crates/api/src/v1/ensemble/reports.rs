@@ -71,6 +71,9 @@ pub struct ReportedMember {
     /// What became of the snapshot that it was ordered to take last; absent before that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<SnapshotReport>,
+    /// The restart that it made last, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarted_ms: Option<u64>,
 }
 
 /// The members that a store has, as one of them read them.
@@ -115,6 +118,7 @@ impl From<&core::MemberReport> for ReportedMember {
             }),
             removed: from.removed.map(MemberNumber::get),
             snapshot: from.snapshot.as_ref().map(Into::into),
+            restarted_ms: from.restarted.map(Timestamp::as_millis),
         }
     }
 }
@@ -135,6 +139,7 @@ impl From<ReportedMember> for core::KnownMember {
             membership: from.membership.map(membership),
             removed: from.removed.map(MemberNumber::new),
             snapshot: from.snapshot.map(Into::into),
+            restarted: from.restarted_ms.map(Timestamp::from_millis),
         };
         Self { report, since: Timestamp::from_millis(from.since_ms) }
     }

@@ -15,6 +15,8 @@ words! {
     RequestedAction {
         /// Another member takes the place of one.
         Replace = "replace",
+        /// All are restarted, one after the other.
+        Restart = "restart",
     }
 }
 
@@ -26,6 +28,18 @@ pub struct ReplaceMember {
     #[schema(example = 2)]
     pub member: u64,
     /// Withdraws what was asked, unless the member is leaving already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdraw: bool,
+    /// Reason, recorded in its event.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// Request to restart the members of an ensemble one after the other, or not to go on with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestartMembers {
+    /// Withdraws what was asked; a member that is being restarted is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdraw: bool,
     /// Reason, recorded in its event.
@@ -51,6 +65,21 @@ pub struct StoredRequests {
     /// The members that others are to take the place of, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replace: Vec<StoredReplacement>,
+    /// The restart of the members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<StoredRestart>,
+}
+
+/// A restart of the members, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredRestart {
+    /// Who asked for it, when and why.
+    pub annotation: Annotation,
+    /// Numbers of the members that are not restarted yet.
+    pub left: Vec<u64>,
+    /// Number of the one of them that is being restarted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_way: Option<u64>,
 }
 
 /// A member that another one is to take the place of, as it is stored.
@@ -71,7 +100,12 @@ impl RequestedChange {
             member: Some(number.get()),
             annotation: Annotation::from(asked),
         };
-        members.requests.replace.iter().map(replacement).collect()
+        let restart = members.requests.restart.iter().map(|request| Self {
+            action: RequestedAction::Restart,
+            member: None,
+            annotation: Annotation::from(&request.annotation),
+        });
+        members.requests.replace.iter().map(replacement).chain(restart).collect()
     }
 }
 
@@ -89,7 +123,12 @@ impl From<&core::MemberRequests> for StoredRequests {
             member: number.get(),
             annotation: Annotation::from(asked),
         };
-        Self { replace: from.replace.iter().map(replacement).collect() }
+        let restart = from.restart.as_ref().map(|request| StoredRestart {
+            annotation: Annotation::from(&request.annotation),
+            left: request.left.iter().map(|number| number.get()).collect(),
+            under_way: request.under_way.map(MemberNumber::get),
+        });
+        Self { replace: from.replace.iter().map(replacement).collect(), restart }
     }
 }
 
@@ -102,6 +141,14 @@ impl TryFrom<StoredRequests> for core::MemberRequests {
                 annotation.map_err(|error: ShapeError| error.within("requests.replace.annotation"))?;
             Ok::<_, ShapeError>((MemberNumber::new(stored.member), annotation))
         });
-        Ok(Self { replace: try_map_from(replace)? })
+        let restart = from.restart.map(|stored| {
+            let annotation = stored.annotation.try_into();
+            let annotation =
+                annotation.map_err(|error: ShapeError| error.within("requests.restart.annotation"))?;
+            let left = stored.left.into_iter().map(MemberNumber::new).collect();
+            let under_way = stored.under_way.map(MemberNumber::new);
+            Ok::<_, ShapeError>(core::RestartRequest { annotation, left, under_way })
+        });
+        Ok(Self { replace: try_map_from(replace)?, restart: restart.transpose()? })
     }
 }

@@ -14,6 +14,7 @@ use crate::decide::placement::quorum::{self, VoterState, Voters, quorum};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_requests::RestartRequest;
 use crate::records::ensemble_snapshots::SnapshotFailure;
 use crate::words::counter::MemberNumber;
 use crate::words::name::NodeName;
@@ -101,6 +102,39 @@ fn no_room(places: &CandidateNodes, voters: &Voters) -> String {
     format!("it works, and no other node may have a member in its place{because}")
 }
 
+/// How far a restart is, line by line.
+fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Timestamp) -> Vec<String> {
+    let ago = now.since(request.annotation.at).brief();
+    let left: Vec<String> = request.left.iter().map(ToString::to_string).collect();
+    let asked = format!(
+        "its members are restarted one after the other, as was asked {ago} ago {}: left are {}",
+        request.annotation,
+        left.join(", ")
+    );
+    let under_way = request.under_way.and_then(|number| Some((number, members.members.get(&number)?)));
+    let under_way = under_way.map(|(number, member)| {
+        format!(
+            "member {number} on node {} is being restarted; the next one waits until it works",
+            member.node
+        )
+    });
+    let waits =
+        "no other one is restarted before all members that vote work, and none joins or leaves".to_string();
+    Vec::from([asked, under_way.unwrap_or(waits)])
+}
+
+/// Why the members cannot be restarted now, in words that fit after "cannot restart ensemble store: "; `None` if they can.
+#[must_use]
+pub fn restart_refusal(ensemble: &Ensemble, members: &EnsembleMembers) -> Option<String> {
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some(
+            "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
+        );
+    }
+    let votes = members.members.values().any(|member| member.phase == MemberPhase::Voting);
+    (!votes).then(|| "it has no members that vote".to_string())
+}
+
 /// What was asked, line by line.
 #[must_use]
 pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
@@ -108,7 +142,8 @@ pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
         let ago = now.since(asked.at).brief();
         format!("member {number} is to be replaced, as was asked {ago} ago {asked}")
     };
-    members.requests.replace.iter().map(line).collect()
+    let restart = members.requests.restart.iter().flat_map(|request| restart_lines(members, request, now));
+    members.requests.replace.iter().map(line).chain(restart).collect()
 }
 
 /// What is to be known of snapshots, line by line.

@@ -76,6 +76,7 @@ impl Site {
             membership: None,
             removed: None,
             snapshot: None,
+            restarted: None,
         };
         let known = KnownMember { report, since: NOW };
         let members = BTreeMap::from([(members.ensemble.clone(), known)]);

@@ -47,6 +47,10 @@ pub(super) enum Act {
     Suspect(usize, bool),
     /// A node lacks what a member needs, or does not any more.
     Lack(usize, bool),
+    /// The program on a node does not run, or may again.
+    Break(usize, bool),
+    /// A person wants all members restarted.
+    Restart,
     /// A person wants another member in the place of that of a node.
     Replace(usize),
 }
@@ -65,6 +69,8 @@ struct Host {
     known: Option<KnownMember>,
     removed: Option<MemberNumber>,
     snapshot: Option<SnapshotReport>,
+    restarted: Option<Timestamp>,
+    is_broken: bool,
 }
 
 fn url(node: &NodeName) -> String {
@@ -84,6 +90,10 @@ pub(super) struct Installation {
     hosts: BTreeMap<NodeName, Host>,
     listening_since: Timestamp,
     given: BTreeSet<MemberNumber>,
+    /// The members that were restarted, in this order.
+    pub(super) restarted: Vec<MemberNumber>,
+    /// Those of them that led.
+    pub(super) restarted_as_leader: Vec<MemberNumber>,
 }
 
 impl Installation {
@@ -117,6 +127,8 @@ impl Installation {
             hosts: (0..nodes).map(|n| (format!("n-{n}").parse().unwrap(), Host::default())).collect(),
             listening_since: Timestamp::EPOCH,
             given: BTreeSet::new(),
+            restarted: Vec::new(),
+            restarted_as_leader: Vec::new(),
         }
     }
 
@@ -169,6 +181,11 @@ impl Installation {
             }
             Act::Suspect(node, is_suspect) => self.host(*node).is_suspect = *is_suspect,
             Act::Lack(node, lacks) => self.host(*node).lacks = *lacks,
+            Act::Break(node, is_broken) => {
+                let host = self.host(*node);
+                (host.is_broken, host.is_running) = (*is_broken, false);
+            }
+            Act::Restart => self.ask_for_restart(),
             Act::Replace(node) => {
                 let name = self.name(*node);
                 self.ask_for_another(&name);
@@ -188,7 +205,7 @@ impl Installation {
     pub(super) fn mend(&mut self) {
         for host in self.hosts.values_mut() {
             (host.cut_since, host.is_stale, host.is_drained, host.lacks) = (None, false, false, false);
-            host.is_suspect = false;
+            (host.is_suspect, host.is_broken) = (false, false);
         }
         if self.hosts.len() <= self.wanted() {
             self.members.requests.replace.clear();
@@ -226,7 +243,10 @@ impl Installation {
             self.pass(1);
             let is_at_rest = matches!(self.decide().step, QuorumStep::Rest);
             let is_clean = self.members.members.values().all(|member| member.phase.as_str() == "voting");
-            if is_at_rest && is_clean {
+            // While one is gone for good and no node can take its place, nobody is restarted.
+            let is_done =
+                self.members.requests.restart.is_none() || self.store.working() < self.store.voters();
+            if is_at_rest && is_clean && is_done {
                 return;
             }
         }
@@ -291,7 +311,9 @@ impl Installation {
     pub(super) fn work_only_orders(&mut self) {
         let names: Vec<NodeName> = self.hosts.keys().cloned().collect();
         for name in &names {
-            self.work(name);
+            if !self.restart(name) {
+                self.work(name);
+            }
             self.seen();
         }
         for name in &names {
@@ -327,7 +349,7 @@ impl Installation {
         match &order.task {
             MemberTask::Prepare => {}
             MemberTask::Leave => host.directory = None,
-            MemberTask::Run(_) if has_data => host.is_running = listed.is_some(),
+            MemberTask::Run(_) if has_data => host.is_running = listed.is_some() && !host.is_broken,
             MemberTask::Run(MemberStart::First) if !was_started => {
                 assert!(!founded, "a second store is founded beside one that has data");
                 host.directory = Some((order.number, true, true));
@@ -370,5 +392,6 @@ impl Installation {
         let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
         let alive = of(|host| host.is_running && host.cut_since.is_none() && !host.is_suspect);
         (self.store.whole, self.store.alive) = (whole, alive);
+        self.store.elect();
     }
 }

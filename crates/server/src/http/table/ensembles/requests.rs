@@ -2,7 +2,7 @@
 
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::Ensemble;
-use bellwether_api::v1::ensemble::requests::ReplaceMember;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::Post;
@@ -23,6 +23,16 @@ pub(super) fn requests(routes: Routes) -> Routes {
         )
         .optional_body(),
         handlers::snapshot,
+    );
+    let routes = routes.add::<RestartMembers, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_RESTART,
+            replace,
+            "Restart the members of an ensemble one after the other, the leader last, or withdraw that",
+        )
+        .optional_body(),
+        handlers::restart,
     );
     routes.add::<ReplaceMember, Ensemble, _, _>(
         route(

@@ -4,8 +4,12 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::{Host, Installation, url};
+use crate::records::annotation::Annotation;
+use crate::records::ensemble_requests::RestartRequest;
 use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotReport};
 use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
 
 impl Installation {
     /// What is known of the store is from before it had this member.
@@ -47,6 +51,7 @@ impl Installation {
                 membership,
                 removed: host.removed,
                 snapshot: host.snapshot.clone(),
+                restarted: host.restarted,
             };
             let host = self.hosts.get_mut(&name).unwrap();
             let before = host.known.take();
@@ -54,6 +59,38 @@ impl Installation {
             let since = before.filter(|_| is_same).map_or(at, |before| before.since);
             host.known = Some(KnownMember { report, since });
         }
+    }
+}
+
+impl Installation {
+    /// A person wants all members restarted.
+    pub(in super::super) fn ask_for_restart(&mut self) {
+        let annotation = Annotation::of("ann".parse().unwrap(), self.at());
+        let left = self.members.members.keys().copied().collect();
+        self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+    }
+
+    /// The member that leads.
+    pub(in super::super) fn leader(&self) -> Option<MemberNumber> {
+        let leader = self.store.leader.as_ref()?;
+        self.store.entries.get(leader).map(|entry| entry.number)
+    }
+
+    /// Restarts the member of a node, if it is ordered and was not: it is away until its node works again. Answers whether it was.
+    pub(super) fn restart(&mut self, name: &NodeName) -> bool {
+        let is_leader = self.own_id(name).is_some_and(|id| self.store.leader.as_ref() == Some(&id));
+        let host = self.hosts.get_mut(name).unwrap();
+        let Some((number, at)) = host.order.as_ref().and_then(|order| Some((order.number, order.restart?)))
+        else {
+            return false;
+        };
+        if host.restarted >= Some(at) {
+            return false;
+        }
+        (host.restarted, host.is_running) = (Some(at), false);
+        self.restarted.push(number);
+        self.restarted_as_leader.extend(is_leader.then_some(number));
+        true
     }
 }
 
