@@ -9,6 +9,8 @@ mod instance;
 mod member;
 mod program;
 mod redis;
+mod snapshot_stream;
+mod snapshots;
 mod software;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -278,6 +278,12 @@ pub const ENSEMBLE_PLAN: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/plan";
 pub const ENSEMBLE_SCALE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/scale";
 /// The primary of an ensemble.
 pub const ENSEMBLE_FAILOVER: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/failover";
+/// The replacement of a member of an ensemble.
+pub const ENSEMBLE_REPLACE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/replace";
+/// The restart of the members of an ensemble.
+pub const ENSEMBLE_RESTART: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/restart";
+/// Snapshots of the data of an ensemble.
+pub const ENSEMBLE_SNAPSHOT: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/snapshot";
 /// A certificate for a client of an ensemble.
 pub const ENSEMBLE_CERTIFICATE: &str = "/v1/namespaces/{ns}/ensembles/{ensemble}/certificate";
 /// Reactions to conditions.

@@ -7,6 +7,8 @@ pub mod definition;
 pub mod discovery;
 pub mod ensemble;
 pub mod ensemble_members;
+pub mod ensemble_requests;
+pub mod ensemble_snapshots;
 pub mod entity;
 pub mod event;
 pub mod evidence;

@@ -20,6 +20,7 @@ use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
 use crate::probe::etcd::{ask, errors};
 use crate::probe::http::post;
+use crate::probe::http::stream::{StreamedAnswer, post_streamed};
 
 /// Longest time for one answer: an election takes a second.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -180,6 +181,11 @@ impl Etcd {
                 "/v3/cluster/member/promote",
                 serde_json::json!({"ID": decimal(id)?}),
             ),
+            ChangeStep::Transfer(id) => (
+                format!("have {id} lead"),
+                "/v3/maintenance/transfer-leadership",
+                serde_json::json!({"targetID": decimal(id)?}),
+            ),
             ChangeStep::Remove(id) => {
                 (format!("remove {id}"), "/v3/cluster/member/remove", serde_json::json!({"ID": decimal(id)?}))
             }
@@ -192,6 +198,27 @@ impl Etcd {
             Ok(Err(error)) => Err(format!("{what}: {error}")),
             Err(_) => Err(format!("{what}: no answer within {}s", PATIENCE.as_secs())),
         }
+    }
+
+    /// The revision of its data.
+    pub(super) async fn revision(&self) -> Result<u64, String> {
+        let authority = self.authority();
+        let asked = post(&authority, self.tls.as_ref(), "/v3/maintenance/status", "{}");
+        let asked = observed::timeout(PATIENCE, asked).await;
+        let asked = asked.map_err(|_| format!("etcd does not answer within {}s", PATIENCE.as_secs()))?;
+        let status = asked.map_err(|error| error.to_string())?;
+        let revision =
+            status.pointer("/header/revision").and_then(|revision| revision.as_str()?.parse().ok());
+        revision.ok_or_else(|| "etcd does not say its revision".to_owned())
+    }
+
+    /// Begins a snapshot of its data.
+    pub(super) async fn snapshot(&self) -> Result<StreamedAnswer, String> {
+        let authority = self.authority();
+        let asked = post_streamed(&authority, self.tls.as_ref(), "/v3/maintenance/snapshot", "{}");
+        let asked = observed::timeout(PATIENCE, asked).await;
+        let asked = asked.map_err(|_| format!("etcd does not answer within {}s", PATIENCE.as_secs()))?;
+        asked.map_err(|error| error.to_string())
     }
 
     /// What the other members say of this one, which the store knows by this id, or by its peer URL if that is not known.

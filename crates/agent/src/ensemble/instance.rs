@@ -100,6 +100,8 @@ pub(super) fn awaited(
         membership: None,
         removed: None,
         replication: None,
+        snapshot: None,
+        restarted: None,
     };
     let instance = of((ensemble, order), &report, None, client)?;
     Some(PublishedInstance { has_results: false, ..instance })

@@ -4,7 +4,6 @@ mod serve;
 mod steps;
 mod tls;
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +26,7 @@ use super::etcd::Etcd;
 use super::instance;
 use super::program::{MemberProgram, lack};
 use super::redis::Redis;
+use super::snapshots::Snapshots;
 use super::software::{Software, program};
 use crate::apply::output::one_line;
 use crate::apply::process::SupervisedProcess;
@@ -65,6 +65,8 @@ pub(super) struct MemberTask {
     replication: Option<Replication>,
     /// The settings that it was given while it runs.
     applied: Option<EnsembleService>,
+    /// The snapshots that this node takes.
+    snapshots: Snapshots,
     /// The instance as which it is published; `None` if it is not.
     shown: Option<InstanceKey>,
 }
@@ -86,6 +88,7 @@ impl MemberTask {
         Self {
             shown: former.and_then(|number| instance::key(&ensemble, number)),
             directory: OwnDirectory::new(&context.dir, &ensemble),
+            snapshots: Snapshots::new(&context.dir, &ensemble, &context.tasks),
             log: context.logs.join(format!("ensemble-{ensemble}.log")),
             ensemble,
             order,
@@ -183,6 +186,7 @@ impl MemberTask {
             noted: self.entry.as_ref().map(|entry| &entry.noted),
             directory: look.directory,
             process: self.program.state(),
+            is_restart_due: self.is_restart_due(order),
             standing: self.standing,
             lack: look.lack,
             place: &place,
@@ -225,13 +229,16 @@ impl MemberTask {
         let (own, runs) = (self.directory.clone(), matches!(self.program.state(), MemberProcess::Running(_)));
         let (settings, software) = (self.context.settings.clone(), self.software(order));
         let service = order.service;
+        let is_restart_due = self.is_restart_due(order);
         let looked = move || {
             let directory =
                 own.look(service).map_err(|error| format!("look at {}: {error}", own.path.display()))?;
             let lack = match (settings, software) {
-                _ if runs => None,
+                _ if runs && !is_restart_due => None,
                 (None, _) => Some("the section [ensembles] in the configuration of its agent".to_owned()),
                 (_, None) => Some("an address of its node: set addresses in [agent]".to_owned()),
+                // It has its ports.
+                (Some(settings), _) if runs => lack(program(service, &settings), &[]),
                 (Some(settings), Some(software)) => lack(program(service, &settings), &software.listens()),
             };
             Ok(Look { directory, lack })
@@ -315,6 +322,8 @@ impl MemberTask {
             membership,
             removed: self.removed,
             replication,
+            snapshot: self.snapshots.report(),
+            restarted: self.entry.as_ref().and_then(|entry| entry.restarted),
         };
         // One that ended by itself without an error was removed from the store: it leaves, and has not failed.
         let has_left = matches!(self.program.state(), MemberProcess::Ended { code: Some(0), .. });
@@ -330,15 +339,5 @@ impl MemberTask {
             }
             is_news
         });
-    }
-
-    async fn on_disk<T: Send + 'static>(
-        &self,
-        what: &str,
-        work: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<T, String> {
-        let what = what.to_owned();
-        let done = move || work().map_err(|error| format!("{what}: {error}"));
-        disk::off_runtime(&self.context.tasks, done).await
     }
 }

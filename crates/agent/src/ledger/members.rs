@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use bellwether_core::local::member::{MemberKey, NotedMember};
 use bellwether_core::words::counter::MemberNumber;
 use bellwether_core::words::name::EnsembleName;
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::tasks::Tasks;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub(crate) struct MemberEntry {
     pub(crate) is_starting: bool,
     /// Its program; `None` if it does not run.
     pub(crate) process: Option<ProcessMark>,
+    /// The restart that its program was started for last; `None` if for none.
+    pub(crate) restarted: Option<Timestamp>,
     /// Whether it has ever served.
     pub(crate) has_served: bool,
     /// The id that the store gave it; `None` until it is known.
@@ -51,6 +54,8 @@ struct MemberFile {
     is_starting: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<MarkShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    restarted_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_served: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,6 +145,7 @@ fn parse(text: &str) -> Result<(EnsembleName, MemberEntry), String> {
         address: file.address,
         is_starting: file.is_starting,
         process,
+        restarted: file.restarted_ms.map(Timestamp::from_millis),
         has_served: file.has_served,
         store_id: file.store_id,
         peers: file.peers,
@@ -162,6 +168,7 @@ fn text(ensemble: &EnsembleName, member: &MemberEntry) -> String {
         address: member.address,
         is_starting: member.is_starting,
         process,
+        restarted_ms: member.restarted.map(Timestamp::as_millis),
         has_served: member.has_served,
         store_id: member.store_id.clone(),
         peers: member.peers.clone(),

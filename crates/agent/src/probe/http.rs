@@ -1,5 +1,7 @@
 //! One POST to a data store's HTTP interface, with a limit on the answer.
 
+pub(crate) mod stream;
+
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -24,6 +26,16 @@ pub(crate) async fn post(
     }
 }
 
+fn request(authority: &str, path: &str, body: &str) -> Result<::http::Request<Full<Bytes>>, ProbeError> {
+    ::http::Request::post(path)
+        .header(::http::header::HOST, authority)
+        .header(::http::header::CONTENT_TYPE, "application/json")
+        .header(::http::header::USER_AGENT, "bellwether-agent")
+        .header(::http::header::CONNECTION, "close")
+        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
+        .map_err(|error| ProbeError::Unknown(error.to_string()))
+}
+
 async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     authority: &str,
@@ -32,13 +44,7 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 ) -> Result<serde_json::Value, ProbeError> {
     let failed = |error: hyper::Error| ended(authority, &error);
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    let request = ::http::Request::post(path)
-        .header(::http::header::HOST, authority)
-        .header(::http::header::CONTENT_TYPE, "application/json")
-        .header(::http::header::USER_AGENT, "bellwether-agent")
-        .header(::http::header::CONNECTION, "close")
-        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
-        .map_err(|error| ProbeError::Unknown(error.to_string()))?;
+    let request = request(authority, path, body)?;
     let asking = async {
         let answer = sender.send_request(request).await.map_err(failed)?;
         let status = answer.status();

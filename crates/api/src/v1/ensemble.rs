@@ -6,14 +6,17 @@ pub mod members;
 pub mod orders;
 pub mod replication;
 pub mod reports;
+pub mod requests;
 pub mod service;
 mod size;
+pub mod snapshots;
 pub mod status;
 
 use std::collections::BTreeMap;
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::ensemble as core;
+use bellwether_core::records::ensemble_snapshots::SnapshotPolicy;
 use bellwether_core::words::counter::EnsembleRevision;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -21,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::service::ServiceAgentSpec;
 pub use self::size::EnsembleSize;
+use self::snapshots::SnapshotSpec;
 use self::status::EnsembleStatus;
 use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, object, read, some_object};
@@ -76,6 +80,9 @@ pub struct EnsembleSpec {
     /// Whether members are changed. Default `managed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<EnsembleMode>,
+    /// When snapshots of its data are taken, and how many are kept. Default: when somebody asks, and 7.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub snapshots: Option<SnapshotSpec>,
     /// Reason for the change, recorded in its event.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -121,6 +128,9 @@ pub struct PlanEnsemble {
     /// Number of members that the ensemble would have, otherwise as it is. Excludes `spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<EnsembleSize>,
+    /// Number of a member that another one would take the place of. Excludes `spec` and `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replace: Option<u64>,
 }
 
 /// An ensemble, as it is sent and stored.
@@ -146,6 +156,9 @@ pub struct Ensemble {
     /// Whether members are changed.
     #[serde(default, skip_serializing_if = "EnsembleMode::is_managed")]
     pub mode: EnsembleMode,
+    /// When snapshots of its data are taken, and how many are kept; absent if it is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotSpec>,
     /// Its labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -181,6 +194,8 @@ pub struct DesiredEnsemble {
     pub join_within: Span,
     /// Whether members are changed.
     pub mode: core::EnsembleMode,
+    /// When snapshots of its data are taken, and how many are kept.
+    pub snapshots: SnapshotPolicy,
     /// Reason for the change.
     pub reason: String,
 }
@@ -197,6 +212,7 @@ impl Ensemble {
             failover_after: Some(Span::from_millis(self.failover_after_ms).to_string()),
             join_within: Some(Span::from_millis(self.join_within_ms).to_string()),
             mode: (!self.mode.is_managed()).then_some(self.mode),
+            snapshots: self.snapshots.clone(),
             reason: String::new(),
         }
     }
@@ -214,6 +230,7 @@ impl From<&core::Ensemble> for Ensemble {
             failover_after_ms: from.failover_after.as_millis(),
             join_within_ms: from.join_within.as_millis(),
             mode: from.mode.into(),
+            snapshots: SnapshotSpec::of(from.snapshots),
             labels: labels_out(&from.labels),
             status: None,
             warning: None,
@@ -238,6 +255,7 @@ impl TryFrom<Ensemble> for core::Ensemble {
             failover_after: desired.failover_after,
             join_within: desired.join_within,
             mode: desired.mode,
+            snapshots: desired.snapshots,
             labels: labels_in(&from.labels)?,
             annotation: Annotation {
                 by: read("by", &from.by)?,

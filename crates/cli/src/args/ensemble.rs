@@ -79,6 +79,51 @@ pub(crate) enum EnsembleVerb {
         #[command(flatten)]
         consent: Consent,
     },
+    /// Replace a member of an ensemble: another one takes its place before it leaves, or after it if it does not work
+    Replace {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Number of the member
+        #[arg(value_name = "MEMBER", value_parser = super::number::whole::<u64>)]
+        member: u64,
+        /// Withdraw the request, unless the member is leaving already
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Restart the members of an ensemble one after the other, such as with another release of its program
+    Restart {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Withdraw the request: no other member is restarted
+        #[arg(long)]
+        withdraw: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Take a snapshot of the data of an ensemble, which is kept on the node of a member
+    Snapshot {
+        #[command(flatten)]
+        of: EnsembleName,
+        /// Wait until it is taken; exit 1 if that fails
+        #[arg(short = 'w', long)]
+        wait: bool,
+        /// Reason, kept in the history
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
+    /// Show the snapshots of the data of an ensemble, and where they are
+    Snapshots {
+        #[command(flatten)]
+        of: EnsembleName,
+    },
     /// Certify a client of an ensemble: a key is made here, and the control plane signs its certificate
     Certify {
         #[command(flatten)]
@@ -143,6 +188,12 @@ pub(crate) struct EnsembleFlags {
     /// Mode: managed (default), or unmanaged, which leaves members as they are
     #[arg(long, value_name = "MODE", value_parser = clap::builder::PossibleValuesParser::new(EnsembleMode::WORDS).map(mode))]
     pub(crate) mode: Option<EnsembleMode>,
+    /// Time between two snapshots of its data, 60s to 365d, or never [default: never]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) snapshot_every: Option<String>,
+    /// Number of snapshots that are kept, the latest, 1 to 100 [default: 7]
+    #[arg(long, value_name = "N", value_parser = super::number::whole::<u32>)]
+    pub(crate) snapshots_kept: Option<u32>,
     /// Reason, kept in the history
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,

@@ -185,6 +185,8 @@ fn every_command_that_deletes_or_drains_asks_by_one_rule() {
         let removes = [
             "bellwether cluster members",
             "bellwether ensemble failover",
+            "bellwether ensemble replace",
+            "bellwether ensemble restart",
             "bellwether ensemble scale",
             "bellwether ensemble set",
         ];

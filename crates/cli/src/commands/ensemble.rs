@@ -2,10 +2,15 @@
 
 mod certify;
 mod failover;
+mod requests;
+mod restart;
 mod sheet;
+mod snapshots;
 
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, RedisSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_api::v1::page::Page;
@@ -25,31 +30,9 @@ use crate::show::table;
 pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     match verb {
-        EnsembleVerb::Create { of, service, change } => {
-            let none = ServiceAgentSpec::default();
-            let service = match service.as_str() {
-                "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
-                _ => ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..none },
-            };
-            let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change)?;
-            let created = client.only_at(0).set_ensemble(namespace, &of.name, &spec).await;
-            report(
-                context,
-                &created.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?,
-                "created",
-            )?;
-        }
+        EnsembleVerb::Create { of, service, change } => create(context, &of.name, &service, change).await?,
         EnsembleVerb::Set { of, change, if_revision, consent } => {
-            let before = client.ensemble(namespace, &of.name).await?;
-            let spec = changed(before.spec(), change)?;
-            let asked = PlanEnsemble { spec: Some(spec.clone()), ..PlanEnsemble::default() };
-            let plan = client.plan_ensemble(namespace, &of.name, &asked).await;
-            let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
-            agree_to_leaving(&plan, &format!("change ensemble {}", of.name), consent)?;
-            let at = client.only_at(if_revision.unwrap_or(before.revision));
-            let after = at.set_ensemble(namespace, &of.name, &spec).await;
-            let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
-            report(context, &after, changed_or_not(&before, &after))?;
+            set(context, &of.name, (change, if_revision), consent).await?;
         }
         EnsembleVerb::List(flags) => {
             let read = async |context: &Context| context.client.ensembles(namespace).await;
@@ -74,10 +57,51 @@ pub(super) async fn run(context: &Context, verb: EnsembleVerb) -> CommandResult 
             let request = FailoverEnsemble { to, accept_data_loss, acknowledge, reason };
             failover(context, &of.name, &request, consent).await?;
         }
+        EnsembleVerb::Replace { of, member, withdraw, reason, consent } => {
+            replace(context, &of.name, ReplaceMember { member, withdraw, reason }, consent).await?;
+        }
+        EnsembleVerb::Restart { of, withdraw, reason, consent } => {
+            restart::restart(context, &of.name, RestartMembers { withdraw, reason }, consent).await?;
+        }
+        EnsembleVerb::Snapshot { of, wait, reason } => {
+            snapshots::take(context, &of.name, TakeSnapshot { reason }, wait).await?;
+        }
+        EnsembleVerb::Snapshots { of } => snapshots::show(context, &of.name).await?,
         EnsembleVerb::Certify { of, out, valid_for } => certify(context, &of.name, &out, valid_for).await?,
         EnsembleVerb::Delete { of, consent } => delete(context, &of.name, consent).await?,
     }
     Ok(Exit::Yes)
+}
+
+async fn create(context: &Context, name: &str, service: &str, change: EnsembleFlags) -> Result<(), Failure> {
+    let none = ServiceAgentSpec::default();
+    let service = match service {
+        "redis" => ServiceAgentSpec { redis: Some(RedisSpec::default()), ..none },
+        _ => ServiceAgentSpec { etcd: Some(EtcdSpec::default()), ..none },
+    };
+    let spec = changed(EnsembleSpec { service, ..EnsembleSpec::default() }, change)?;
+    let created = context.client.only_at(0).set_ensemble(context.namespace.as_str(), name, &spec).await;
+    report(context, &created.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?, "created")
+}
+
+/// Changes an ensemble, after the question whether the members may go that would.
+async fn set(
+    context: &Context,
+    name: &str,
+    (change, if_revision): (EnsembleFlags, Option<u64>),
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let before = client.ensemble(namespace, name).await?;
+    let spec = changed(before.spec(), change)?;
+    let asked = PlanEnsemble { spec: Some(spec.clone()), ..PlanEnsemble::default() };
+    let plan = client.plan_ensemble(namespace, name, &asked).await;
+    let plan = plan.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
+    agree_to_leaving(&plan, &format!("change ensemble {name}"), consent)?;
+    let at = client.only_at(if_revision.unwrap_or(before.revision));
+    let after = at.set_ensemble(namespace, name, &spec).await;
+    let after = after.map_err(|error| Failure::pointing(error, Some(&spec.filter)))?;
+    report(context, &after, changed_or_not(&before, &after))
 }
 
 /// Deletes an ensemble, after the question whether its members may stop.
@@ -117,6 +141,30 @@ async fn scale(
     report(context, &after, changed_or_not(&before, &after))
 }
 
+/// Asks for another member in the place of one, after the question whether what comes of it is meant; or withdraws that.
+async fn replace(
+    context: &Context,
+    name: &str,
+    request: ReplaceMember,
+    consent: Consent,
+) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let member = request.member;
+    if !request.withdraw {
+        let asked = PlanEnsemble { replace: Some(member), ..PlanEnsemble::default() };
+        let plan = client.plan_ensemble(namespace, name, &asked).await?;
+        let lines: Vec<String> = plan.status.iter().flat_map(upcoming).collect();
+        confirm(&format!("{}\nreplace member {member} of ensemble {name}?", lines.join("\n")), consent)?;
+    }
+    let after = client.replace_member(namespace, name, &request).await?;
+    let what = if request.withdraw { "is not replaced" } else { "is to be replaced" };
+    context.show.changed(&format!("ensemble {name}: member {member} {what}"));
+    for line in after.status.iter().flat_map(upcoming) {
+        context.show.note(&line);
+    }
+    context.show.data(&after, || vec![after.name.clone()], |_| planned(&after).join("\n"))
+}
+
 /// Asks whether the members may go that would.
 fn agree_to_leaving(plan: &Ensemble, what: &str, consent: Consent) -> Result<(), Failure> {
     let steps = plan.status.iter().flat_map(|status| &status.steps);
@@ -141,6 +189,7 @@ fn changed(spec: EnsembleSpec, change: EnsembleFlags) -> Result<EnsembleSpec, Fa
         failover_after: change.failover_after.map(|span| span.to_string()).or(spec.failover_after),
         join_within: change.join_within.map(|span| span.to_string()).or(spec.join_within),
         mode: change.mode.or(spec.mode),
+        snapshots: snapshots::changed(spec.snapshots, change.snapshot_every, change.snapshots_kept),
         reason: change.reason,
     })
 }

@@ -185,7 +185,7 @@ async fn an_agent_killed_alone_costs_nothing(
     })
     .await;
     wait_for("its replicas say that they get data", async || {
-        text(place.run(&["why", "ensemble/cache"]).stdout)
+        text(&place.run(&["why", "ensemble/cache"]).stdout)
             .contains("still get data, although contact is lost")
     })
     .await;

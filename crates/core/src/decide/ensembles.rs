@@ -6,7 +6,11 @@ mod orders;
 mod phases;
 pub mod plan;
 mod primaries;
+mod replace;
 pub mod reports;
+pub mod requests;
+mod restart;
+mod snapshots;
 pub mod verdict;
 
 use alloc::collections::BTreeMap;
@@ -96,19 +100,31 @@ impl EnsembleSight<'_> {
         let mut members = self.members.clone();
         self.advance(&mut members);
         members.refused.retain(|_, refused| refused.until > self.now);
-        let places = without_refusing(places, &members);
-        let step =
-            quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &self.voters(&members), self.now);
+        replace::withdraw(&mut members);
+        let voters = self.voters(&members);
+        let places = replace::leaving(without_refusing(places, &members), &members, &voters);
+        let step = quorum::next_step(&QuorumSpec::of(self.ensemble), &places, &voters, self.now);
+        let step = replace::named(step, &members);
         match &step {
-            QuorumStep::Add(node) => self.add(&mut members, node),
+            QuorumStep::Add(node) => {
+                self.add(&mut members, node);
+                replace::release(&mut members);
+            }
             QuorumStep::Remove(number, reason) => {
                 self.note_refusal(&mut members, *number, *reason);
+                if *reason == RemovalReason::Replaced {
+                    let until = self.now.plus(self.ensemble.join_within);
+                    replace::note(&mut members, (&places, &voters), *number, until);
+                }
                 remove(&mut members, *number, *reason, self.now);
             }
             QuorumStep::Rest | QuorumStep::Wait(_) => {}
         }
-        members.change = self.change(&members);
-        let events = events(self.members, &members);
+        let of_restart = self.restart(&mut members, &step);
+        members.change = self.change(&members).or_else(|| self.transfer(&members));
+        let of_snapshots = self.snapshot(&mut members);
+        let events =
+            events(self.members, &members).into_iter().chain(of_restart).chain(of_snapshots).collect();
         let wake = self.wake(&members);
         EnsembleDecision { members, step: EnsembleStep::Quorum(step), events, wake }
     }
@@ -130,7 +146,10 @@ impl EnsembleSight<'_> {
                 MemberPhase::Bootstrapping => VoterState::Joining { since: self.heard_since(member.since) },
                 MemberPhase::Voting => match self.silent_since(*number, member) {
                     Some(since) if self.nodes.contains_key(&member.node) => {
-                        VoterState::Silent { since: since.max(quorum_since) }
+                        let since = since.max(quorum_since);
+                        VoterState::Silent {
+                            since: replace::silent_since(self.ensemble, members, *number, since),
+                        }
                     }
                     Some(since) => VoterState::Silent { since },
                     None => VoterState::Working,
@@ -262,7 +281,7 @@ impl EnsembleSight<'_> {
             .iter()
             .filter_map(|(number, member)| self.uncounted_from(members, *number, member));
         let due = self.voters(members).into_values().filter_map(due).chain(refused).chain(uncounted);
-        due.filter(|at| *at > self.now).min()
+        due.chain(self.snapshot_wake(members)).filter(|at| *at > self.now).min()
     }
 }
 

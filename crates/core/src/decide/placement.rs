@@ -60,6 +60,17 @@ pub fn next_node<'a>(
     best.map(|(name, _)| name)
 }
 
+/// How many members there are to be now, at least one.
+#[must_use]
+pub fn wanted(size: EnsembleSize, places: &CandidateNodes, placed: &Placed<'_>) -> usize {
+    let nodes = places.values().filter(|place| place.matches).count();
+    let is_drained = |node: &&&NodeName| places.get(**node).is_some_and(|place| place.is_drained);
+    let to_leave = placed.values().filter(is_drained).count();
+    // A quorum does not shrink by itself, and is odd: of an even number, one has taken the place of another that is yet to leave.
+    let is_replaced = to_leave > 0 && placed.len().is_multiple_of(2);
+    size.wanted(nodes, placed.len().saturating_sub(usize::from(is_replaced))).max(1)
+}
+
 /// The member to remove if there is one too many: one on a node that is drained, then one in the domain with the most members, then the
 /// newest.
 #[must_use]

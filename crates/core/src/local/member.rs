@@ -36,6 +36,8 @@ pub struct MemberSight<'a> {
     pub directory: MemberDirectory,
     /// Its program.
     pub process: MemberProcess,
+    /// Whether it is ordered to restart, and has not.
+    pub is_restart_due: bool,
     /// What the other members say of it.
     pub standing: Standing,
     /// What is missing for a start, such as a program or a port, in words that fit after "waits for "; `None` if nothing is.
@@ -160,7 +162,7 @@ impl MemberSight<'_> {
         let is_absent = self.directory == MemberDirectory::Absent;
         let leaves = self.order.task == MemberTask::Leave;
         if let MemberProcess::Running(key) = &self.process
-            && (*key != own || leaves || !(is_own || is_absent))
+            && (*key != own || leaves || !(is_own || is_absent) || self.restarts())
         {
             return MemberStep::Stop;
         }
@@ -190,6 +192,11 @@ impl MemberSight<'_> {
         let has_left = noted.key == *own && noted.has_left;
         let is_over = has_left && self.order.task != MemberTask::Leave;
         is_over.then(|| "is not taken up again: it has left this node".to_string())
+    }
+
+    /// Whether its program is stopped to be started again: not before it can be.
+    const fn restarts(&self) -> bool {
+        self.is_restart_due && self.lack.is_none()
     }
 
     /// The data in its own directory; `None` without one.

@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::records::annotation::Annotation;
+use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::words::counter::EnsembleRevision;
 use crate::words::label::Labels;
 use crate::words::name::EnsembleName;
@@ -70,6 +71,8 @@ pub struct Ensemble {
     pub join_within: Span,
     /// Whether its members are changed.
     pub mode: EnsembleMode,
+    /// When snapshots of its data are taken, and how many are kept.
+    pub snapshots: SnapshotPolicy,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
     /// Who changed it last, when and why.

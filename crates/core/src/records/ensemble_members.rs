@@ -1,5 +1,6 @@
-//! The members of an ensemble, as they are to be. Written only by the decider of ensembles, before anybody acts on it, and by the
-//! operation that deletes the ensemble: then they all leave, and their record goes with the last of them.
+//! The members of an ensemble, as they are to be. Written only by the decider of ensembles, before anybody acts on it; by operations that ask
+//! for something to be done with them; and by the operation that deletes the ensemble: then they all leave, and their record goes with the last
+//! of them.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -7,6 +8,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::ensemble::EnsembleService;
+use super::ensemble_requests::MemberRequests;
+use super::ensemble_snapshots::EnsembleSnapshots;
 use super::member::{MemberOrder, MemberStart, MemberTask, MembershipChange, ReplicationOrder};
 use super::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
@@ -37,6 +40,10 @@ pub struct EnsembleMembers {
     pub change: Option<OrderedChange>,
     /// Who is the primary, where there is one.
     pub lead: PrimaryRecord,
+    /// What people asked to be done with them.
+    pub requests: MemberRequests,
+    /// Snapshots of their data.
+    pub snapshots: EnsembleSnapshots,
 }
 
 /// Why a node did not have a member.
@@ -110,6 +117,8 @@ pub enum RemovalReason {
     NotJoined,
     /// Its node could not have it.
     Refused,
+    /// A person asked for another one in its place.
+    Replaced,
     /// Its ensemble was deleted.
     Deleted,
 }
@@ -130,6 +139,8 @@ impl EnsembleMembers {
             refused: BTreeMap::new(),
             change: None,
             lead: PrimaryRecord::default(),
+            requests: MemberRequests::default(),
+            snapshots: EnsembleSnapshots::default(),
         }
     }
 
@@ -145,6 +156,8 @@ impl EnsembleMembers {
                 change: change.map(|change| change.change.clone()),
                 replication: self.replication(*number),
                 tells_position: self.lead.tells_position,
+                snapshots: self.snapshots.order(*number, &member.node),
+                restart: self.requests.restart_of(*number),
             };
             (&member.node, order)
         })
@@ -249,6 +262,7 @@ impl RemovalReason {
             Self::Drained => "drained",
             Self::NotJoined => "not_joined",
             Self::Refused => "refused",
+            Self::Replaced => "replaced",
             Self::Deleted => "deleted",
         }
     }
@@ -264,6 +278,7 @@ impl RemovalReason {
             Self::Drained => "its node is drained",
             Self::NotJoined => "it did not join in time",
             Self::Refused => "its node cannot have it",
+            Self::Replaced => "somebody asked for another one in its place",
             Self::Deleted => "the ensemble was deleted",
         }
     }

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::records::ensemble::EnsembleService;
+use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotOrder, SnapshotReport};
 use crate::records::probes::{MAX_MEMBERS, StoreMember};
 use crate::words::counter::MemberNumber;
 use crate::words::name::{EnsembleName, NodeName};
@@ -34,6 +35,10 @@ pub struct MemberOrder {
     pub replication: Option<ReplicationOrder>,
     /// Whether it tells of its position at each look, also while that changes.
     pub tells_position: bool,
+    /// What the node does about snapshots of the ensemble's data.
+    pub snapshots: SnapshotOrder,
+    /// The restart that it makes, by the time at which it was asked for, unless it has made it; `None` if none.
+    pub restart: Option<Timestamp>,
 }
 
 /// What a member is among those of which one is the primary.
@@ -100,6 +105,11 @@ pub enum MembershipChange {
         /// The id that the store gave it.
         id: String,
     },
+    /// Another member leads, unless this one does not lead any more.
+    Transfer {
+        /// The id that the store gave that one.
+        id: String,
+    },
     /// A member is removed, if the store has it. Then the members are read again, and if it is not among them, that is reported.
     Remove {
         /// Number of the member.
@@ -131,6 +141,10 @@ pub struct MemberReport {
     pub removed: Option<MemberNumber>,
     /// What it says of its replication; `None` where members vote, and while it does not answer.
     pub replication: Option<Replication>,
+    /// What became of the snapshot that it was ordered to take last; `None` before that is known.
+    pub snapshot: Option<SnapshotReport>,
+    /// The restart that it made last; `None` if none.
+    pub restarted: Option<Timestamp>,
 }
 
 /// What a member says of its replication.
@@ -217,7 +231,10 @@ impl NodeMembers {
             });
             let own = [&member.report.identity, &member.report.reason, &member.report.peer_url];
             let replication = member.report.replication.iter().flat_map(Replication::texts);
-            let bytes: usize = texts.chain(own).chain(replication).map(String::len).sum();
+            let snapshot = member.report.snapshot.iter().map(|snapshot| match &snapshot.outcome {
+                Ok(SnapshotContent { sha256: text, .. }) | Err(text) => text,
+            });
+            let bytes: usize = texts.chain(own).chain(replication).chain(snapshot).map(String::len).sum();
             if count > MAX_MEMBERS || bytes > MAX_MEMBER_BYTES {
                 let reason = format!(
                     "more than {MAX_MEMBERS} members, or more than {MAX_MEMBER_BYTES} bytes of texts"

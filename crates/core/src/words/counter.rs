@@ -57,6 +57,8 @@ counters! {
     Generation;
     /// Number of a member of an ensemble, from 1. No other member of that ensemble ever has it.
     MemberNumber;
+    /// Number of a snapshot of an ensemble's data, from 1.
+    SnapshotNumber;
     /// Number of a leadership. Every decider's write is guarded by it.
     Term;
     /// Position of an event in its namespace: 1, 2, 3 … without gaps.

@@ -3,7 +3,10 @@
 use axum::extract::State;
 use bellwether_api::list::tables::ENSEMBLES;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use bellwether_core::access::{ObjectKind, Right};
@@ -25,6 +28,7 @@ use super::readable::Readable;
 use super::routes::Empty;
 use super::state::AppState;
 use crate::ops;
+use crate::ops::OpError;
 use crate::ops::ensemble::EnsembleScope;
 
 /// Most nodes without a member that an answer names.
@@ -123,6 +127,39 @@ pub(crate) async fn failover(
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
 }
 
+pub(crate) async fn replace(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    JsonBody(request): JsonBody<ReplaceMember>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let ensemble = ops::ensemble_requests::replace(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn restart(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    OptionalBody(request): OptionalBody<RestartMembers>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let ensemble = ops::ensemble_requests::restart(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
+pub(crate) async fn snapshot(
+    State(app): State<AppState>,
+    (caller, readable): (Authenticated, Readable),
+    (NamespacePath(namespace), NamedEnsemble(name)): (NamespacePath, NamedEnsemble),
+    OptionalBody(request): OptionalBody<TakeSnapshot>,
+) -> Result<JsonAnswer<Ensemble>, Failure> {
+    let scope = EnsembleScope { namespace: &namespace, name: &name, actor: &caller.actor(), only_at: None };
+    let ensemble = ops::ensemble_requests::snapshot(&app.records.transactor, scope, &request).await?;
+    Ok(JsonAnswer(changed(&app, &namespace, &readable, &ensemble)))
+}
+
 pub(crate) async fn plan(
     State(app): State<AppState>,
     (caller, readable): (Authenticated, Readable),
@@ -135,6 +172,14 @@ pub(crate) async fn plan(
     }
     let (world, empty) = (app.world(), Fleet::default());
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
+    if let Some(number) = request.replace {
+        if request.spec.is_some() || request.size.is_some() {
+            return Err(OpError::from(ShapeError::at("replace", "excludes spec and size")).into());
+        }
+        let (of, now) = ((&name, &caller.actor()), app.clock.now());
+        let (fleet, ensemble) = ops::ensemble_requests::with_replacement(fleet, of, number, now)?;
+        return Ok(JsonAnswer(shown((&world, &fleet), &readable, &ensemble, now)));
+    }
     let asked = ops::ensemble::asked(fleet, (&name, &caller.actor()), &request, app.clock.now())?;
     Ok(JsonAnswer(changed(&app, &namespace, &readable, &asked)))
 }

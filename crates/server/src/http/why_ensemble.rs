@@ -3,6 +3,7 @@
 use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::access::ObjectKind;
 use bellwether_core::decide::ensembles::plan::{EnsemblePlan, PlannedStep, plan, reported};
+use bellwether_core::decide::ensembles::requests;
 use bellwether_core::records::ensemble::{Ensemble, EnsembleService, EnsembleSize};
 use bellwether_core::records::ensemble_members::EnsembleMembers;
 use bellwether_core::records::member::MemberState;
@@ -38,6 +39,8 @@ pub(super) fn ensemble(
     let plan = plan(fleet, &kept.value, stop.as_deref(), now);
     let mut lines = vec![sizes(fleet, &kept.value, members, &plan)];
     lines.extend(members.into_iter().flat_map(|members| each(fleet, members, now)));
+    lines.extend(members.into_iter().flat_map(|members| requests::lines(members, now)));
+    lines.extend(members.into_iter().flat_map(|members| requests::snapshot_lines(members, now)));
     let is_waiting = !plan.steps.is_empty() || plan.waiting.is_some();
     if world.leader.is_none() && is_waiting {
         let text = "no server leads, and no member is changed until one does; see: bellwether server list";

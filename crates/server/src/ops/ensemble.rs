@@ -195,8 +195,9 @@ fn written(
     annotation: Annotation,
 ) -> Result<Ensemble, OpError> {
     let before = fleet.ensembles.get(name).map(|kept| &*kept.value);
-    let DesiredEnsemble { service, size, filter, spread, failover_after, join_within, mode, .. } =
-        desired.clone();
+    let DesiredEnsemble {
+        service, size, filter, spread, failover_after, join_within, mode, snapshots, ..
+    } = desired.clone();
     let after = Ensemble {
         name: name.clone(),
         revision: before.map_or(EnsembleRevision::ZERO, |before| before.revision),
@@ -207,6 +208,7 @@ fn written(
         failover_after,
         join_within,
         mode,
+        snapshots,
         labels: before.map_or_else(Labels::default, |before| before.labels.clone()),
         annotation,
     };
@@ -322,8 +324,12 @@ fn describe(ensemble: &Ensemble) -> String {
         EnsembleMode::Managed => "",
         EnsembleMode::Unmanaged => ", unmanaged",
     };
+    let snapshots = match ensemble.snapshots.every {
+        Some(every) => format!(", a snapshot every {every}, {} kept", ensemble.snapshots.keep),
+        None => String::new(),
+    };
     format!(
-        "{} on {noun} {}{tls}{replicas}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{mode}",
+        "{} on {noun} {}{tls}{replicas}, size {size}, filter {filter}{spread}, replaced after {failover_after}, joins within {join_within}{snapshots}{mode}",
         service.as_str(),
         ports.join(" and ")
     )

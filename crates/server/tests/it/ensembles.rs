@@ -6,7 +6,9 @@ use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::apply::{ApplyOutcome, ApplyRequest};
 use bellwether_api::v1::ensemble::members::MemberPhase;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
 use bellwether_api::v1::ensemble::service::{EtcdSpec, ServiceAgentSpec};
+use bellwether_api::v1::ensemble::snapshots::{SnapshotSpec, TakeSnapshot};
 use bellwether_api::v1::ensemble::status::EnsembleAction;
 use bellwether_api::v1::ensemble::{EnsembleMode, EnsembleSize, EnsembleSpec, PlanEnsemble, ScaleEnsemble};
 use bellwether_rt::clock::Clock;
@@ -182,7 +184,7 @@ async fn the_members_are_shown_and_a_plan_says_which_ones_another_size_removes()
     let listed = admin.ensembles("default").await.unwrap().items.pop().unwrap().status.unwrap();
     assert!(listed.is_complete && listed.voting == 3 && listed.steps.is_empty());
 
-    let asked = PlanEnsemble { spec: Some(etcd(1, "all")), size: None };
+    let asked = PlanEnsemble { spec: Some(etcd(1, "all")), ..PlanEnsemble::default() };
     let planned = admin.plan_ensemble("default", "store", &asked).await.unwrap();
     let steps = planned.status.unwrap().steps;
     let removed: Vec<u64> = steps.iter().map(|step| step.member).collect();
@@ -195,7 +197,7 @@ async fn the_members_are_shown_and_a_plan_says_which_ones_another_size_removes()
         (EnsembleSize::Number(3), planned.revision - 1),
         "nothing is written"
     );
-    let resized = PlanEnsemble { spec: None, size: Some(EnsembleSize::Number(9)) };
+    let resized = PlanEnsemble { size: Some(EnsembleSize::Number(9)), ..PlanEnsemble::default() };
     let (code, detail) = problem(admin.plan_ensemble("default", "store", &resized).await);
     assert!(code == Code::Invalid && detail.contains("size: 9; write 1 to 7"), "{detail}");
     let both = PlanEnsemble { size: Some(EnsembleSize::Number(1)), ..asked };
@@ -218,10 +220,10 @@ async fn the_members_are_shown_and_a_plan_says_which_ones_another_size_removes()
 async fn whoever_may_not_change_an_ensemble_asks_only_about_other_sizes() {
     let installation = with_store().await;
     let viewer = installation.token("viewer").await;
-    let resized = PlanEnsemble { spec: None, size: Some(EnsembleSize::Number(1)) };
+    let resized = PlanEnsemble { size: Some(EnsembleSize::Number(1)), ..PlanEnsemble::default() };
     let planned = viewer.plan_ensemble("default", "store", &resized).await.unwrap();
     assert_eq!(planned.size, EnsembleSize::Number(1));
-    let other = PlanEnsemble { spec: Some(etcd(1, "all")), size: None };
+    let other = PlanEnsemble { spec: Some(etcd(1, "all")), ..PlanEnsemble::default() };
     let (code, detail) = problem(viewer.plan_ensemble("default", "store", &other).await);
     assert!(code == Code::Forbidden && detail.contains("update ensemble/store"), "{detail}");
 }
@@ -297,4 +299,70 @@ async fn an_apply_never_deletes_an_ensemble() {
     admin.apply("default", &plain).await.unwrap();
     let after = admin.ensemble("default", "store").await.unwrap();
     assert_eq!((after.revision, after.labels["app"].as_str()), (shown.revision, "bank"));
+}
+
+#[tokio::test]
+async fn who_may_replace_a_member_and_why_it_may_not_be_is_said_before_anything_is_recorded() {
+    let installation = with_store().await;
+    let (admin, viewer) = (installation.admin(), installation.token("viewer").await);
+    let request = |member| ReplaceMember { member, ..ReplaceMember::default() };
+    let (code, detail) = problem(viewer.replace_member("default", "store", &request(2)).await);
+    assert!(code == Code::Forbidden && detail.contains("update:/members"), "{detail}");
+    let (code, detail) = problem(admin.replace_member("default", "store", &request(2)).await);
+    let said = "replace member 2 of ensemble store: the mode of the ensemble is unmanaged";
+    assert!(code == Code::Refused && detail.contains(said), "{detail}");
+    assert_eq!(problem(admin.replace_member("default", "store", &request(9)).await).0, Code::NotFound);
+    assert_eq!(problem(admin.replace_member("default", "none", &request(1)).await).0, Code::NotFound);
+    set(&admin, "store", &etcd(3, "all")).await;
+    let asked = PlanEnsemble { replace: Some(2), ..PlanEnsemble::default() };
+    let (code, detail) = problem(admin.plan_ensemble("default", "store", &asked).await);
+    let said = "it works, and no other node may have a member in its place";
+    assert!(code == Code::Refused && detail.contains(said), "{detail}");
+    let both = PlanEnsemble { size: Some(EnsembleSize::Number(3)), ..asked };
+    assert_eq!(problem(admin.plan_ensemble("default", "store", &both).await).0, Code::Invalid);
+    let withdrawn = ReplaceMember { withdraw: true, ..request(2) };
+    admin.replace_member("default", "store", &withdrawn).await.unwrap();
+    let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    assert!(events.iter().all(|event| !event.kind.starts_with("ensemble.replace")), "nothing was asked");
+    let restart = RestartMembers { reason: "a new etcd".to_owned(), ..RestartMembers::default() };
+    assert_eq!(problem(viewer.restart_ensemble("default", "store", &restart).await).0, Code::Forbidden);
+    admin.restart_ensemble("default", "store", &restart).await.unwrap();
+    let said = why(&admin, "ensemble/store").await;
+    assert!(
+        said.contains("its members are restarted one after the other") && said.contains("a new etcd"),
+        "{said}"
+    );
+    let withdraw = RestartMembers { withdraw: true, ..restart };
+    admin.restart_ensemble("default", "store", &withdraw).await.unwrap();
+    assert!(!why(&admin, "ensemble/store").await.contains("restarted"));
+}
+
+#[tokio::test]
+async fn a_snapshot_is_refused_where_nobody_may_take_one_and_asked_for_once() {
+    let installation = with_store().await;
+    let (admin, viewer) = (installation.admin(), installation.token("viewer").await);
+    let request = TakeSnapshot::default();
+    let (code, detail) = problem(viewer.snapshot_ensemble("default", "store", &request).await);
+    assert!(code == Code::Forbidden && detail.contains("update:/snapshots"), "{detail}");
+    let (code, detail) = problem(admin.snapshot_ensemble("default", "store", &request).await);
+    let said = "take a snapshot of ensemble store: the mode of the ensemble is unmanaged";
+    assert!(code == Code::Refused && detail.contains(said), "{detail}");
+    let often = SnapshotSpec { every: Some("1s".to_owned()), keep: None };
+    let none = SnapshotSpec { every: None, keep: Some(0) };
+    for (snapshots, said) in
+        [(often, "snapshots.every: 1s; write 1m to 365d"), (none, "snapshots.keep: 0; write 1 to 100")]
+    {
+        let spec = EnsembleSpec { snapshots: Some(snapshots), ..etcd(3, "all") };
+        let (code, detail) = problem(admin.set_ensemble("default", "store", &spec).await);
+        assert!(code == Code::Invalid && detail.contains(said), "{detail}");
+    }
+    set(&admin, "store", &etcd(3, "all")).await;
+    for _ in 0..2 {
+        admin.snapshot_ensemble("default", "store", &request).await.unwrap();
+    }
+    let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let asked = events.iter().filter(|event| event.kind == "ensemble.snapshot_requested").count();
+    assert_eq!(asked, 1);
+    let said = why(&admin, "ensemble/store").await;
+    assert!(said.contains("takes snapshot 1 for") || said.contains("a snapshot is to be taken"), "{said}");
 }

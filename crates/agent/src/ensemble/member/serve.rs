@@ -30,6 +30,7 @@ impl MemberTask {
         };
         self.note_served(&membership).await?;
         self.renew(order).await;
+        self.snapshots.follow(order, etcd);
         // Without an answer it is as it was.
         if let Ok(alarm) = etcd.alarm().await {
             self.alarm = alarm;
@@ -43,11 +44,15 @@ impl MemberTask {
                 self.hindered = None;
             }
             ChangeStep::Wait(reason) => self.hindered = Some(reason.clone()),
-            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) => {}
+            ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) | ChangeStep::Remove(_) => {
+            }
         }
-        let reason = self.alarm.clone().or_else(|| self.hindered.clone()).unwrap_or(reason);
+        let told = self.alarm.clone().or_else(|| self.hindered.clone()).or_else(|| self.not_restarted(order));
+        let reason = told.unwrap_or(reason);
         self.report(order, state, &reason, Some(membership));
-        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Remove(_) = &step {
+        if let ChangeStep::Add(_) | ChangeStep::Promote(_) | ChangeStep::Transfer(_) | ChangeStep::Remove(_) =
+            &step
+        {
             let made = etcd.make(&step).await;
             fail::pass(FailPoint::MemberChanged);
             let is_made = made.is_ok();

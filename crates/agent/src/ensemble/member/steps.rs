@@ -1,5 +1,7 @@
 //! The steps of a member on disk, and the start of its program.
 
+use std::io;
+
 use bellwether_core::local::member::Standing;
 use bellwether_core::local::member::{MemberDirectory, MemberKey, NotedMember, StartWith};
 use bellwether_core::records::member::MemberOrder;
@@ -35,6 +37,7 @@ impl MemberTask {
             address,
             is_starting: false,
             process: None,
+            restarted: None,
             has_served: false,
             store_id: None,
             peers: Vec::new(),
@@ -44,6 +47,18 @@ impl MemberTask {
         self.entry = Some(entry);
         (self.removed, self.hindered) = (None, None);
         Ok(())
+    }
+
+    /// Whether it is ordered to restart, and its program was started for an earlier restart, or for none.
+    pub(super) fn is_restart_due(&self, order: &MemberOrder) -> bool {
+        order.restart > self.entry.as_ref().and_then(|entry| entry.restarted)
+    }
+
+    /// Why it serves although it is to restart: it would not be started again.
+    pub(super) fn not_restarted(&self, order: &MemberOrder) -> Option<String> {
+        let program = self.context.settings.as_ref().map(|settings| settings.etcd.as_str());
+        let reason = || format!("is not restarted: {} is not installed", program.unwrap_or("its program"));
+        self.is_restart_due(order).then(reason)
     }
 
     pub(super) async fn set_aside(&mut self) -> Result<(), String> {
@@ -62,6 +77,7 @@ impl MemberTask {
             address: address.unwrap_or(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)),
             is_starting: false,
             process: None,
+            restarted: None,
             has_served: false,
             store_id: None,
             peers: Vec::new(),
@@ -123,7 +139,21 @@ impl MemberTask {
         self.program = MemberProgram::running(key, process, self.program.failed());
         self.standing = Standing::NotAsked;
         (self.replication, self.applied) = (None, None);
-        self.note(|entry| (entry.is_starting, entry.process) = (false, Some(mark.clone()))).await
+        self.note(|entry| {
+            (entry.is_starting, entry.process) = (false, Some(mark.clone()));
+            entry.restarted = entry.restarted.max(order.restart);
+        })
+        .await
+    }
+
+    pub(super) async fn on_disk<T: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, String> {
+        let what = what.to_owned();
+        let done = move || work().map_err(|error| format!("{what}: {error}"));
+        disk::off_runtime(&self.context.tasks, done).await
     }
 }
 

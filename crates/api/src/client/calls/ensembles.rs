@@ -8,6 +8,8 @@ use crate::paths::{self, fill};
 use crate::v1::ensemble::certificates::{
     ClientCertificateRequest, EnsembleCertificate, MemberCertificateRequest, MemberCertificates,
 };
+use crate::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use crate::v1::ensemble::snapshots::TakeSnapshot;
 use crate::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
 use crate::v1::page::Page;
 
@@ -66,6 +68,48 @@ impl Client {
         request: &FailoverEnsemble,
     ) -> Result<Ensemble, CallError> {
         let path = fill(paths::ENSEMBLE_FAILOVER, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks that another member takes the place of one of an ensemble, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn replace_member(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &ReplaceMember,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_REPLACE, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks that the members of an ensemble are restarted, or withdraws that.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn restart_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &RestartMembers,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_RESTART, &[namespace, name]);
+        self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Asks for a snapshot of the data of an ensemble.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn snapshot_ensemble(
+        &self,
+        namespace: &str,
+        name: &str,
+        request: &TakeSnapshot,
+    ) -> Result<Ensemble, CallError> {
+        let path = fill(paths::ENSEMBLE_SNAPSHOT, &[namespace, name]);
         self.send(Method::POST, &path, request, DEFAULT_DEADLINE).await
     }
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored::Ignored;
 use super::schema;
-use crate::shape::object;
+use crate::shape::{object, some_object};
 use crate::v1::ensemble::service::ServiceAgentSpec;
+use crate::v1::ensemble::snapshots::SnapshotSpec;
 use crate::v1::ensemble::{Ensemble, EnsembleMode, EnsembleSize, EnsembleSpec};
 
 /// The desired state of an ensemble, which `apply` creates and changes, and never deletes.
@@ -56,6 +57,9 @@ pub struct EnsembleDocument {
     /// Whether members are changed. Default `managed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<EnsembleMode>,
+    /// When snapshots of its data are taken, and how many are kept. Default: when somebody asks, and 7.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_object")]
+    pub snapshots: Option<SnapshotSpec>,
     /// Reason for the change, recorded in its event; it is not compared.
     #[schema(example = "agreed with the owners of the data")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -71,8 +75,9 @@ impl EnsembleDocument {
     #[must_use]
     pub fn of(ensemble: &core::Ensemble) -> Self {
         let shape = Ensemble::from(ensemble);
-        let EnsembleSpec { service, size, filter, spread, failover_after, join_within, mode, .. } =
-            shape.spec();
+        let EnsembleSpec {
+            service, size, filter, spread, failover_after, join_within, mode, snapshots, ..
+        } = shape.spec();
         Self {
             name: shape.name,
             labels: shape.labels,
@@ -83,6 +88,7 @@ impl EnsembleDocument {
             failover_after,
             join_within,
             mode,
+            snapshots,
             ..Self::default()
         }
     }
@@ -98,6 +104,7 @@ impl EnsembleDocument {
             failover_after: self.failover_after.clone(),
             join_within: self.join_within.clone(),
             mode: self.mode,
+            snapshots: self.snapshots.clone(),
             reason: self.reason.clone(),
         }
     }

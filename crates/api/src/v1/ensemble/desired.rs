@@ -24,14 +24,23 @@ impl EnsembleSpec {
         let limits = (core::FAILOVER_AFTER, core::MIN_FAILOVER_AFTER, core::MAX_FAILOVER_AFTER);
         let failover_after = span("failover_after", self.failover_after.as_deref(), limits)?;
         let limits = (core::JOIN_WITHIN, core::MIN_JOIN_WITHIN, core::MAX_JOIN_WITHIN);
+        let service = self.service.read()?;
+        let is_scheduled = self.snapshots.as_ref().is_some_and(|snapshots| snapshots.every.is_some());
+        if let (core::EnsembleService::Redis(_), true) = (service, is_scheduled) {
+            return Err(ShapeError::at(
+                "snapshots.every",
+                "snapshots are there for etcd, and not for Redis yet",
+            ));
+        }
         Ok(DesiredEnsemble {
-            service: self.service.read()?,
+            service,
             size,
             filter: selector("filter", self.filter.trim())?,
             spread: spread.map(str::to_owned),
             failover_after,
             join_within: span("join_within", self.join_within.as_deref(), limits)?,
             mode: self.mode.unwrap_or_default().into(),
+            snapshots: self.snapshots.clone().unwrap_or_default().read()?,
             reason: reason(&self.reason)?,
         })
     }

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::orders::MembershipChange;
 use super::replication::{MemberRole, StoredPrimary};
+use super::requests::StoredRequests;
 use super::service::ServiceAgentSpec;
+use super::snapshots::EnsembleSnapshots;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
 use crate::word::words;
 
@@ -53,6 +55,8 @@ words! {
         NotJoined = "not_joined",
         /// Its node could not have it.
         Refused = "refused",
+        /// A person asked for another one in its place.
+        Replaced = "replaced",
         /// The ensemble was deleted.
         Deleted = "deleted",
     }
@@ -143,6 +147,12 @@ pub struct StoredEnsembleMembers {
     /// Who is the primary, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<StoredPrimary>,
+    /// What people asked to be done with them.
+    #[serde(default, skip_serializing_if = "StoredRequests::is_empty")]
+    pub requests: StoredRequests,
+    /// Snapshots of their data.
+    #[serde(default, skip_serializing_if = "EnsembleSnapshots::is_empty")]
+    pub snapshots: EnsembleSnapshots,
 }
 
 /// A node that refused a member, as it is stored.
@@ -347,6 +357,8 @@ impl From<&core::EnsembleMembers> for StoredEnsembleMembers {
                 .as_ref()
                 .map(|ordered| StoredChange { by: ordered.by.get(), change: (&ordered.change).into() }),
             lead: StoredPrimary::of(&from.lead),
+            requests: (&from.requests).into(),
+            snapshots: (&from.snapshots).into(),
         }
     }
 }
@@ -377,6 +389,8 @@ impl TryFrom<StoredEnsembleMembers> for core::EnsembleMembers {
                 })
                 .transpose()?,
             lead: from.lead.map(Into::into).unwrap_or_default(),
+            requests: from.requests.try_into()?,
+            snapshots: from.snapshots.try_into()?,
         })
     }
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use bellwether_core::records::member as core;
 use bellwether_core::words::counter::MemberNumber;
+use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::replication::ReplicationOrder;
 use super::service::ServiceAgentSpec;
+use super::snapshots::SnapshotOrder;
 use crate::shape::ShapeError;
 use crate::word::words;
 
@@ -34,6 +36,8 @@ words! {
         Add = "add",
         /// A member that has caught up is made one that votes.
         Promote = "promote",
+        /// Another member leads.
+        Transfer = "transfer",
         /// A member is removed.
         Remove = "remove",
     }
@@ -62,6 +66,12 @@ pub struct MemberOrder {
     /// Whether it tells of its position at each look, also while that changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tells_position: bool,
+    /// What the node does about snapshots of the ensemble's data.
+    #[serde(default, skip_serializing_if = "SnapshotOrder::is_empty")]
+    pub snapshots: SnapshotOrder,
+    /// The restart that it makes, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_ms: Option<u64>,
 }
 
 /// A change of the members in a store.
@@ -99,6 +109,8 @@ impl From<&core::MemberOrder> for MemberOrder {
             change: from.change.as_ref().map(Into::into),
             replication: from.replication.as_ref().map(Into::into),
             tells_position: from.tells_position,
+            snapshots: (&from.snapshots).into(),
+            restart_ms: from.restart.map(Timestamp::as_millis),
         }
     }
 }
@@ -122,6 +134,8 @@ impl TryFrom<MemberOrder> for core::MemberOrder {
             change: from.change.map(TryInto::try_into).transpose()?,
             replication: from.replication.map(TryInto::try_into).transpose()?,
             tells_position: from.tells_position,
+            snapshots: from.snapshots.into(),
+            restart: from.restart_ms.map(Timestamp::from_millis),
         })
     }
 }
@@ -138,6 +152,12 @@ impl From<&core::MembershipChange> for MembershipChange {
             core::MembershipChange::Promote { id } => {
                 Self { action: MembershipAction::Promote, member: None, id: Some(id.clone()), peer_url: None }
             }
+            core::MembershipChange::Transfer { id } => Self {
+                action: MembershipAction::Transfer,
+                member: None,
+                id: Some(id.clone()),
+                peer_url: None,
+            },
             core::MembershipChange::Remove { member, id, peer_url } => Self {
                 action: MembershipAction::Remove,
                 member: Some(member.get()),
@@ -157,6 +177,7 @@ impl TryFrom<MembershipChange> for core::MembershipChange {
         Ok(match from.action {
             MembershipAction::Add => Self::Add { member: member?, peer_url: url? },
             MembershipAction::Promote => Self::Promote { id: from.id.ok_or_else(|| missing("id"))? },
+            MembershipAction::Transfer => Self::Transfer { id: from.id.ok_or_else(|| missing("id"))? },
             MembershipAction::Remove => Self::Remove { member: member?, id: from.id, peer_url: url? },
         })
     }

@@ -8,6 +8,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::replication::Replication;
+use super::snapshots::SnapshotReport;
 use crate::shape::{ShapeError, read};
 use crate::v1::probes::StoreMember;
 use crate::word::words;
@@ -71,6 +72,12 @@ pub struct ReportedMember {
     /// What it says of its replication; absent where members vote, and while it does not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<Replication>,
+    /// What became of the snapshot that it was ordered to take last; absent before that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotReport>,
+    /// The restart that it made last, by the time at which it was asked for, in milliseconds since the Unix epoch; absent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarted_ms: Option<u64>,
 }
 
 /// The members that a store has, as one of them read them.
@@ -115,6 +122,8 @@ impl From<&core::MemberReport> for ReportedMember {
             }),
             removed: from.removed.map(MemberNumber::get),
             replication: from.replication.as_ref().map(Into::into),
+            snapshot: from.snapshot.as_ref().map(Into::into),
+            restarted_ms: from.restarted.map(Timestamp::as_millis),
         }
     }
 }
@@ -135,6 +144,8 @@ impl From<ReportedMember> for core::KnownMember {
             membership: from.membership.map(membership),
             removed: from.removed.map(MemberNumber::new),
             replication: from.replication.map(Into::into),
+            snapshot: from.snapshot.map(Into::into),
+            restarted: from.restarted_ms.map(Timestamp::from_millis),
         };
         Self { report, since: Timestamp::from_millis(from.since_ms) }
     }

@@ -7,6 +7,8 @@ use bellwether_core::world::fleet::Fleet;
 use serde::{Deserialize, Serialize};
 
 use super::members::{EnsembleMember, MemberHealth, MemberPhase};
+use super::requests::RequestedChange;
+use super::snapshots::EnsembleSnapshots;
 use crate::word::words;
 
 words! {
@@ -49,6 +51,12 @@ pub struct EnsembleStatus {
     /// What is waited for after these changes; absent if nothing. A list of ensembles leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// What people asked to be done with members, and is not done yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestedChange>,
+    /// Snapshots of its data; absent if none was ever asked for or taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<EnsembleSnapshots>,
     /// Number of nodes that match the filter and may have no new member. A list of ensembles leaves it out.
     #[serde(default, skip_serializing_if = "crate::shape::is_zero")]
     pub refused: u64,
@@ -83,6 +91,8 @@ impl EnsembleStatus {
     /// The members of an ensemble of which so many are wanted, without what is to happen to them.
     #[must_use]
     pub fn of(wanted: usize, members: Option<&core::EnsembleMembers>, fleet: &Fleet) -> Self {
+        let requests = members.map(RequestedChange::all).unwrap_or_default();
+        let snapshots = members.map(|members| EnsembleSnapshots::from(&members.snapshots));
         let all = members.into_iter().flat_map(|of| of.members.iter().map(move |member| (of, member)));
         let shape = |(of, (number, member)): (&core::EnsembleMembers, (&MemberNumber, &core::Member))| {
             EnsembleMember::of(*number, member, health(fleet, of, *number))
@@ -98,6 +108,8 @@ impl EnsembleStatus {
             working: working as u64,
             is_complete: working == wanted && members.len() == wanted,
             members,
+            requests,
+            snapshots: snapshots.filter(|snapshots| !snapshots.is_empty()),
             ..Self::default()
         }
     }

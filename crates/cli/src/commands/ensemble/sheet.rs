@@ -6,6 +6,7 @@ use bellwether_api::v1::ensemble::status::EnsembleStatus;
 use bellwether_core::words::plural::Plural;
 use bellwether_core::words::time::Span;
 
+use super::{requests, snapshots};
 use crate::show::table;
 use crate::show::time::date;
 
@@ -39,6 +40,7 @@ pub(in crate::commands) fn sheet(ensemble: &Ensemble) -> String {
         format!("failover after  {}", Span::from_millis(ensemble.failover_after_ms)),
         format!("join within     {}", Span::from_millis(ensemble.join_within_ms)),
         format!("mode            {}", ensemble.mode),
+        format!("snapshots       {}", snapshots::policy(ensemble.snapshots.as_ref())),
         format!("revision        {}", ensemble.revision),
         format!("changed         by {by}, {}{reason}", date(ensemble.at_ms)),
     ];
@@ -78,7 +80,8 @@ pub(super) fn planned(ensemble: &Ensemble) -> Vec<String> {
         members,
     ];
     lines.extend(status.members.iter().filter_map(|member| member.message.clone()));
-    let upcoming = upcoming(status);
+    let mut upcoming = upcoming(status);
+    upcoming.splice(..0, status.requests.iter().map(requests::line));
     if !upcoming.is_empty() {
         lines.push(String::new());
         lines.extend(upcoming);

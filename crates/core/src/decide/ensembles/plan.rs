@@ -4,6 +4,7 @@
 mod primaries;
 mod step;
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,10 +14,11 @@ pub use self::step::PlannedStep;
 use self::step::{MAX_STEPS, are};
 use super::EnsembleSight;
 use super::candidates::{candidates, without_refusing};
+use super::replace;
 use super::verdict::nodes;
 use crate::decide::placement::CandidateNodes;
 use crate::decide::placement::quorum::{
-    QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
+    self, QuorumSpec, QuorumStep, QuorumWait, Voter, VoterState, Voters, next_step,
 };
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService};
 use crate::records::ensemble_members::{EnsembleMembers, RemovalReason};
@@ -50,9 +52,19 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
     if let Some(members) = members {
         places = without_refusing(&places, members).into_owned();
     }
+    let none = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
+    let of = members.unwrap_or(&none);
+    // As their nodes were heard of last, whoever listened.
+    let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
+    let sight =
+        EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
+    let voters = sight.voters(of);
+    places = replace::leaving(Cow::Owned(places), of, &voters).into_owned();
     let matching = places.values().filter(|place| place.matches).count();
-    let left = members.map_or(0, EnsembleMembers::remaining);
-    let wanted = ensemble.size.wanted(matching, left).max(1);
+    let wanted = match ensemble.service {
+        EnsembleService::Etcd(_) => quorum::wanted(ensemble.size, &places, &voters),
+        EnsembleService::Redis(_) => sight.wanted_instances(&places, of),
+    };
     let refusals = places.iter().filter_map(|(name, place)| Some((name.clone(), place.refusal.clone()?)));
     let refusals = refusals.collect();
     if ensemble.mode == EnsembleMode::Unmanaged {
@@ -63,16 +75,11 @@ pub fn plan(fleet: &Fleet, ensemble: &Ensemble, stop: Option<&Freeze>, now: Time
         let waiting = format!("{}: no member is changed", stop.line());
         return EnsemblePlan { wanted, steps: Vec::new(), waiting: Some(waiting), refusals };
     }
-    let none = EnsembleMembers::none(ensemble.name.clone(), ensemble.service, now);
-    let of = members.unwrap_or(&none);
-    // As their nodes were heard of last, whoever listened.
-    let (nodes, listening_since) = (nodes(fleet, of), Timestamp::EPOCH);
-    let sight =
-        EnsembleSight { ensemble, members: of, nodes: &nodes, is_stopped: false, listening_since, now };
     let (steps, waiting) = match ensemble.service {
         EnsembleService::Etcd(_) => {
+            let reason = |number, reason| replace::reason(of, number, reason);
             let spec = QuorumSpec::of(ensemble);
-            let (steps, end) = play(&spec, places, (sight.voters(of), of.last), now);
+            let (steps, end) = play(&spec, places, (voters, of.last), (now, reason));
             (steps, end.and_then(|wait| describe(&wait, members, matching, now)))
         }
         EnsembleService::Redis(redis) => primaries::steps(&sight, redis, &places),
@@ -85,7 +92,7 @@ fn play(
     spec: &QuorumSpec,
     mut places: CandidateNodes,
     (mut voters, mut last): (Voters, MemberNumber),
-    now: Timestamp,
+    (now, named): (Timestamp, impl Fn(MemberNumber, RemovalReason) -> RemovalReason),
 ) -> (Vec<PlannedStep>, Option<QuorumWait>) {
     let mut steps = Vec::new();
     while steps.len() < MAX_STEPS {
@@ -97,8 +104,12 @@ fn play(
                 steps.push(PlannedStep::Add(last, node));
             }
             QuorumStep::Remove(number, reason) => {
+                let reason = named(number, reason);
+                let has_other = replace::has_room(&spec.name, &places, &voters);
                 let Some(voter) = voters.remove(&number) else { break };
-                if let (RemovalReason::Refused, Some(place)) = (reason, places.get_mut(&voter.node)) {
+                let is_passed_over =
+                    reason == RemovalReason::Refused || reason == RemovalReason::Replaced && has_other;
+                if let Some(place) = places.get_mut(&voter.node).filter(|_| is_passed_over) {
                     place.refusal.get_or_insert_with(|| reason.describe().to_string());
                 }
                 steps.push(PlannedStep::Remove(number, voter.node, reason));

@@ -11,7 +11,7 @@ use super::{EnsembleDecision, EnsembleSight, EnsembleStep};
 use crate::decide::placement::primary::{
     HistoryPosition, Instance, InstanceState, Instances, PrimarySpec, PrimaryStep, PrimaryWait, next_step,
 };
-use crate::decide::placement::{CandidateNode, CandidateNodes};
+use crate::decide::placement::{CandidateNode, CandidateNodes, Placed, wanted};
 use crate::records::ensemble::{EnsembleService, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, Member, MemberPhase, RemovalReason};
 use crate::records::event::EventDraft;
@@ -60,10 +60,17 @@ impl EnsembleSight<'_> {
         places: &CandidateNodes,
         members: &EnsembleMembers,
     ) -> RedisSettings {
-        let nodes = places.values().filter(|place| place.matches).count();
-        let wanted = self.ensemble.size.wanted(nodes, members.remaining()).max(1);
+        let wanted = self.wanted_instances(places, members);
         let others = u32::try_from(wanted.saturating_sub(1)).unwrap_or(u32::MAX);
         RedisSettings { min_replicas: redis.min_replicas.min(others), ..redis }
+    }
+
+    /// How many members there are to be now.
+    pub(super) fn wanted_instances(&self, places: &CandidateNodes, members: &EnsembleMembers) -> usize {
+        let left = members.members.iter();
+        let left = left.filter(|(_, member)| !matches!(member.phase, MemberPhase::Removed(_)));
+        let placed: Placed<'_> = left.map(|(number, member)| (*number, &member.node)).collect();
+        wanted(self.ensemble.size, places, &placed)
     }
 
     /// The members as the placement sees them: without those that are removed.
@@ -275,6 +282,7 @@ impl EnsembleSight<'_> {
                 | RemovalReason::Decommissioned
                 | RemovalReason::NotCounted
                 | RemovalReason::Drained
+                | RemovalReason::Replaced
                 | RemovalReason::NotJoined
                 | RemovalReason::Refused
                 | RemovalReason::Deleted => reason,

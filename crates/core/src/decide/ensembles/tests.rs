@@ -1,5 +1,8 @@
 mod model;
 mod redis;
+mod replace;
+mod restart;
+mod snapshots;
 
 use std::vec;
 use std::vec::Vec;
@@ -292,6 +295,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::Leader),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, lacks)| Act::Lack(node, lacks)),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, is)| Act::Suspect(node, is)),
+        1 => (node.clone(), any::<bool>()).prop_map(|(node, is)| Act::Break(node, is)),
+        1 => Just(Act::Restart),
+        2 => node.clone().prop_map(Act::Replace),
         2 => node.prop_map(Act::Stale),
     ];
     prop::collection::vec(act, 0..60)
@@ -317,6 +323,10 @@ proptest! {
         let wanted = installation.wanted();
         // One on a node that is gone for good still counts while there is no node for its replacement.
         prop_assert_eq!(installation.store.working(), wanted, "{:?}", installation);
+        let requests = &installation.members.requests;
+        prop_assert!(requests.replace.is_empty(), "{:?}", installation);
+        let is_whole = installation.store.working() == installation.store.voters();
+        prop_assert!(!is_whole || requests.restart.is_none(), "{:?}", installation);
         prop_assert_eq!(installation.decide().members, installation.members, "at rest nothing is written");
     }
 }

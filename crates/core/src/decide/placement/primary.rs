@@ -13,7 +13,7 @@ use self::copies::{Leaver, leaver_step};
 use self::failover::fail_over;
 pub use self::instance::{HistoryPosition, Instance, InstanceState, Instances};
 pub use self::step::{PrimarySpec, PrimaryStep, PrimaryWait};
-use super::{CandidateNodes, Placed, RemovalReason, next_node, surplus};
+use super::{CandidateNodes, Placed, RemovalReason, next_node, surplus, wanted};
 use crate::records::primary::PrimaryRecord;
 use crate::words::counter::MemberNumber;
 use crate::words::time::Timestamp;
@@ -76,8 +76,8 @@ fn with_primary(
     (primary, record, members): (MemberNumber, &PrimaryRecord, &Instances),
     now: Timestamp,
 ) -> PrimaryStep {
-    let nodes = places.values().filter(|place| place.matches).count();
-    let wanted = spec.size.wanted(nodes, members.len()).max(1);
+    let all: Placed<'_> = members.iter().map(|(number, member)| (*number, &member.node)).collect();
+    let wanted = wanted(spec.size, places, &all);
     let is_drained = |member: &Instance| places.get(&member.node).is_some_and(|place| place.is_drained);
     let is_primary_drained = members.get(&primary).is_some_and(is_drained);
     let is_one_too_many = members.len() > wanted && !is_primary_drained;
@@ -96,7 +96,6 @@ fn with_primary(
     if let Some(to) = record.handover.filter(|to| is_successor(members, (primary, *to))) {
         return PrimaryStep::HandOver(to);
     }
-    let all: Placed<'_> = members.iter().map(|(number, member)| (*number, &member.node)).collect();
     let next = next_node(&spec.name, places, &all);
     if is_primary_drained {
         // It leaves as a replica. Where nobody can take over, a new member may once it has the data.

@@ -133,8 +133,7 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
     if voters > 0 && working < quorum(voters) {
         return QuorumStep::Wait(QuorumWait::QuorumLost { working, voters, silent });
     }
-    let nodes = places.values().filter(|place| place.matches).count();
-    let wanted = spec.size.wanted(nodes, voters).max(1);
+    let wanted = wanted(spec.size, places, members);
     if voters > wanted {
         return shrink(places, &placed, &silent);
     }
@@ -143,14 +142,25 @@ pub fn next_step(spec: &QuorumSpec, places: &CandidateNodes, members: &Voters, n
         return step;
     }
     let next = next_node(&spec.name, places, &placed);
-    let is_drained = |node: &NodeName| places.get(node).is_some_and(|place| place.is_drained);
-    let to_leave = placed.values().filter(|node| is_drained(node)).count();
+    let to_leave = to_leave(places, members);
     match next {
         _ if voters == wanted && to_leave == 0 => QuorumStep::Rest,
         // One on a drained node leaves once its replacement votes: then there is one too many.
         Some(node) => QuorumStep::Add(node.clone()),
         None => QuorumStep::Wait(QuorumWait::NoRoom { missing: wanted.saturating_sub(voters).max(to_leave) }),
     }
+}
+
+/// How many members there are to be now, at least one.
+#[must_use]
+pub fn wanted(size: EnsembleSize, places: &CandidateNodes, members: &Voters) -> usize {
+    super::wanted(size, places, &placed(members))
+}
+
+/// How many members are on nodes that they are to leave.
+fn to_leave(places: &CandidateNodes, members: &Voters) -> usize {
+    let is_drained = |voter: &&Voter| places.get(&voter.node).is_some_and(|place| place.is_drained);
+    members.values().filter(is_drained).count()
 }
 
 /// Which node each has.

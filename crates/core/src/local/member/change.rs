@@ -28,6 +28,8 @@ pub enum ChangeStep {
     Add(String),
     /// The member with this id is made one that votes.
     Promote(String),
+    /// The member with this id leads from now on.
+    Transfer(String),
     /// The member with this id is removed.
     Remove(String),
     /// The store does not have the member that was to be removed.
@@ -54,6 +56,10 @@ pub fn next(change: &MembershipChange, membership: &Membership) -> ChangeStep {
             Some(_) => ChangeStep::Promote(id.clone()),
             None => ChangeStep::Wait(format!("cannot promote {id}: the store has no such member")),
         },
+        MembershipChange::Transfer { id } if membership.is_leader && *id != membership.own_id => {
+            ChangeStep::Transfer(id.clone())
+        }
+        MembershipChange::Transfer { .. } => ChangeStep::Done,
         MembershipChange::Remove { member, id, peer_url } => {
             let listed = match id {
                 Some(id) => membership.members.contains_key(id).then_some(id),

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::records::ensemble::{EnsembleService, EtcdSettings};
+use crate::records::ensemble_snapshots::SnapshotOrder;
 
 fn ensemble() -> EnsembleName {
     "db".parse().unwrap()
@@ -24,6 +25,8 @@ fn order(number: u64, task: MemberTask) -> MemberOrder {
         change: None,
         replication: None,
         tells_position: false,
+        snapshots: SnapshotOrder::default(),
+        restart: None,
     }
 }
 
@@ -39,6 +42,7 @@ struct Node {
     process: MemberProcess,
     standing: Standing,
     lack: Option<String>,
+    is_restart_due: bool,
 }
 
 impl Node {
@@ -51,6 +55,7 @@ impl Node {
             process: MemberProcess::Stopped,
             standing: Standing::NotAsked,
             lack: None,
+            is_restart_due: false,
         }
     }
 
@@ -62,6 +67,7 @@ impl Node {
             noted: self.noted.as_ref(),
             directory: self.directory.clone(),
             process: self.process.clone(),
+            is_restart_due: self.is_restart_due,
             standing: self.standing,
             lack: self.lack.clone(),
             place: "/var/lib/store",
@@ -297,4 +303,21 @@ proptest! {
         let first = played.node.plan();
         prop_assert_eq!(first, played.node.plan());
     }
+}
+
+#[test]
+fn a_restart_stops_what_runs_asks_the_others_and_starts_it_with_its_data() {
+    let mut node = Node::with(MemberTask::Run(MemberStart::Again), MemberData::Present);
+    node.process = MemberProcess::Running(key(3));
+    assert_eq!(node.plan(), MemberStep::Serve);
+    node.is_restart_due = true;
+    assert_eq!(node.plan(), MemberStep::Stop);
+    node.process = MemberProcess::Stopped;
+    assert_eq!(node.plan(), MemberStep::Ask);
+    node.standing = Standing::Listed;
+    assert_eq!(node.plan(), MemberStep::Start(StartWith::Data));
+    // What runs goes on while it could not be started again.
+    node.process = MemberProcess::Running(key(3));
+    node.lack = Some("etcd, which is not installed".into());
+    assert_eq!(node.plan(), MemberStep::Serve);
 }

@@ -126,6 +126,7 @@ mod tests {
             failover_after: FAILOVER_AFTER,
             join_within: JOIN_WITHIN,
             mode: EnsembleMode::Managed,
+            snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             labels: Labels::default(),
             annotation: Annotation::of("ann".parse().unwrap(), Timestamp::EPOCH),
         }

@@ -1,5 +1,7 @@
 //! Routes of ensembles.
 
+mod requests;
+
 use bellwether_api::paths;
 use bellwether_api::v1::ensemble::certificates::{ClientCertificateRequest, EnsembleCertificate};
 use bellwether_api::v1::ensemble::{Ensemble, EnsembleSpec, FailoverEnsemble, PlanEnsemble, ScaleEnsemble};
@@ -20,7 +22,7 @@ fn objects(routes: Routes) -> Routes {
     let get = || RequiredAccess::get(ObjectKind::Ensemble);
     let update = RequiredAccess::update(ObjectKind::Ensemble);
     let delete = RequiredAccess::delete(ObjectKind::Ensemble);
-    routes
+    requests::requests(routes)
         .add::<Empty, Page<Ensemble>, _, _>(
             route(Get, paths::ENSEMBLES, get(), "List ensembles").list(),
             handlers::list,

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::decide::ensembles::requests::replace_refusal;
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{
     ETCD_CLIENT_PORT, ETCD_PEER_PORT, EnsembleService, EnsembleSize, EtcdSettings, FAILOVER_AFTER,
@@ -75,6 +76,8 @@ impl Site {
             membership: None,
             removed: None,
             replication: None,
+            snapshot: None,
+            restarted: None,
         };
         let known = KnownMember { report, since: NOW };
         let members = BTreeMap::from([(members.ensemble.clone(), known)]);
@@ -142,6 +145,7 @@ fn store(size: EnsembleSize) -> Ensemble {
         failover_after: FAILOVER_AFTER,
         join_within: JOIN_WITHIN,
         mode: EnsembleMode::Managed,
+        snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
         labels: Labels::default(),
         annotation: by(),
     }
@@ -234,4 +238,60 @@ fn silent_members_are_waited_for() {
     );
     let unmanaged = Ensemble { mode: EnsembleMode::Unmanaged, ..ensemble };
     assert!(site.plan(&unmanaged).waiting.unwrap().starts_with("its mode is unmanaged"));
+}
+
+/// Why a member of the ensemble cannot be replaced.
+fn refused(site: &Site, ensemble: &Ensemble, number: u64) -> String {
+    let fleet = site.world.fleets.get(&site.namespace).unwrap();
+    let members = &fleet.ensemble_members.get(&ensemble.name).unwrap().value;
+    replace_refusal(fleet, ensemble, members, (MemberNumber::new(number), NOW)).unwrap_or_default()
+}
+
+#[test]
+fn who_can_be_replaced_is_known_before_it_is_asked() {
+    let ensemble = store(EnsembleSize::Number(3));
+    let mut site = Site::new(4);
+    site.voting(&ensemble, &[1, 2, 3]);
+    assert_eq!(refused(&site, &ensemble, 2), "");
+    assert_eq!(refused(&site, &ensemble, 4), "there is no such member");
+    let unmanaged = Ensemble { mode: EnsembleMode::Unmanaged, ..ensemble.clone() };
+    assert!(refused(&site, &unmanaged, 2).contains("its members are left as they are"));
+    site.presence(4, PresenceState::Unreachable);
+    assert_eq!(
+        refused(&site, &ensemble, 2),
+        "it works, and no other node may have a member in its place, such as db-4: it is unreachable"
+    );
+    // One that does not work may have its own node again.
+    site.presence(2, PresenceState::Unreachable);
+    assert_eq!(refused(&site, &ensemble, 2), "");
+    site.presence(3, PresenceState::Unreachable);
+    assert!(refused(&site, &ensemble, 2).starts_with("1 of 3 members that vote work"));
+}
+
+#[test]
+fn the_plan_of_a_replacement_says_that_the_new_member_joins_first() {
+    let ensemble = store(EnsembleSize::Number(3));
+    let mut site = Site::new(4);
+    site.voting(&ensemble, &[1, 2, 3]);
+    let fleet = site.world.fleets.get(&site.namespace).unwrap();
+    let mut members = fleet.ensemble_members.get(&ensemble.name).unwrap().value.as_ref().clone();
+    members.requests.replace.insert(MemberNumber::new(2), by());
+    site.put(Record::EnsembleMembers(members));
+    assert_eq!(
+        lines(&site.plan(&ensemble)),
+        [
+            "member 4 is added on node db-4",
+            "member 2 on node db-2 is removed: somebody asked for another one in its place"
+        ]
+    );
+    site.presence(2, PresenceState::Unreachable);
+    let later = Timestamp::from_millis(NOW.as_millis() + 60_000);
+    let planned = plan(site.world.fleets.get(&site.namespace).unwrap(), &ensemble, None, later);
+    assert_eq!(
+        lines(&planned),
+        [
+            "member 2 on node db-2 is removed: somebody asked for another one in its place",
+            "member 4 is added on node db-4"
+        ]
+    );
 }

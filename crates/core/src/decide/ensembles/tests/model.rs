@@ -1,5 +1,6 @@
 //! Nodes with an etcd on them, and a control plane that orders and hears.
 
+mod report;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,9 @@ use crate::decide::placement::quorum::{QuorumStep, quorum};
 use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, EtcdSettings};
-use crate::records::ensemble_members::EnsembleMembers;
-use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberStart, MemberState, MemberTask};
+use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_snapshots::SnapshotReport;
+use crate::records::member::{KnownMember, MemberOrder, MemberStart, MemberTask};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
 use crate::words::selector::Selector;
@@ -45,6 +47,12 @@ pub(super) enum Act {
     Suspect(usize, bool),
     /// A node lacks what a member needs, or does not any more.
     Lack(usize, bool),
+    /// The program on a node does not run, or may again.
+    Break(usize, bool),
+    /// A person wants all members restarted.
+    Restart,
+    /// A person wants another member in the place of that of a node.
+    Replace(usize),
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +68,9 @@ struct Host {
     order: Option<MemberOrder>,
     known: Option<KnownMember>,
     removed: Option<MemberNumber>,
+    snapshot: Option<SnapshotReport>,
+    restarted: Option<Timestamp>,
+    is_broken: bool,
 }
 
 fn url(node: &NodeName) -> String {
@@ -79,6 +90,10 @@ pub(super) struct Installation {
     hosts: BTreeMap<NodeName, Host>,
     listening_since: Timestamp,
     given: BTreeSet<MemberNumber>,
+    /// The members that were restarted, in this order.
+    pub(super) restarted: Vec<MemberNumber>,
+    /// Those of them that led.
+    pub(super) restarted_as_leader: Vec<MemberNumber>,
 }
 
 impl Installation {
@@ -95,6 +110,7 @@ impl Installation {
             failover_after: Span::from_secs(30),
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,
+            snapshots: crate::records::ensemble_snapshots::SnapshotPolicy::default(),
             labels: crate::words::label::Labels::default(),
             annotation,
         };
@@ -111,6 +127,8 @@ impl Installation {
             hosts: (0..nodes).map(|n| (format!("n-{n}").parse().unwrap(), Host::default())).collect(),
             listening_since: Timestamp::EPOCH,
             given: BTreeSet::new(),
+            restarted: Vec::new(),
+            restarted_as_leader: Vec::new(),
         }
     }
 
@@ -163,14 +181,34 @@ impl Installation {
             }
             Act::Suspect(node, is_suspect) => self.host(*node).is_suspect = *is_suspect,
             Act::Lack(node, lacks) => self.host(*node).lacks = *lacks,
+            Act::Break(node, is_broken) => {
+                let host = self.host(*node);
+                (host.is_broken, host.is_running) = (*is_broken, false);
+            }
+            Act::Restart => self.ask_for_restart(),
+            Act::Replace(node) => {
+                let name = self.name(*node);
+                self.ask_for_another(&name);
+            }
         }
     }
 
-    /// All that can be mended is.
+    /// A person wants another member in the place of that of a node, if it votes.
+    pub(super) fn ask_for_another(&mut self, node: &NodeName) {
+        let asked = Annotation::of("ann".parse().unwrap(), self.at());
+        let member = self.members.of_node(node).filter(|(_, member)| member.phase == MemberPhase::Voting);
+        let number = member.map(|(number, _)| number);
+        self.members.requests.replace.extend(number.map(|number| (number, asked)));
+    }
+
+    /// All that can be mended is, and nobody wants what no node can have.
     pub(super) fn mend(&mut self) {
         for host in self.hosts.values_mut() {
             (host.cut_since, host.is_stale, host.is_drained, host.lacks) = (None, false, false, false);
-            host.is_suspect = false;
+            (host.is_suspect, host.is_broken) = (false, false);
+        }
+        if self.hosts.len() <= self.wanted() {
+            self.members.requests.replace.clear();
         }
     }
 
@@ -205,7 +243,10 @@ impl Installation {
             self.pass(1);
             let is_at_rest = self.decide().step == EnsembleStep::Quorum(QuorumStep::Rest);
             let is_clean = self.members.members.values().all(|member| member.phase.as_str() == "voting");
-            if is_at_rest && is_clean {
+            // While one is gone for good and no node can take its place, nobody is restarted.
+            let is_done =
+                self.members.requests.restart.is_none() || self.store.working() < self.store.voters();
+            if is_at_rest && is_clean && is_done {
                 return;
             }
         }
@@ -270,7 +311,9 @@ impl Installation {
     pub(super) fn work_only_orders(&mut self) {
         let names: Vec<NodeName> = self.hosts.keys().cloned().collect();
         for name in &names {
-            self.work(name);
+            if !self.restart(name) {
+                self.work(name);
+            }
             self.seen();
         }
         for name in &names {
@@ -301,11 +344,12 @@ impl Installation {
             assert!(!is_counted, "the data of a member that the store counts are set aside");
             (host.directory, host.is_running) = (None, false);
         }
+        host.take_snapshot(&order);
         let (_, was_started, has_data) = *host.directory.get_or_insert((order.number, false, false));
         match &order.task {
             MemberTask::Prepare => {}
             MemberTask::Leave => host.directory = None,
-            MemberTask::Run(_) if has_data => host.is_running = listed.is_some(),
+            MemberTask::Run(_) if has_data => host.is_running = listed.is_some() && !host.is_broken,
             MemberTask::Run(MemberStart::First) if !was_started => {
                 assert!(!founded, "a second store is founded beside one that has data");
                 host.directory = Some((order.number, true, true));
@@ -348,53 +392,6 @@ impl Installation {
         let whole = of(|host| host.directory.is_some_and(|(_, _, has_data)| has_data));
         let alive = of(|host| host.is_running && host.cut_since.is_none() && !host.is_suspect);
         (self.store.whole, self.store.alive) = (whole, alive);
-    }
-
-    /// What is known of the store is from before it had this member.
-    pub(super) fn report_old_lists(&mut self, id: &str) {
-        let known = self.hosts.values_mut().filter_map(|host| host.known.as_mut());
-        for list in known.filter_map(|known| known.report.membership.as_mut()) {
-            list.members.remove(id);
-        }
-    }
-
-    pub(super) fn report_all(&mut self) {
-        self.seen();
-        let (at, identity) = (self.at(), self.members.identity.clone());
-        for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
-            let host = &self.hosts[&name];
-            let Some(order) =
-                host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale && !host.is_suspect)
-            else {
-                continue;
-            };
-            let id = self.own_id(&name).filter(|id| self.store.alive.contains(id));
-            let is_serving =
-                id.as_ref().is_some_and(|id| self.store.entries[id].votes) && self.store.has_quorum();
-            let state = match (&order.task, host.is_running) {
-                (MemberTask::Leave, _) => MemberState::Left,
-                (MemberTask::Prepare, _) if host.lacks => MemberState::Refused,
-                (MemberTask::Prepare, _) => MemberState::Prepared,
-                (MemberTask::Run(_), true) if is_serving => MemberState::Working,
-                (MemberTask::Run(_), true) => MemberState::Starting,
-                (MemberTask::Run(_), false) => MemberState::Failed,
-            };
-            let membership = id.filter(|_| state == MemberState::Working).map(|id| self.store.list(&id));
-            let report = MemberReport {
-                number: order.number,
-                identity: identity.clone(),
-                state,
-                reason: if state == MemberState::Refused { "it lacks etcd".into() } else { String::new() },
-                peer_url: url(&name),
-                membership,
-                removed: host.removed,
-                replication: None,
-            };
-            let host = self.hosts.get_mut(&name).unwrap();
-            let before = host.known.take();
-            let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
-            let since = before.filter(|_| is_same).map_or(at, |before| before.since);
-            host.known = Some(KnownMember { report, since });
-        }
+        self.store.elect();
     }
 }

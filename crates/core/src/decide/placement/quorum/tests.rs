@@ -221,6 +221,20 @@ fn a_drained_member_leaves_once_its_replacement_votes() {
 }
 
 #[test]
+fn a_quorum_has_as_many_members_after_a_drain_as_before_also_with_fewer_nodes() {
+    for voters in [3, 5] {
+        let mut model = Model::new(8, EnsembleSize::Number(voters));
+        model.settle();
+        model.spec.size = EnsembleSize::Quorum;
+        let nodes: Vec<NodeName> = model.members.values().take(2).map(|voter| voter.node.clone()).collect();
+        nodes.iter().for_each(|node| model.drained(node, true));
+        assert_eq!((model.settle(), model.voters()), (QuorumStep::Rest, voters as usize));
+        assert!(model.members.values().all(|voter| !nodes.contains(&voter.node)));
+        assert_eq!(model.last, MemberNumber::new(u64::from(voters) + 2), "each is replaced once");
+    }
+}
+
+#[test]
 fn nodes_that_the_filter_does_not_match_any_more_keep_their_members() {
     let mut model = Model::new(5, EnsembleSize::Quorum);
     model.settle();

@@ -25,6 +25,8 @@ pub(in super::super) struct Store {
     given: u64,
     /// By id: whether it answers.
     pub(super) alive: BTreeSet<String>,
+    /// Id of the member that leads.
+    pub(super) leader: Option<String>,
     /// Ids of members whose data are there.
     pub(super) whole: BTreeSet<String>,
 }
@@ -68,6 +70,11 @@ impl Store {
                     entry.votes = true;
                 }
             }
+            MembershipChange::Transfer { id } => {
+                if self.can_lead(id) {
+                    self.leader = Some(id.clone());
+                }
+            }
             MembershipChange::Remove { member, id, peer_url } => {
                 let by_url = || self.entries.iter().find(|(_, entry)| entry.url == *peer_url);
                 let id = id.clone().or_else(|| by_url().map(|(id, _)| id.clone())).unwrap_or_default();
@@ -84,6 +91,17 @@ impl Store {
         None
     }
 
+    fn can_lead(&self, id: &str) -> bool {
+        self.alive.contains(id) && self.entries.get(id).is_some_and(|entry| entry.votes)
+    }
+
+    /// Another member leads, if the one that led is not there any more.
+    pub(super) fn elect(&mut self) {
+        if !self.leader.as_ref().is_some_and(|id| self.can_lead(id)) {
+            self.leader = self.entries.keys().find(|id| self.can_lead(id)).cloned();
+        }
+    }
+
     pub(super) fn insert(&mut self, entry: Entry) -> String {
         self.given += 1;
         let id = format!("{:x}", self.given);
@@ -92,14 +110,13 @@ impl Store {
     }
 
     pub(super) fn list(&self, own_id: &str) -> Membership {
-        let leader = self.entries.keys().find(|id| self.alive.contains(*id));
         let shown = |(id, entry): (&String, &Entry)| {
             let (name, address) = (Some(format!("m{}", entry.number)), Some(entry.url.clone()));
             (id.clone(), StoreMember { name, address, votes: entry.votes, connected: None })
         };
         Membership {
             own_id: own_id.to_string(),
-            is_leader: leader.is_some_and(|id| id == own_id),
+            is_leader: self.leader.as_deref() == Some(own_id),
             members: self.entries.iter().map(shown).collect(),
         }
     }

@@ -104,6 +104,8 @@ impl Machines {
             peer_url: url(name),
             membership: None,
             removed: None,
+            snapshot: None,
+            restarted: None,
             replication: said.filter(|_| state == MemberState::Working),
         };
         let before = host.known.take();

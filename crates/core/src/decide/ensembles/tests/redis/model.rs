@@ -11,6 +11,7 @@ use crate::decide::placement::{CandidateNode, CandidateNodes};
 use crate::records::annotation::Annotation;
 use crate::records::ensemble::{Ensemble, EnsembleMode, EnsembleService, EnsembleSize, RedisSettings};
 use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_snapshots::SnapshotPolicy;
 use crate::records::member::{KnownMember, MemberOrder};
 use crate::words::counter::{EnsembleRevision, MemberNumber};
 use crate::words::name::NodeName;
@@ -86,6 +87,7 @@ impl Machines {
             size: EnsembleSize::Number(size),
             filter: Selector::all(),
             spread: None,
+            snapshots: SnapshotPolicy::default(),
             failover_after: Span::from_secs(30),
             join_within: Span::from_secs(60),
             mode: EnsembleMode::Managed,

@@ -1,0 +1,164 @@
+//! What people ask to be done with the members of an ensemble: why it cannot be done now, and what is not done yet.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::EnsembleSight;
+use super::candidates::{candidates, without_refusing};
+use super::replace::has_room;
+use super::verdict::nodes;
+use crate::decide::placement::CandidateNodes;
+use crate::decide::placement::quorum::{self, VoterState, Voters, quorum};
+use crate::records::annotation::Annotation;
+use crate::records::ensemble::{Ensemble, EnsembleMode};
+use crate::records::ensemble_members::{EnsembleMembers, MemberPhase};
+use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_snapshots::SnapshotFailure;
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// Why a member cannot be replaced now, in words that fit after "cannot replace member 2 of ensemble store: "; `None` if it can.
+#[must_use]
+pub fn replace_refusal(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    members: &EnsembleMembers,
+    (number, now): (MemberNumber, Timestamp),
+) -> Option<String> {
+    let Some(member) = members.members.get(&number) else {
+        return Some("there is no such member".to_string());
+    };
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some(
+            "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
+        );
+    }
+    match &member.phase {
+        MemberPhase::Voting | MemberPhase::Serving => {}
+        MemberPhase::Leaving(_) | MemberPhase::Removed(_) => return Some("it leaves already".to_string()),
+        MemberPhase::Preparing
+        | MemberPhase::Bootstrapping
+        | MemberPhase::Adding
+        | MemberPhase::Joining(_) => {
+            return Some(format!(
+                "it does not vote yet, and is withdrawn by itself if that is so for {}",
+                ensemble.join_within
+            ));
+        }
+    }
+    let nodes = nodes(fleet, members);
+    let listening_since = Timestamp::EPOCH;
+    let sight = EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now };
+    let voters = sight.voters(members);
+    let is_working =
+        |number: &MemberNumber| voters.get(number).is_some_and(|voter| voter.state == VoterState::Working);
+    let voting = members.members.iter().filter(|(_, member)| member.phase == MemberPhase::Voting);
+    let working = voting.clone().filter(|(number, _)| is_working(number)).count();
+    let voting = voting.count();
+    if working < quorum(voting) {
+        return Some(format!(
+            "{working} of {voting} members that vote work, and nothing is changed without a quorum"
+        ));
+    }
+    let places = candidates(fleet, ensemble);
+    let places = without_refusing(&places, members);
+    let is_surplus = voters.len() > quorum::wanted(ensemble.size, &places, &voters);
+    let has_room = has_room(ensemble.name.as_str(), &places, &voters);
+    (is_working(&number) && !is_surplus && !has_room).then(|| no_room(&places, &voters))
+}
+
+/// Why no snapshot can be taken now, in words that fit after "cannot take a snapshot of ensemble store: "; `None` if one can.
+#[must_use]
+pub fn snapshot_refusal(
+    fleet: &Fleet,
+    ensemble: &Ensemble,
+    members: &EnsembleMembers,
+    now: Timestamp,
+) -> Option<String> {
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some(
+            "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
+        );
+    }
+    let nodes = nodes(fleet, members);
+    let listening_since = Timestamp::EPOCH;
+    let sight = EnsembleSight { ensemble, members, nodes: &nodes, is_stopped: false, listening_since, now };
+    let voters = sight.voters(members);
+    let works = voters.values().any(|voter| voter.state == VoterState::Working);
+    (!works).then(|| "none of its members works".to_string())
+}
+
+/// That no other node may have a member, with what keeps the first one from it.
+fn no_room(places: &CandidateNodes, voters: &Voters) -> String {
+    let matching = places.iter().filter(|(_, place)| place.matches);
+    let refusals: BTreeMap<&NodeName, &String> =
+        matching.filter_map(|(node, place)| Some((node, place.refusal.as_ref()?))).collect();
+    let free = refusals.iter().find(|(node, _)| voters.values().all(|voter| voter.node != ***node));
+    let because = free.map(|(node, reason)| format!(", such as {node}: {reason}")).unwrap_or_default();
+    format!("it works, and no other node may have a member in its place{because}")
+}
+
+/// How far a restart is, line by line.
+fn restart_lines(members: &EnsembleMembers, request: &RestartRequest, now: Timestamp) -> Vec<String> {
+    let ago = now.since(request.annotation.at).brief();
+    let left: Vec<String> = request.left.iter().map(ToString::to_string).collect();
+    let asked = format!(
+        "its members are restarted one after the other, as was asked {ago} ago {}: left are {}",
+        request.annotation,
+        left.join(", ")
+    );
+    let under_way = request.under_way.and_then(|number| Some((number, members.members.get(&number)?)));
+    let under_way = under_way.map(|(number, member)| {
+        format!(
+            "member {number} on node {} is being restarted; the next one waits until it works",
+            member.node
+        )
+    });
+    let waits =
+        "no other one is restarted before all members that vote work, and none joins or leaves".to_string();
+    Vec::from([asked, under_way.unwrap_or(waits)])
+}
+
+/// Why the members cannot be restarted now, in words that fit after "cannot restart ensemble store: "; `None` if they can.
+#[must_use]
+pub fn restart_refusal(ensemble: &Ensemble, members: &EnsembleMembers) -> Option<String> {
+    if ensemble.mode == EnsembleMode::Unmanaged {
+        return Some(
+            "the mode of the ensemble is unmanaged, and its members are left as they are".to_string(),
+        );
+    }
+    let votes = members.members.values().any(|member| member.phase == MemberPhase::Voting);
+    (!votes).then(|| "it has no members that vote".to_string())
+}
+
+/// What was asked, line by line.
+#[must_use]
+pub fn lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
+    let line = |(number, asked): (&MemberNumber, &Annotation)| {
+        let ago = now.since(asked.at).brief();
+        format!("member {number} is to be replaced, as was asked {ago} ago {asked}")
+    };
+    let restart = members.requests.restart.iter().flat_map(|request| restart_lines(members, request, now));
+    members.requests.replace.iter().map(line).chain(restart).collect()
+}
+
+/// What is to be known of snapshots, line by line.
+#[must_use]
+pub fn snapshot_lines(members: &EnsembleMembers, now: Timestamp) -> Vec<String> {
+    let snapshots = &members.snapshots;
+    let requested = snapshots.requested.as_ref();
+    let requested = requested.map(|asked| format!("a snapshot is to be taken, as was asked {asked}"));
+    let ordered = snapshots.ordered.as_ref().map(|ordered| {
+        let since = now.since(ordered.id.at).brief();
+        format!("member {} takes snapshot {} for {since}", ordered.by, ordered.id.number)
+    });
+    let failure = snapshots.failure.as_ref().map(|failure| {
+        let (ago, SnapshotFailure { id, node, reason, .. }) = (now.since(failure.at).brief(), failure);
+        format!("snapshot {} failed {ago} ago on node {node}: {reason}", id.number)
+    });
+    requested.into_iter().chain(ordered).chain(failure).collect()
+}

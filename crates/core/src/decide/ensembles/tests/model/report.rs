@@ -1,0 +1,106 @@
+//! What the nodes report of their members.
+
+use std::string::String;
+use std::vec::Vec;
+
+use super::{Host, Installation, url};
+use crate::records::annotation::Annotation;
+use crate::records::ensemble_requests::RestartRequest;
+use crate::records::ensemble_snapshots::{SnapshotContent, SnapshotReport};
+use crate::records::member::{KnownMember, MemberOrder, MemberReport, MemberState, MemberTask};
+use crate::words::counter::MemberNumber;
+use crate::words::name::NodeName;
+
+impl Installation {
+    /// What is known of the store is from before it had this member.
+    pub(in super::super) fn report_old_lists(&mut self, id: &str) {
+        let known = self.hosts.values_mut().filter_map(|host| host.known.as_mut());
+        for list in known.filter_map(|known| known.report.membership.as_mut()) {
+            list.members.remove(id);
+        }
+    }
+
+    pub(in super::super) fn report_all(&mut self) {
+        self.seen();
+        let (at, identity) = (self.at(), self.members.identity.clone());
+        for name in self.hosts.keys().cloned().collect::<Vec<_>>() {
+            let host = &self.hosts[&name];
+            let Some(order) =
+                host.order.clone().filter(|_| host.cut_since.is_none() && !host.is_stale && !host.is_suspect)
+            else {
+                continue;
+            };
+            let id = self.own_id(&name).filter(|id| self.store.alive.contains(id));
+            let is_serving =
+                id.as_ref().is_some_and(|id| self.store.entries[id].votes) && self.store.has_quorum();
+            let state = match (&order.task, host.is_running) {
+                (MemberTask::Leave, _) => MemberState::Left,
+                (MemberTask::Prepare, _) if host.lacks => MemberState::Refused,
+                (MemberTask::Prepare, _) => MemberState::Prepared,
+                (MemberTask::Run(_), true) if is_serving => MemberState::Working,
+                (MemberTask::Run(_), true) => MemberState::Starting,
+                (MemberTask::Run(_), false) => MemberState::Failed,
+            };
+            let membership = id.filter(|_| state == MemberState::Working).map(|id| self.store.list(&id));
+            let report = MemberReport {
+                number: order.number,
+                identity: identity.clone(),
+                state,
+                reason: if state == MemberState::Refused { "it lacks etcd".into() } else { String::new() },
+                peer_url: url(&name),
+                membership,
+                removed: host.removed,
+                replication: None,
+                snapshot: host.snapshot.clone(),
+                restarted: host.restarted,
+            };
+            let host = self.hosts.get_mut(&name).unwrap();
+            let before = host.known.take();
+            let is_same = before.as_ref().is_some_and(|before| before.report.state == state);
+            let since = before.filter(|_| is_same).map_or(at, |before| before.since);
+            host.known = Some(KnownMember { report, since });
+        }
+    }
+}
+
+impl Installation {
+    /// A person wants all members restarted.
+    pub(in super::super) fn ask_for_restart(&mut self) {
+        let annotation = Annotation::of("ann".parse().unwrap(), self.at());
+        let left = self.members.members.keys().copied().collect();
+        self.members.requests.restart = Some(RestartRequest { annotation, left, under_way: None });
+    }
+
+    /// The member that leads.
+    pub(in super::super) fn leader(&self) -> Option<MemberNumber> {
+        let leader = self.store.leader.as_ref()?;
+        self.store.entries.get(leader).map(|entry| entry.number)
+    }
+
+    /// Restarts the member of a node, if it is ordered and was not: it is away until its node works again. Answers whether it was.
+    pub(super) fn restart(&mut self, name: &NodeName) -> bool {
+        let is_leader = self.own_id(name).is_some_and(|id| self.store.leader.as_ref() == Some(&id));
+        let host = self.hosts.get_mut(name).unwrap();
+        let Some((number, at)) = host.order.as_ref().and_then(|order| Some((order.number, order.restart?)))
+        else {
+            return false;
+        };
+        if host.restarted >= Some(at) {
+            return false;
+        }
+        (host.restarted, host.is_running) = (Some(at), false);
+        self.restarted.push(number);
+        self.restarted_as_leader.extend(is_leader.then_some(number));
+        true
+    }
+}
+
+impl Host {
+    /// Takes the snapshot that is ordered, if its member runs; one that lacks something cannot.
+    pub(super) fn take_snapshot(&mut self, order: &MemberOrder) {
+        let Some(id) = order.snapshots.take.filter(|_| self.is_running) else { return };
+        let content = SnapshotContent { bytes: 1, revision: 1, sha256: String::new() };
+        let outcome = if self.lacks { Err("no space left".into()) } else { Ok(content) };
+        self.snapshot = Some(SnapshotReport { id, outcome });
+    }
+}

@@ -1,0 +1,83 @@
+use std::vec::Vec;
+
+use super::model::{Act, Installation};
+use crate::decide::ensembles::EnsembleStep;
+use crate::decide::placement::quorum::{QuorumStep, QuorumWait};
+use crate::records::ensemble::EnsembleSize;
+use crate::records::ensemble_members::RemovalReason;
+use crate::words::name::NodeName;
+use crate::words::time::Span;
+
+/// An ensemble of three whose dead members are long left alone, and the node of its second member.
+fn settled(nodes: usize, size: u32) -> (Installation, NodeName) {
+    let mut installation = Installation::new(nodes, EnsembleSize::Number(size));
+    (installation.now, installation.ensemble.failover_after) = (1_000_000, Span::from_secs(100_000));
+    installation.settle();
+    let members = installation.members.members.values();
+    let node = members.map(|member| member.node.clone()).nth(usize::from(size > 1)).expect("it has members");
+    (installation, node)
+}
+
+#[test]
+fn a_member_that_works_leaves_once_another_one_votes_in_its_place() {
+    for size in [1, 3] {
+        let (mut installation, node) = settled(4, size);
+        installation.ask_for_another(&node);
+        let mut most = 0;
+        while !installation.members.requests.replace.is_empty() {
+            installation.pass(1);
+            assert!(installation.store.working() >= size as usize, "{installation:?}");
+            most = most.max(installation.store.voters());
+            // Another leader goes on with it.
+            installation.act(&Act::Leader);
+        }
+        assert_eq!(most, size as usize + 1);
+        installation.settle();
+        assert_eq!(installation.store.working(), size as usize);
+        assert!(installation.members.members.values().all(|member| member.node != node));
+    }
+}
+
+#[test]
+fn a_member_that_does_not_work_is_removed_first_and_sooner_than_by_itself() {
+    let (mut installation, node) = settled(4, 3);
+    installation.cut_node(&node, true);
+    installation.pass(20);
+    installation.ask_for_another(&node);
+    let step = installation.decide().step;
+    assert!(
+        matches!(step, EnsembleStep::Quorum(QuorumStep::Wait(QuorumWait::Silent { .. }))),
+        "it may be back: {step:?}"
+    );
+    installation.pass(20);
+    let phases: Vec<_> = installation.members.members.values().map(|member| member.phase.removal()).collect();
+    assert!(phases.contains(&Some(RemovalReason::Replaced)), "{phases:?}");
+    installation.settle();
+    assert_eq!((installation.store.working(), installation.store.voters()), (3, 3));
+    assert!(installation.members.requests.replace.is_empty());
+}
+
+#[test]
+fn a_member_that_lost_its_data_gets_its_own_node_again_only_if_there_is_no_other() {
+    for nodes in [3, 4] {
+        let (mut installation, node) = settled(nodes, 3);
+        let host = (0..nodes).find(|host| installation.name(*host) == node).expect("the node is there");
+        installation.act(&Act::Wipe(host));
+        installation.ask_for_another(&node);
+        installation.settle();
+        assert_eq!(installation.store.working(), 3, "{installation:?}");
+        let is_there = installation.members.members.values().any(|member| member.node == node);
+        assert_eq!(is_there, nodes == 3);
+    }
+}
+
+#[test]
+fn with_no_other_node_a_member_that_works_stays() {
+    let (mut installation, node) = settled(3, 3);
+    installation.ask_for_another(&node);
+    let before = installation.members.clone();
+    installation.pass(1_000);
+    assert_eq!(installation.members, before);
+    let step = installation.decide().step;
+    assert_eq!(step, EnsembleStep::Quorum(QuorumStep::Wait(QuorumWait::NoRoom { missing: 1 })));
+}

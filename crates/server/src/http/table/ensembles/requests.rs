@@ -1,0 +1,46 @@
+//! Routes of what people ask to be done with the members of an ensemble.
+
+use bellwether_api::paths;
+use bellwether_api::v1::ensemble::Ensemble;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
+use bellwether_core::access::{ObjectKind, RequiredAccess};
+use utoipa::openapi::path::HttpMethod::Post;
+
+use crate::http::ensembles as handlers;
+use crate::http::routes::{Routes, route};
+
+/// What people ask to be done with members.
+pub(super) fn requests(routes: Routes) -> Routes {
+    let snapshot = RequiredAccess::update_field(ObjectKind::Ensemble, "/snapshots");
+    let replace = RequiredAccess::update_field(ObjectKind::Ensemble, "/members");
+    let routes = routes.add::<TakeSnapshot, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_SNAPSHOT,
+            snapshot,
+            "Take a snapshot of the data of an ensemble, which is kept on the node of a member",
+        )
+        .optional_body(),
+        handlers::snapshot,
+    );
+    let routes = routes.add::<RestartMembers, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_RESTART,
+            replace,
+            "Restart the members of an ensemble one after the other, the leader last, or withdraw that",
+        )
+        .optional_body(),
+        handlers::restart,
+    );
+    routes.add::<ReplaceMember, Ensemble, _, _>(
+        route(
+            Post,
+            paths::ENSEMBLE_REPLACE,
+            replace,
+            "Replace a member of an ensemble by another one, or withdraw that",
+        ),
+        handlers::replace,
+    )
+}

@@ -1,0 +1,231 @@
+//! What people ask to be done with the members of an ensemble. It is recorded with the members, before anybody acts on it.
+
+use std::sync::Arc;
+
+use bellwether_api::shape::reason;
+use bellwether_api::v1::ensemble::requests::{ReplaceMember, RestartMembers};
+use bellwether_api::v1::ensemble::snapshots::TakeSnapshot;
+use bellwether_core::decide::ensembles::requests::{replace_refusal, restart_refusal, snapshot_refusal};
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::records::ensemble::{Ensemble, EnsembleService};
+use bellwether_core::records::ensemble_members::{EnsembleMembers, Member};
+use bellwether_core::records::ensemble_requests::RestartRequest;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::versioned::Versioned;
+use bellwether_core::verdict::{Changeset, GuardedChangeset, Write};
+use bellwether_core::words::counter::{MemberNumber, Revision};
+use bellwether_core::words::name::{Actor, EnsembleName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::fleet::Fleet;
+
+use super::ensemble::EnsembleScope;
+use super::{OpError, cause, event};
+use crate::transactor::Transactor;
+
+/// Asks that another member takes the place of one, or withdraws that. The same again changes nothing.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble or a member that does not exist; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it would
+/// take the quorum, when no node may have another one, or when the member is leaving already.
+pub async fn replace(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &ReplaceMember,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let (number, reason) = (MemberNumber::new(request.member), reason(&request.reason)?);
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, now| {
+            let (ensemble, members) = found(fleet, name)?;
+            let member = members.members.get(&number).ok_or_else(|| missing(name, number))?;
+            let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
+            let asked = match request.withdraw {
+                true => withdrawn(members, (number, member), &annotation)?,
+                false => replaced(fleet, (ensemble, members), (number, member), annotation)?,
+            };
+            Ok((asked, ensemble.clone()))
+        })
+        .await
+}
+
+/// Asks for a snapshot of the data of an ensemble. While one is asked for or taken, it changes nothing.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when nobody could take one.
+pub async fn snapshot(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &TakeSnapshot,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let reason = reason(&request.reason)?;
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, now| {
+            let (ensemble, before) = found(fleet, name)?;
+            if before.snapshots.requested.is_some() || before.snapshots.ordered.is_some() {
+                return Ok((None, ensemble.clone()));
+            }
+            if let Some(refusal) = snapshot_refusal(fleet, ensemble, before, now) {
+                return Err(OpError::Refused {
+                    reason: format!("take a snapshot of ensemble {name}: {refusal}"),
+                    hint: Some(format!("see its members: bellwether why ensemble/{name}")),
+                });
+            }
+            let said = event("ensemble.snapshot_requested", format!("ensemble/{name}"), cause(&reason));
+            let mut members = before.clone();
+            members.snapshots.requested =
+                Some(Annotation { by: actor.clone(), reason: reason.clone(), at: now });
+            let writes = vec![Write::put(Record::EnsembleMembers(members))];
+            // Whether it is managed was read.
+            let guard = Some(Key::Ensemble(name.clone()));
+            let changeset = Changeset { writes, events: vec![said] }.guarded_by(guard);
+            Ok((Some(changeset), ensemble.clone()))
+        })
+        .await
+}
+
+/// Asks that the members of an ensemble are restarted one after the other, or withdraws that. Asked again, all are restarted again.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an ensemble without members; [`OpError::Invalid`] naming the field; [`OpError::Refused`] when it is not managed.
+pub async fn restart(
+    transactor: &Transactor,
+    scope: EnsembleScope<'_>,
+    request: &RestartMembers,
+) -> Result<Ensemble, OpError> {
+    let EnsembleScope { namespace, name, actor, .. } = scope;
+    let reason = reason(&request.reason)?;
+    let key = Key::EnsembleMembers(name.clone()).into();
+    transactor
+        .compare(namespace, actor, &key, |_, fleet, now| {
+            let (ensemble, before) = found(fleet, name)?;
+            if request.withdraw && before.requests.restart.is_none() {
+                return Ok((None, ensemble.clone()));
+            }
+            if let Some(refusal) = restart_refusal(ensemble, before).filter(|_| !request.withdraw) {
+                let reason = format!("restart ensemble {name}: {refusal}");
+                return Err(OpError::Refused { reason, hint: None });
+            }
+            let annotation = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
+            let left = before.members.keys().copied().collect();
+            let restart = RestartRequest { annotation, left, under_way: None };
+            let mut members = before.clone();
+            members.requests.restart = (!request.withdraw).then_some(restart);
+            let kind =
+                if request.withdraw { "ensemble.restart_withdrawn" } else { "ensemble.restart_requested" };
+            let said = event(kind, format!("ensemble/{name}"), cause(&reason));
+            let writes = vec![Write::put(Record::EnsembleMembers(members))];
+            // Whether it is managed was read.
+            let guard = Some(Key::Ensemble(name.clone()));
+            let changeset = Changeset { writes, events: vec![said] }.guarded_by(guard);
+            Ok((Some(changeset), ensemble.clone()))
+        })
+        .await
+}
+
+/// The fleet as it would be if the replacement of a member was asked. Nothing is written.
+///
+/// # Errors
+/// As for [`replace`].
+pub fn with_replacement(
+    fleet: &Fleet,
+    (name, actor): (&EnsembleName, &Actor),
+    number: u64,
+    now: Timestamp,
+) -> Result<(Fleet, Ensemble), OpError> {
+    let (ensemble, members) = found(fleet, name)?;
+    let number = MemberNumber::new(number);
+    if !members.members.contains_key(&number) {
+        return Err(missing(name, number));
+    }
+    possible(fleet, (ensemble, members), number, now)?;
+    let mut members = members.clone();
+    members.requests.replace.insert(number, Annotation::of(actor.clone(), now));
+    let (ensemble, mut fleet) = (ensemble.clone(), fleet.clone());
+    let kept = Versioned { value: Arc::new(members), revision: Revision::ZERO };
+    fleet.ensemble_members.insert_mut(name.clone(), kept);
+    Ok((fleet, ensemble))
+}
+
+fn found<'a>(fleet: &'a Fleet, name: &EnsembleName) -> Result<(&'a Ensemble, &'a EnsembleMembers), OpError> {
+    let kept = fleet.ensembles.get(name).ok_or_else(|| OpError::NotFound(format!("ensemble {name}")))?;
+    let members = fleet.ensemble_members.get(name);
+    let members = members.ok_or_else(|| OpError::NotFound(format!("members of ensemble {name}")))?;
+    if let EnsembleService::Redis(_) = kept.value.service {
+        return Err(OpError::Refused {
+            reason: format!(
+                "change members of ensemble {name} on request: that is there for etcd, and not for Redis yet"
+            ),
+            hint: Some(
+                "to have another member in the place of one, drain its node: bellwether node drain NODE"
+                    .to_owned(),
+            ),
+        });
+    }
+    Ok((&kept.value, &members.value))
+}
+
+fn missing(name: &EnsembleName, number: MemberNumber) -> OpError {
+    OpError::NotFound(format!("member {number} of ensemble {name}"))
+}
+
+fn possible(
+    fleet: &Fleet,
+    (ensemble, members): (&Ensemble, &EnsembleMembers),
+    number: MemberNumber,
+    now: Timestamp,
+) -> Result<(), OpError> {
+    let name = &ensemble.name;
+    match replace_refusal(fleet, ensemble, members, (number, now)) {
+        None => Ok(()),
+        Some(refusal) => Err(OpError::Refused {
+            reason: format!("replace member {number} of ensemble {name}: {refusal}"),
+            hint: Some(format!("see its members: bellwether why ensemble/{name}")),
+        }),
+    }
+}
+
+fn replaced(
+    fleet: &Fleet,
+    (ensemble, before): (&Ensemble, &EnsembleMembers),
+    (number, member): (MemberNumber, &Member),
+    annotation: Annotation,
+) -> Result<Option<GuardedChangeset>, OpError> {
+    if before.requests.replace.contains_key(&number) {
+        return Ok(None);
+    }
+    possible(fleet, (ensemble, before), number, annotation.at)?;
+    let mut said =
+        event("ensemble.replace_requested", format!("ensemble/{}", ensemble.name), cause(&annotation.reason));
+    said.after = Some(format!("another member takes the place of member {number} on {}", member.node));
+    let mut members = before.clone();
+    members.requests.replace.insert(number, annotation);
+    let changeset =
+        Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
+    // Whether it is managed was read.
+    Ok(Some(changeset.guarded_by(Some(Key::Ensemble(ensemble.name.clone())))))
+}
+
+fn withdrawn(
+    before: &EnsembleMembers,
+    (number, member): (MemberNumber, &Member),
+    annotation: &Annotation,
+) -> Result<Option<GuardedChangeset>, OpError> {
+    let name = &before.ensemble;
+    if !before.requests.replace.contains_key(&number) {
+        return Ok(None);
+    }
+    if member.phase.removal().is_some() {
+        let reason = format!("keep member {number} of ensemble {name}: it leaves already");
+        return Err(OpError::Refused { reason, hint: None });
+    }
+    let mut said = event("ensemble.replace_withdrawn", format!("ensemble/{name}"), cause(&annotation.reason));
+    said.after = Some(format!("member {number} on {} stays", member.node));
+    let mut members = before.clone();
+    members.requests.replace.remove(&number);
+    let changeset =
+        Changeset { writes: vec![Write::put(Record::EnsembleMembers(members))], events: vec![said] };
+    Ok(Some(changeset.into()))
+}
