@@ -65,6 +65,8 @@ pub(super) struct DnsTable {
     pub(super) negative_ttl: Option<String>,
     #[serde(default)]
     pub(super) forward: Vec<String>,
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) answers_per_second: Option<u32>,
 }
 
 /// `[http]`.
