@@ -20,7 +20,7 @@ use http::header;
 use http::request::Parts;
 
 use super::accepted::Accepted;
-use super::admission::RequestClass;
+use super::admission::{AdmissionPermit, RequestClass, Requester};
 use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
 use super::currency;
@@ -92,7 +92,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
     }
 }
 
-/// Admits a request, authenticates and authorises it, and runs its handler.
+/// Authenticates and authorises a request, admits it, and runs its handler.
 ///
 /// Ten thousand requests wait behind it at a time, so what lives across an await is small: strings are copied out of the
 /// request, and the request is boxed, since a future reserves space for everything it ever holds.
@@ -107,24 +107,13 @@ pub(crate) fn guard(
     let (name, namespace) = object(need, path, param);
     let mut request = Box::new(request);
     async move {
-        let _place = match RequestClass::of((path, need), &request) {
-            None => None,
-            Some(class) => match app.traffic.admission.enter(class).await {
-                Ok(place) => Some(place),
-                Err(full) => return full.into_response(),
-            },
+        let route = AuditedRoute { path, need, object: (name.as_deref(), namespace.as_deref()) };
+        let (identity, _place) = match enter(&app, &mut request, (route, named), accepted.largest_body).await
+        {
+            Ok(entered) => entered,
+            Err(refused) => return refused,
         };
-        let object = (name.as_deref(), namespace.as_deref());
-        let route = AuditedRoute { path, need, object };
-        let identity = match admit(&app, &request, (need, named), object) {
-            Ok(identity) => identity,
-            Err((identity, denied)) => {
-                let entry = route.refused(&app, &request, (&identity, &denied));
-                let answer = refuse(&app, &request, denied);
-                Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
-                return answer;
-            }
-        };
+        let object = route.object;
         if let Identity::Token { rights, .. } = &identity {
             let readable = Readable::of(rights, need, object.0, object.1);
             request.extensions_mut().insert(readable);
@@ -159,6 +148,50 @@ pub(crate) fn guard(
             app.audit.answered(entry, response.status().as_u16()).await;
         }
         response
+    }
+}
+
+/// The caller's identity and a permit, once the body has arrived.
+async fn enter(
+    app: &AppState,
+    request: &mut Request,
+    (route, named): (AuditedRoute<'_>, Option<NodeName>),
+    largest: usize,
+) -> Result<(Identity, Option<Box<AdmissionPermit>>), Response> {
+    let identity = authorised(app, request, &route, named.clone()).await?;
+    let Some(class) = RequestClass::of((route.path, route.need), request, &identity) else {
+        return Ok((identity, None));
+    };
+    let requester = Requester::of(&identity, request);
+    drop(identity);
+    let entering = app.traffic.admission.enter(class, requester, request, largest);
+    let place = entering.await.map_err(Failure::into_response)?;
+    // As of now: what the caller may do may have changed while its body arrived, or while it waited.
+    let identity = authorised(app, request, &route, named).await?;
+    Ok((identity, Some(place)))
+}
+
+/// The caller's identity, if it has access.
+///
+/// # Errors
+/// The answer to one that has not; it is recorded in the audit log.
+fn authorised(
+    app: &AppState,
+    request: &Request,
+    route: &AuditedRoute<'_>,
+    named: Option<NodeName>,
+) -> impl Future<Output = Result<Identity, Response>> + Send {
+    let admitted = admit(app, request, (route.need, named), route.object).map_err(|(identity, denied)| {
+        (route.refused(app, request, (&identity, &denied)), refuse(app, request, denied))
+    });
+    async move {
+        match admitted {
+            Ok(identity) => Ok(identity),
+            Err((entry, answer)) => {
+                Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
+                Err(answer)
+            }
+        }
     }
 }
 

@@ -35,6 +35,12 @@ impl Failure {
         })
     }
 
+    /// What is wrong.
+    #[cfg(test)]
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// Adds the next thing to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());

@@ -59,6 +59,7 @@ mod services;
 mod several;
 mod sink_secrets;
 mod sinks;
+mod slow_bodies;
 mod statuses;
 mod transfer;
 mod workflows;
