@@ -40,6 +40,8 @@ pub struct Metrics {
     pub decider_failures: Family<DeciderPass, Counter>,
     /// Requests refused because too many of their class were in flight.
     pub refused: Family<RefusedRequests, Counter>,
+    /// Connections that this server closed.
+    pub closed: Family<ClosedConnections, Counter>,
     /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
 }
@@ -55,6 +57,13 @@ pub struct DeciderPass {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RefusedRequests {
     pub(crate) class: &'static str,
+}
+
+/// Labels of the counter of closed connections.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ClosedConnections {
+    /// `refused`, `evicted`, `idle`, `not-taken` or `silent`.
+    pub(crate) reason: &'static str,
 }
 
 /// Labels of the counter of hook calls.
@@ -130,6 +139,8 @@ fn show_counters(registry: &mut Registry, metrics: &Metrics) {
     registry.register("decider_failures", "Verdicts that the leader could not commit", failures);
     let text = "Requests refused because too many of their class were in flight";
     registry.register("requests_refused", text, refused);
+    let text = "Connections that the server closed, by reason";
+    registry.register("connections_closed", text, metrics.closed.clone());
     let calls = metrics.hook_calls.clone();
     registry.register("hook_calls", "Hook calls of rollouts, by hook and result", calls);
 }

@@ -170,7 +170,8 @@ impl Server {
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
-        let transport = http::Transport { tls: Some(acceptor), clock: self.app.clock.clone() };
+        let (clock, closed) = (self.app.clock.clone(), self.app.traffic.metrics.closed.clone());
+        let transport = http::Transport { tls: Some(acceptor), clock, closed };
         tasks.spawn("beside", http::serve(listener, transport, router, tasks.child()));
         Ok(address)
     }

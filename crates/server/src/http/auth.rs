@@ -159,6 +159,11 @@ async fn enter(
     largest: usize,
 ) -> Result<(Identity, Option<Box<AdmissionPermit>>), Response> {
     let identity = authorised(app, request, &route, named.clone()).await?;
+    if identity != Identity::Anonymous
+        && let Some(connection) = request.extensions().get::<Peer>().and_then(|peer| peer.connection.as_ref())
+    {
+        connection.is_of_somebody();
+    }
     let Some(class) = RequestClass::of((route.path, route.need), request, &identity) else {
         return Ok((identity, None));
     };

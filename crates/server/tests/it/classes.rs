@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 
 use crate::harness::{Installation, SOON};
 
-/// Most TLS handshakes of agents at the same time, as in the server.
-const HANDS: usize = 96;
+/// Most TLS handshakes of agents from one network at the same time, as in the server.
+const HANDS: usize = 48;
 
 /// One request runs, none waits.
 fn narrow() -> ConcurrencyLimits {

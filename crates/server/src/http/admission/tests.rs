@@ -157,7 +157,7 @@ fn request(method: Method, uri: &str, is_machine: bool) -> Request {
     });
     let mut request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();
     let address = Some("[2001:db8:1:2:3::4]:5".parse().unwrap());
-    request.extensions_mut().insert(Peer { bearer, address });
+    request.extensions_mut().insert(Peer { bearer, address, connection: None });
     request
 }
 
