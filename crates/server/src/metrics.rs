@@ -42,6 +42,8 @@ pub struct Metrics {
     pub refused: Family<RefusedRequests, Counter>,
     /// Connections that this server closed.
     pub closed: Family<ClosedConnections, Counter>,
+    /// Changes and requests of nodes refused by their quotas.
+    pub limited: Counter,
     /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
 }
@@ -139,6 +141,8 @@ fn show_counters(registry: &mut Registry, metrics: &Metrics) {
     registry.register("decider_failures", "Verdicts that the leader could not commit", failures);
     let text = "Requests refused because too many of their class were in flight";
     registry.register("requests_refused", text, refused);
+    let text = "Changes and requests of nodes refused because the node had used its quota";
+    registry.register("node_quota_refused", text, metrics.limited.clone());
     let text = "Connections that the server closed, by reason";
     registry.register("connections_closed", text, metrics.closed.clone());
     let calls = metrics.hook_calls.clone();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::HttpBody;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -29,6 +30,7 @@ use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::state::AppState;
 use crate::pki::CertificateIdentity;
+use crate::quotas::QuotaUse;
 use crate::{job_rights, rights, secret};
 
 /// The namespace of the FleetLock protocol's paths that name none.
@@ -173,7 +175,26 @@ async fn enter(
     let place = entering.await.map_err(Failure::into_response)?;
     // As of now: what the caller may do may have changed while its body arrived, or while it waited.
     let identity = authorised(app, request, &route, named).await?;
+    take_bytes(app, request, (route.path, &identity)).await?;
     Ok((identity, Some(place)))
+}
+
+/// Uses some of a node's quota of bytes. Logs that somebody reads are sent on request and not stored.
+fn take_bytes(
+    app: &AppState,
+    request: &Request,
+    (path, identity): (&'static str, &Identity),
+) -> impl Future<Output = Result<(), Response>> + Send {
+    let bytes = request.body().size_hint().exact().unwrap_or_default();
+    let peer = request.extensions().get::<Peer>();
+    let home = peer.and_then(|peer| peer.bearer.as_ref()).map(|bearer| bearer.namespace.clone());
+    let is_counted = bytes > 0 && path != paths::NODE_JOB_LOGS;
+    let node = home.filter(|_| is_counted).map(|home| (home, identity.actor()));
+    async move {
+        let Some((home, actor)) = node else { return Ok(()) };
+        let taken = Box::pin(app.records.transactor.take_quota(&home, &actor, QuotaUse::Bytes(bytes)));
+        taken.await.map_err(|used| Failure::from(used).into_response())
+    }
 }
 
 /// The caller's identity, if it has access.

@@ -45,6 +45,7 @@ mod plans;
 mod policies;
 mod profile_writers;
 mod profiles;
+mod quotas;
 mod reactions;
 mod restores;
 mod rights;
