@@ -34,6 +34,7 @@ mod hooks;
 mod job_logs;
 mod large_bodies;
 mod lists;
+mod monitoring;
 mod monitors;
 mod namespaces;
 mod node_params;
