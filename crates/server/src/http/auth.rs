@@ -291,6 +291,11 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
             let hint = "to bring the machine back, join it again: bellwether agent join --force";
             return Failure::new(Code::Decommissioned, detail).hint(hint).into_response();
         }
+        (Denied::Unknown, None) if has_expired(app, request) => {
+            let hint = "a certificate is renewed at half of its life; join the machine again: bellwether agent join --force";
+            let detail = "authentication failed: the certificate of this node has expired";
+            return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
+        }
         (denied, _) => denied,
     };
     let hint = match &denied {
@@ -329,7 +334,7 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
     }
     let (bearer, node) = node(&world, request)?;
     let home = Some(bearer.namespace.to_string());
-    if node.decommissioned.is_some() {
+    if node.decommissioned.is_some() || bearer.expires_at <= app.clock.now() {
         return None;
     }
     let acting = match request.headers().get(paths::LOGICAL_NODE) {
@@ -363,6 +368,13 @@ fn node(world: &World, request: &Request) -> Option<(CertificateIdentity, Arc<No
     let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
     let node = world.fleets.get(&bearer.namespace)?.nodes.get(&bearer.node)?.value.clone();
     secret::same(&node.key_fingerprint, &bearer.key_fingerprint).then_some((bearer, node))
+}
+
+/// Whether a present certificate of a node was shown that has expired since its connection was made, or the session that was resumed.
+fn has_expired(app: &AppState, request: &Request) -> bool {
+    let shown =
+        node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
+    shown.is_some_and(|(bearer, _)| bearer.expires_at <= app.clock.now())
 }
 
 /// By whom and why the node that shows its certificate was decommissioned, if it was.

@@ -2,6 +2,7 @@
 
 use axum::response::IntoResponse;
 use bellwether_core::access::{Identity, RequiredAccess, Rights};
+use bellwether_core::words::time::Timestamp;
 use bytes::Bytes;
 use futures_util::{FutureExt, stream};
 use http::Method;
@@ -154,6 +155,7 @@ fn request(method: Method, uri: &str, is_machine: bool) -> Request {
         namespace: "default".parse().unwrap(),
         node: "web-1".parse().unwrap(),
         key_fingerprint: String::new(),
+        expires_at: Timestamp::EPOCH,
     });
     let mut request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();
     let address = Some("[2001:db8:1:2:3::4]:5".parse().unwrap());
