@@ -17,13 +17,16 @@ use crate::shell::{self, say};
 const DIST: &str = "dist";
 
 /// Files of this tree, and where they are once installed. Those under `etc` are the administrator's to change.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 10] = [
     ("packaging/systemd/bellwether-server.service", "usr/lib/systemd/system/bellwether-server.service"),
     ("packaging/systemd/bellwether-agent.service", "usr/lib/systemd/system/bellwether-agent.service"),
     ("packaging/systemd/sysusers.conf", "usr/lib/sysusers.d/bellwether.conf"),
     ("packaging/systemd/tmpfiles.conf", "usr/lib/tmpfiles.d/bellwether.conf"),
     ("packaging/etc/server.toml", "etc/bellwether/server.toml"),
     ("packaging/examples/agent.toml", "usr/share/doc/bellwether/examples/agent.toml"),
+    ("packaging/monitoring/alerts.yml", "usr/share/doc/bellwether/monitoring/alerts.yml"),
+    ("packaging/monitoring/alerts.test.yml", "usr/share/doc/bellwether/monitoring/alerts.test.yml"),
+    ("packaging/monitoring/grafana.json", "usr/share/doc/bellwether/monitoring/grafana.json"),
     ("packaging/copyright", "usr/share/doc/bellwether/copyright"),
 ];
 

@@ -1,5 +1,6 @@
 //! Values that are valid by construction: text is parsed once, at the edge, and trusted inside.
 
+pub mod address_range;
 pub mod addresses;
 pub mod counted;
 pub mod counter;

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bellwether_core::words::address_range::{AddressRange, LOCAL};
+
 /// The configuration of a DNS server.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -36,6 +38,12 @@ pub struct DnsLimits {
     pub idle: Duration,
     /// Queries per connection before it is closed. They are answered one at a time, in order.
     pub questions_per_connection: u32,
+    /// Clients that are answered; others are refused.
+    pub allowed: Vec<AddressRange>,
+    /// Clients to which there is no limit on answers over UDP: those whose packets cannot come from elsewhere.
+    pub unlimited: Vec<AddressRange>,
+    /// Most answers over UDP in a second to each other network: the first 24 bits of an address, or 56 of IPv6.
+    pub answers_per_second: u32,
 }
 
 impl Config {
@@ -58,8 +66,16 @@ impl ForwardConfig {
 }
 
 impl Default for DnsLimits {
-    /// 256 connections, 10 s, 10,000 queries: enough for clients that retry after truncation, at little cost.
+    /// 256 connections, 10 s, 10,000 queries: enough for clients that retry after truncation, at little cost. Local networks only, without
+    /// a limit on answers; 50 a second to others are enough for the resolvers of a network, and too few to flood it.
     fn default() -> Self {
-        Self { connections: 256, idle: Duration::from_secs(10), questions_per_connection: 10_000 }
+        Self {
+            connections: 256,
+            idle: Duration::from_secs(10),
+            questions_per_connection: 10_000,
+            allowed: LOCAL.to_vec(),
+            unlimited: LOCAL.to_vec(),
+            answers_per_second: 50,
+        }
     }
 }

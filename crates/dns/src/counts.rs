@@ -29,6 +29,8 @@ pub struct Counts {
     pub truncated: u64,
     /// Packets that were dropped: too short, or answers.
     pub dropped: u64,
+    /// Queries over UDP beyond the limit of their network: dropped, or answered as truncated.
+    pub limited: u64,
     /// TCP connections that were closed because there were too many.
     pub connections_refused: u64,
     /// Since when the zone's catalogue may be stale; `None` while it is current.
@@ -57,6 +59,7 @@ pub(crate) struct Counters {
     pub(crate) forwarded: AtomicU64,
     pub(crate) truncated: AtomicU64,
     pub(crate) dropped: AtomicU64,
+    pub(crate) limited: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
 }
 
@@ -92,6 +95,7 @@ impl Counters {
             forwarded: get(&self.forwarded),
             truncated: get(&self.truncated),
             dropped: get(&self.dropped),
+            limited: get(&self.limited),
             connections_refused: get(&self.connections_refused),
             stale_since,
         }

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+mod clients;
 pub mod config;
 pub mod counts;
 mod forward;

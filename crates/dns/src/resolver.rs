@@ -5,12 +5,14 @@ mod tests;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bellwether_core::dns::zone::Zone;
 use bellwether_core::dns::{DnsAnswer, RecordType, SoaOwner, answer};
 use tokio::sync::watch;
 
+use crate::clients::{ClientVerdict, Clients};
 use crate::counts::{Counters, add};
 use crate::forward::Forwarder;
 use crate::record_cache::RecordCache;
@@ -23,6 +25,9 @@ use crate::wire::reply::{ReplyWriter, bare};
 /// The flag of an authoritative answer.
 const AUTHORITATIVE: u16 = 0x0400;
 
+/// The flag of an answer from which something was left out.
+const TRUNCATED: u16 = 0x0200;
+
 /// The flag of a server that forwards.
 const RECURSION_AVAILABLE: u16 = 0x0080;
 
@@ -32,6 +37,7 @@ pub(crate) struct Resolver {
     pub(crate) zone: watch::Receiver<Arc<Zone>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) forwarder: Option<Arc<Forwarder>>,
+    pub(crate) clients: Clients,
 }
 
 /// What to do with a message.
@@ -111,6 +117,43 @@ impl Resolver {
         }
         self.counters.answered(code);
         MessageAction::Send
+    }
+
+    /// Writes the answer to a message that came over UDP from a client that is not to have what it asks for; `None` for others.
+    pub(crate) fn declined(
+        &self,
+        client: IpAddr,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<MessageAction> {
+        match self.clients.judge(client) {
+            ClientVerdict::Answer => None,
+            ClientVerdict::Refuse => Some(self.decline(message, 0, out)),
+            ClientVerdict::Truncate => {
+                add(&self.counters.limited);
+                Some(self.decline(message, TRUNCATED, out))
+            }
+            ClientVerdict::Drop => {
+                add(&self.counters.limited);
+                Some(MessageAction::Drop)
+            }
+        }
+    }
+
+    /// Reads a message and writes an answer without records: a refusal, or that it is truncated.
+    pub(crate) fn decline(&self, message: &[u8], flag: u16, out: &mut Vec<u8>) -> MessageAction {
+        let code = if flag == TRUNCATED { ResponseCode::NoError } else { ResponseCode::Refused };
+        match read(message) {
+            Ok(query) => {
+                ReplyWriter::to(&query, PLAIN_UDP_BYTES, out).finish(&query, code, flag);
+                self.counters.answered(code);
+                MessageAction::Send
+            }
+            Err(_) => {
+                add(&self.counters.dropped);
+                MessageAction::Drop
+            }
+        }
     }
 
     /// Forwards a query; SERVFAIL if no resolver answers.

@@ -9,6 +9,7 @@ use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{Semaphore, watch};
 
+use crate::clients::Clients;
 use crate::config::Config;
 use crate::counts::{Counters, Counts};
 use crate::forward::Forwarder;
@@ -100,8 +101,12 @@ async fn start(
         }
     });
     let counters = Arc::<Counters>::default();
-    let resolver =
-        Resolver { zone: zone.clone(), counters: counters.clone(), forwarder: forwarder.transpose()? };
+    let resolver = Resolver {
+        zone: zone.clone(),
+        counters: counters.clone(),
+        forwarder: forwarder.transpose()?,
+        clients: Clients::new(&config.limits),
+    };
     let (resolver, slots) = (Arc::new(resolver), Arc::new(Semaphore::new(config.limits.connections)));
     for (_, port, listener) in sockets {
         let port = Arc::new(port);

@@ -7,7 +7,7 @@ use bellwether_core::dns::zone::{ZoneOrigin, ZoneSettings};
 use bellwether_core::words::name::{Datacentre, NodeName};
 use bellwether_core::words::time::Span;
 
-use crate::config::{Config, ForwardConfig};
+use crate::config::{Config, DnsLimits, ForwardConfig};
 
 /// Default listening address: for programs on this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8600";
@@ -27,6 +27,10 @@ pub struct DnsSettings {
     pub negative_ttl: Option<String>,
     /// Upstream resolvers for other names, which are refused without any.
     pub forward: Vec<String>,
+    /// Ranges of the clients that are answered; local networks by default.
+    pub allow: Option<Vec<String>>,
+    /// Most answers over UDP in a second to each network that is not local; 50 by default.
+    pub answers_per_second: Option<u32>,
 }
 
 /// The checked configuration.
@@ -70,7 +74,16 @@ impl DnsSettings {
         let origin = origin.map_err(|error| SettingError { key: "domain", reason: error.to_string() })?;
         let upstreams = addresses("forward", &self.forward)?;
         let forward = (!upstreams.is_empty()).then(|| ForwardConfig::to(upstreams));
-        Ok(DnsConfig { config: Config { forward, ..Config::on(listen) }, origin: Arc::new(origin) })
+        let mut limits = DnsLimits::default();
+        if let Some(allow) = self.allow {
+            let ranges = allow.iter().map(|text| text.parse());
+            limits.allowed =
+                ranges.collect::<Result<_, _>>().map_err(|reason| SettingError { key: "allow", reason })?;
+        }
+        if let Some(most) = self.answers_per_second {
+            limits.answers_per_second = most;
+        }
+        Ok(DnsConfig { config: Config { forward, limits, ..Config::on(listen) }, origin: Arc::new(origin) })
     }
 }
 
@@ -119,6 +132,7 @@ mod tests {
             (DnsSettings { datacentre: text("DC"), ..other() }, "datacentre: \"DC\""),
             (DnsSettings { ttl: text("5"), ..other() }, "ttl: \"5\""),
             (DnsSettings { forward: vec!["resolver".into()], ..other() }, "forward: \"resolver\""),
+            (DnsSettings { allow: Some(vec!["lan".into()]), ..other() }, "allow: \"lan\" is neither"),
         ] {
             let said = refused(setting);
             assert!(said.starts_with(reason), "{said}");

@@ -1,6 +1,7 @@
 //! TCP, for answers that do not fit into a packet: limits on connections, on the time without a query, and on queries. The
 //! queries of a connection are answered one at a time; further ones wait in the client's buffers.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +36,8 @@ pub(crate) async fn serve(
             () = token.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, client) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::debug!(%error, "cannot accept a DNS connection");
                 tokio::time::sleep(ERROR_PAUSE).await;
@@ -52,7 +53,7 @@ pub(crate) async fn serve(
             // The first arm only waits; when the second is dropped, the client asks again.
             tokio::select! {
                 () = token.cancelled() => {}
-                ended = converse(&resolver, stream, &limits) => {
+                ended = converse(&resolver, stream, client.ip(), &limits) => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a DNS connection ended");
                     }
@@ -64,17 +65,28 @@ pub(crate) async fn serve(
 }
 
 /// One connection: queries and answers in turn.
-async fn converse(resolver: &Resolver, stream: TcpStream, limits: &DnsLimits) -> std::io::Result<()> {
+async fn converse(
+    resolver: &Resolver,
+    stream: TcpStream,
+    client: IpAddr,
+    limits: &DnsLimits,
+) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     let (mut seeds, mut message, mut out, mut frame) = (ShuffleSeeds::new(), vec![], vec![], vec![]);
+    let is_allowed = resolver.clients.is_allowed(client);
     // There may be too many connections for each to have a cache.
     let mut cache = resolver.cache(0);
     for _ in 0..limits.questions_per_connection {
         timeout(limits.idle, receive(&mut stream, &mut message)).await??;
         cache.renew(&resolver.zone.borrow());
         let way = AnswerLimits { limit: Some(MAX_TCP_BYTES), seed: seeds.next() };
-        match resolver.respond(&mut cache, &message, way, &mut out) {
+        let action = if is_allowed {
+            resolver.respond(&mut cache, &message, way, &mut out)
+        } else {
+            resolver.decline(&message, 0, &mut out)
+        };
+        match action {
             MessageAction::Send => {}
             // A client that sends malformed messages over a connection has lost their boundaries.
             MessageAction::Drop => return Ok(()),

@@ -112,7 +112,8 @@ pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tas
             }
             for packet in joined.chunks(meta.stride.max(1)) {
                 let way = AnswerLimits { limit: None, seed: seeds.next() };
-                match resolver.respond(&mut cache, packet, way, &mut out) {
+                let declined = resolver.declined(back.to.ip(), packet, &mut out);
+                match declined.unwrap_or_else(|| resolver.respond(&mut cache, packet, way, &mut out)) {
                     MessageAction::Send => port.send(&out, back).await,
                     MessageAction::Drop => {}
                     MessageAction::Forward(query, forwarder) => {

@@ -7,12 +7,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::Semaphore;
 
 use crate::tasks::Tasks;
 
 /// Pause after a failed accept: most likely for want of file descriptors, until some are released.
 const REST: Duration = Duration::from_millis(100);
+
+/// Most file descriptors that this process may have; none is no limit.
+#[must_use]
+pub fn most_descriptors() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
 
 /// An acceptor of connections.
 #[derive(Debug, Clone, Copy)]

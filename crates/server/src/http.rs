@@ -9,6 +9,7 @@ mod auth;
 mod body;
 mod cluster_wait;
 mod clusters;
+mod connections;
 mod consistency;
 mod currency;
 mod definitions;
@@ -33,6 +34,7 @@ mod list;
 mod listen;
 mod logs;
 mod namespaces;
+mod network;
 mod node_params;
 mod nodes;
 mod overview;
@@ -60,34 +62,27 @@ mod slots;
 mod state;
 mod sync;
 mod table;
+mod taken_body;
 mod why;
 mod why_ensemble;
 mod why_reaction;
 mod why_sink;
 mod why_store;
 
-use std::time::Duration;
-
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::handler::Handler;
 use axum::middleware::from_fn;
 use tower::util::MapResponseLayer;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 
 pub use admission::{Admission, RequestClass};
-use limits::MAX_BODY_BYTES;
-pub use limits::{ConcurrencyLimit, ConcurrencyLimits};
+pub use limits::{ConcurrencyLimit, ConcurrencyLimits, Share};
 pub(crate) use list::node::matching_names;
 pub use listen::from_peer;
 pub(crate) use listen::{Transport, serve};
 pub use state::{AppContext, AppState, ClusterContext, RecordContext, ServerIdentity, TrafficContext};
 pub use table::{ListedRoute, openapi, table};
 
-/// Longest time for a request body to arrive: a slower client occupies a connection for nothing.
-const BODY_DEADLINE: Duration = Duration::from_secs(30);
-
-/// All routes. The common layers are combined into one: each layer costs one allocation per request, for as long as it waits.
+/// All routes. Each layer costs one allocation per request, for as long as it waits.
 pub fn router(app: &AppState) -> Router {
     let table = table::all(app.clone()).finish();
     let counting = app.clone();
@@ -99,10 +94,6 @@ pub fn router(app: &AppState) -> Router {
         .method_not_allowed_fallback(
             problem::unknown_method.layer(from_fn(fleet_lock::error::as_fleet_lock_error)),
         )
-        .layer((
-            MapResponseLayer::new(move |response| probes::count(&counting.traffic.metrics, response)),
-            RequestBodyTimeoutLayer::new(BODY_DEADLINE),
-            DefaultBodyLimit::max(MAX_BODY_BYTES),
-        ))
+        .layer(MapResponseLayer::new(move |response| probes::count(&counting.traffic.metrics, response)))
         .with_state(app.clone())
 }

@@ -29,6 +29,7 @@ pub mod ops;
 mod outside_call;
 pub mod pki;
 pub mod presences;
+mod quotas;
 mod reactor;
 pub mod reconcile;
 pub mod records;

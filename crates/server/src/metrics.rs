@@ -2,6 +2,7 @@
 
 mod orchestration;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -40,6 +41,10 @@ pub struct Metrics {
     pub decider_failures: Family<DeciderPass, Counter>,
     /// Requests refused because too many of their class were in flight.
     pub refused: Family<RefusedRequests, Counter>,
+    /// Connections that this server closed.
+    pub closed: Family<ClosedConnections, Counter>,
+    /// Changes and requests of nodes refused by their quotas.
+    pub limited: Counter,
     /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
 }
@@ -55,6 +60,13 @@ pub struct DeciderPass {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RefusedRequests {
     pub(crate) class: &'static str,
+}
+
+/// Labels of the counter of closed connections.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ClosedConnections {
+    /// `refused`, `evicted`, `idle`, `not-taken` or `silent`.
+    pub(crate) reason: &'static str,
 }
 
 /// Labels of the counter of hook calls.
@@ -130,6 +142,10 @@ fn show_counters(registry: &mut Registry, metrics: &Metrics) {
     registry.register("decider_failures", "Verdicts that the leader could not commit", failures);
     let text = "Requests refused because too many of their class were in flight";
     registry.register("requests_refused", text, refused);
+    let text = "Changes and requests of nodes refused because the node had used its quota";
+    registry.register("node_quota_refused", text, metrics.limited.clone());
+    let text = "Connections that the server closed, by reason";
+    registry.register("connections_closed", text, metrics.closed.clone());
     let calls = metrics.hook_calls.clone();
     registry.register("hook_calls", "Hook calls of rollouts, by hook and result", calls);
 }
@@ -185,5 +201,40 @@ pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     match encode(&mut text, &registry) {
         Ok(()) => text,
         Err(error) => format!("# cannot encode the metrics: {error}\n"),
+    }
+}
+
+/// A page of OpenMetrics in Prometheus' older text format: there the type and the help of a counter have the name of its sample, and no mark is
+/// at the end.
+#[must_use]
+pub fn as_prometheus_text(page: &str) -> String {
+    let counters: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(page.len() + 1_024);
+    for line in page.lines().filter(|line| *line != "# EOF") {
+        let about = line.strip_prefix("# HELP ").or_else(|| line.strip_prefix("# TYPE "));
+        match about.and_then(|about| about.split_once(' ')).filter(|(name, _)| counters.contains(name)) {
+            Some((name, rest)) => {
+                let keyword = line.get(..7).unwrap_or_default();
+                text.push_str(&format!("{keyword}{name}_total {rest}\n"));
+            }
+            None => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_older_text_names_counters_by_their_samples_and_has_no_mark_at_its_end() {
+        let page = "# HELP a_b Help of a.\n# TYPE a_b counter\na_b_total{x=\"y\"} 1\n# HELP c Help.\n# TYPE c gauge\nc 2\n# EOF\n";
+        let text = "# HELP a_b_total Help of a.\n# TYPE a_b_total counter\na_b_total{x=\"y\"} 1\n# HELP c Help.\n# TYPE c gauge\nc 2\n";
+        assert_eq!(as_prometheus_text(page), text);
     }
 }

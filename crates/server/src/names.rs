@@ -29,6 +29,8 @@ pub(crate) struct DnsTable {
     negative_ttl: Option<String>,
     #[serde(default)]
     forward: Vec<String>,
+    allow: Option<Vec<String>>,
+    answers_per_second: Option<u32>,
 }
 
 /// Configuration of DNS on this server.
@@ -47,8 +49,11 @@ impl DnsTable {
             .map_err(|error| SettingError { key: "namespace", reason: error.to_string() })?;
         let node = NodeName::parse(NAME_SERVER)
             .map_err(|error| SettingError { key: "domain", reason: error.to_string() })?;
-        let Self { listen, domain, datacentre, ttl, negative_ttl, forward, .. } = self;
-        let setting = DnsSettings { listen, domain, datacentre, ttl, negative_ttl, forward };
+        let Self {
+            listen, domain, datacentre, ttl, negative_ttl, forward, allow, answers_per_second, ..
+        } = self;
+        let setting =
+            DnsSettings { listen, domain, datacentre, ttl, negative_ttl, forward, allow, answers_per_second };
         Ok(ServerDns { inner: setting.check(namespace.as_str(), node)?, namespace })
     }
 }

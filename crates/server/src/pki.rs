@@ -80,6 +80,8 @@ pub struct CertificateIdentity {
     pub node: NodeName,
     /// SHA-256 of the public key, lower-case hex.
     pub key_fingerprint: String,
+    /// End of the certificate. A connection may outlive it, and so may a session that is resumed.
+    pub expires_at: Timestamp,
 }
 
 /// SHA-256 of a certificate (PEM), lower-case hex; none of what is no certificate.
@@ -200,6 +202,9 @@ pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError>
         namespace: Namespace::parse(namespace).map_err(|error| refuse(what, error))?,
         node: NodeName::parse(node).map_err(|error| refuse(what, error))?,
         key_fingerprint: secret::hash(parsed.public_key().raw),
+        expires_at: Timestamp::from_millis(
+            u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or_default().saturating_mul(1_000),
+        ),
     })
 }
 

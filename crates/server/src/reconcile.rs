@@ -163,7 +163,8 @@ impl Reconciler {
             Ok(pass) => (None, pass),
             // Another server, or a person, was first: nothing to tell.
             Err(CommitError::Conflict { .. }) => (None, PassResult { failed: true, ..PassResult::default() }),
-            Err(error @ (CommitError::TooLarge | CommitError::Shape(_))) => {
+            // A decider is no node, and has no quota.
+            Err(error @ (CommitError::TooLarge | CommitError::Shape(_) | CommitError::NodeQuota { .. })) => {
                 (Some(error.to_string()), PassResult { failed: true, ..PassResult::default() })
             }
             Err(error @ (CommitError::LostTerm | CommitError::Closed | CommitError::Store(_))) => {

@@ -45,6 +45,7 @@ use crate::membership;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::pki::Pki;
+use crate::quotas::NodeQuotas;
 use crate::records::commit::{Committer, Fence};
 use crate::secrets::keyring::{KEYRING_FILE, Keyring};
 use crate::secrets::provider::Providers;
@@ -170,7 +171,8 @@ impl Server {
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
-        let transport = http::Transport { tls: Some(acceptor), clock: self.app.clock.clone() };
+        let (clock, closed) = (self.app.clock.clone(), self.app.traffic.metrics.closed.clone());
+        let transport = http::Transport { tls: Some(acceptor), clock, closed };
         tasks.spawn("beside", http::serve(listener, transport, router, tasks.child()));
         Ok(address)
     }
@@ -254,7 +256,8 @@ pub async fn build(context: BuildContext<'_>) -> Result<AppState, RunError> {
         names::start(names, published.follow(), &sessions, tasks).await?;
     }
     let transactor = Transactor::new(published, committer, store.clone(), clock.clone());
-    let transactor = transactor.with_keys(keyring.clone());
+    let quotas = NodeQuotas::counting(metrics.limited.clone());
+    let transactor = transactor.with_keys(keyring.clone()).with_quotas(quotas);
     let leadership = Leadership::start(config, store, installation.clone(), &clock, tasks);
     let keeper = TimeKeeper {
         name: config.name.clone(),

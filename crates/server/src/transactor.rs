@@ -24,6 +24,7 @@ use tokio::sync::watch;
 pub use self::draft::Draft;
 use self::queues::RecordQueues;
 use self::rounds::Rounds;
+use crate::quotas::{self, NodeQuotas, QuotaUse, QuotaUsed};
 use crate::records::commit::{
     CommitError, CommitPipeline, Committer, PendingCommit, Proposal, ProposedEvent,
 };
@@ -52,6 +53,7 @@ pub struct Transactor {
     keyring: Keyring,
     queues: RecordQueues,
     rounds: Rounds,
+    quotas: NodeQuotas,
     /// Where changes are collected instead of being committed; none in a transactor that commits.
     draft: Option<Draft>,
 }
@@ -119,6 +121,7 @@ impl Transactor {
             keyring: Keyring::default(),
             queues: RecordQueues::default(),
             rounds: Rounds::default(),
+            quotas: NodeQuotas::default(),
             draft: None,
         }
     }
@@ -127,6 +130,38 @@ impl Transactor {
     #[must_use]
     pub fn with_keys(self, keyring: Keyring) -> Self {
         Self { keyring, ..self }
+    }
+
+    /// The same with these quotas of nodes.
+    #[must_use]
+    pub(crate) fn with_quotas(self, quotas: NodeQuotas) -> Self {
+        Self { quotas, ..self }
+    }
+
+    /// Uses some of the quota of an actor that is a node; others have none.
+    ///
+    /// # Errors
+    /// [`CommitError::NodeQuota`] if it is used up.
+    pub(crate) async fn take_quota(
+        &self,
+        namespace: &Namespace,
+        actor: &Actor,
+        taken: QuotaUse,
+    ) -> Result<(), CommitError> {
+        let Err(QuotaUsed { retry_after_ms, is_to_be_told }) =
+            self.quotas.take(namespace, actor, taken, self.now())
+        else {
+            return Ok(());
+        };
+        if is_to_be_told {
+            tracing::warn!(%namespace, node = %actor, "a node changes more than it may");
+            let told = Changeset { writes: Vec::new(), events: vec![quotas::event(actor)] };
+            let (world, by) = (self.world(), CommitContext::decider());
+            if let Err(error) = self.commit(&world, namespace, by, vec![told]).await {
+                tracing::warn!(%error, "cannot record that a node is limited");
+            }
+        }
+        Err(CommitError::NodeQuota { retry_after_ms })
     }
 
     /// The keys that secrets are encrypted with.
@@ -290,7 +325,7 @@ impl Transactor {
             Some(key) => self.queues.turn(key).await,
             None => None,
         };
-        let mut tries = 0;
+        let (mut tries, mut is_charged) = (0, false);
         loop {
             let world = self.world();
             let fleet = world.fleets.get(namespace).unwrap_or(&empty);
@@ -312,6 +347,11 @@ impl Transactor {
             if let Some(draft) = &self.draft {
                 draft.collect(namespace, guarded);
                 return Ok(answer);
+            }
+            if !is_charged {
+                let taken = QuotaUse::Changes(quotas::changes(&guarded.changeset));
+                Box::pin(self.take_quota(namespace, actor, taken)).await?;
+                is_charged = true;
             }
             let by = CommitContext { seen: guarded.guards, ..CommitContext::person(actor.clone()) };
             match self.commit(&world, namespace, by, vec![guarded.changeset]).await {

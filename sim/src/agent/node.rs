@@ -9,7 +9,7 @@ use bellwether_core::local::memory::EntityMemory;
 use bellwether_core::local::work::WorkMemory;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::{EntityName, LedgerId, Namespace, NodeName};
-use bellwether_core::words::time::Span;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_server::pki::CertificateIdentity;
 
@@ -101,5 +101,6 @@ pub fn bearer(node: &NodeName) -> CertificateIdentity {
         namespace: Namespace::parse("default").expect("plain letters are a label"),
         node: node.clone(),
         key_fingerprint: format!("key-of-{node}"),
+        expires_at: Timestamp::from_millis(u64::MAX),
     }
 }

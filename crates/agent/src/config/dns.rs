@@ -14,8 +14,17 @@ pub(super) fn names(
     namespace: &Namespace,
     node: &NodeName,
 ) -> Result<DnsConfig, ConfigError> {
-    let file::DnsTable { listen, domain, datacentre, ttl, negative_ttl, forward } = dns.clone();
-    let setting = DnsSettings { listen, domain, datacentre, ttl, negative_ttl, forward };
+    let dns = dns.clone();
+    let setting = DnsSettings {
+        listen: dns.listen,
+        domain: dns.domain,
+        datacentre: dns.datacentre,
+        ttl: dns.ttl,
+        negative_ttl: dns.negative_ttl,
+        forward: dns.forward,
+        allow: dns.allow,
+        answers_per_second: dns.answers_per_second,
+    };
     let checked = setting.check(namespace.as_str(), node.clone());
     checked.map_err(|wrong| place.at(wrong.key).refuse(wrong.reason))
 }

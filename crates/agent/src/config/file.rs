@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use bellwether_rt::config_error::ConfigError;
@@ -66,6 +68,8 @@ pub(super) struct DnsTable {
     pub(super) negative_ttl: Option<String>,
     #[serde(default)]
     pub(super) forward: Vec<String>,
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) answers_per_second: Option<u32>,
 }
 
 /// `[http]`.
@@ -216,9 +220,29 @@ pub(super) struct ConfigTables {
     pub(super) ensembles: Option<(PathBuf, EnsemblesTable)>,
 }
 
+/// Refuses a file that anybody can write, or whose owner is neither root nor the user of this agent: what it says is run as this user.
+fn trusted(path: &Path) -> io::Result<()> {
+    let about = fs::metadata(path)?;
+    let refused = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
+        return refused(format!(
+            "its owner is user {}, neither root nor the user of this agent",
+            about.uid()
+        ));
+    }
+    if about.mode() & 0o002 != 0 {
+        return refused(format!(
+            "every user can write it (mode {:04o}): chmod o-w it",
+            about.mode() & 0o7777
+        ));
+    }
+    Ok(())
+}
+
 impl ConfigTables {
     /// Adds the tables of one file.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
+        trusted(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         let file: ConfigFile = ConfigError::read_toml(path)?;
         let twice = |key: String, other: &Path| ConfigError::Value {
             path: Some(path.to_owned()),

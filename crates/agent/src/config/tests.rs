@@ -1,3 +1,5 @@
+use std::os::unix::fs::PermissionsExt;
+
 use super::files::FileForm;
 use super::recipe::{Probe, Runner, UnitAction};
 use super::*;
@@ -10,6 +12,25 @@ fn load(text: &str) -> Result<Config, ConfigError> {
     let path = dir.path().join("agent.toml");
     std::fs::write(&path, text).unwrap();
     Config::load(&path)
+}
+
+#[test]
+fn a_configuration_that_others_can_write_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agent.toml");
+    std::fs::write(&path, AGENT).unwrap();
+    let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o666);
+    let refused = Config::load(&path).unwrap_err().to_string();
+    assert!(refused.ends_with("every user can write it (mode 0666): chmod o-w it"), "{refused}");
+    mode(0o664);
+    Config::load(&path).unwrap();
+    // Only root can give a file away.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+        let refused = Config::load(&path).unwrap_err().to_string();
+        assert!(refused.contains("its owner is user 65534, neither root"), "{refused}");
+    }
 }
 
 #[test]

@@ -20,9 +20,14 @@ const MAX_CONNECTIONS: usize = 64;
 /// Owner and group may connect; the data directory's mode excludes everyone else as well.
 const MODE: u32 = 0o660;
 
-/// The process number of the client, if known.
+/// The client, as the kernel knows it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) Option<i32>);
+pub(super) struct Peer {
+    /// Its process, if the kernel knows it.
+    pub(super) pid: Option<i32>,
+    /// Whether it is root or the agent's user, and not only of its group: it can run what the agent runs.
+    pub(super) is_own: bool,
+}
 
 /// Replaces the socket of an agent that ended without removing it. The data directory's lock is held, so no agent
 /// listens on it.
@@ -54,7 +59,9 @@ pub(super) async fn serve(listener: UnixListener, router: Router, tasks: Tasks) 
 
 async fn connection(stream: UnixStream, router: Router, tasks: Tasks) {
     let router = match stream.peer_cred() {
-        Ok(peer) if may_ask(&peer) => router.layer(Extension(Peer(peer.pid()))),
+        Ok(peer) if may_ask(&peer) => {
+            router.layer(Extension(Peer { pid: peer.pid(), is_own: is_own(&peer) }))
+        }
         Ok(peer) => {
             tracing::warn!(user = peer.uid(), group = peer.gid(), "refused a client of the local socket");
             Router::new().fallback(problem::forbidden)
@@ -66,6 +73,10 @@ async fn connection(stream: UnixStream, router: Router, tasks: Tasks) {
 
 /// Whether the client is root, or has the agent's own user or group.
 fn may_ask(peer: &UCred) -> bool {
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    peer.uid() == 0 || peer.uid() == user || peer.gid() == group
+    is_own(peer) || peer.gid() == rustix::process::getegid().as_raw()
+}
+
+/// Whether the client is root, or the agent's own user.
+fn is_own(peer: &UCred) -> bool {
+    peer.uid() == 0 || peer.uid() == rustix::process::geteuid().as_raw()
 }

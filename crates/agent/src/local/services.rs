@@ -43,10 +43,13 @@ pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService
 /// Registers a service, or changes a registered one.
 pub(super) async fn register(
     State(local): State<LocalApi>,
-    Extension(Peer(pid)): Extension<Peer>,
+    Extension(Peer { pid, is_own }): Extension<Peer>,
     request: Request,
 ) -> Result<Json<Empty>, LocalFailure> {
     let definition: ServiceDefinition = body(request).await?;
+    if !is_own {
+        runs_nothing(&definition)?;
+    }
     let order = local.sources.orders.borrow().clone();
     let name: ServiceName = read("name", &definition.name)?;
     if let Some(refusal) = order.as_ref().and_then(|order| order.content.refuses(&name)) {
@@ -55,6 +58,16 @@ pub(super) async fn register(
     }
     local.registry.register(definition, pid).await.map_err(refused)?;
     Ok(Json(Empty {}))
+}
+
+/// Refuses a definition with a command: who is only of the agent's group may not run one as the agent's user.
+fn runs_nothing(definition: &ServiceDefinition) -> Result<(), LocalFailure> {
+    if definition.checks.iter().all(|check| check.exec.is_none()) {
+        return Ok(());
+    }
+    let reason = "cannot register: a check by exec runs as the agent's user, and only root and that user may register one; \
+                  use http, tcp or ttl, or a file of the agent's configuration";
+    Err(LocalFailure::new(Code::Forbidden, reason.to_owned()))
 }
 
 /// Deregisters a service.
@@ -110,4 +123,19 @@ async fn update_check(
 fn refused((code, reason): RegistryRefusal) -> LocalFailure {
     let reason = if code == Code::Store { reason } else { format!("cannot {reason}") };
     LocalFailure::new(code, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_only_of_the_agents_group_registers_no_command() {
+        let with = |check: &str| -> ServiceDefinition {
+            serde_json::from_str(&format!(r#"{{"name": "web", "check": [{check}]}}"#)).unwrap()
+        };
+        assert!(runs_nothing(&with(r#"{"name": "port", "tcp": "127.0.0.1:80"}"#)).is_ok());
+        let both = r#"{"name": "port", "tcp": "127.0.0.1:80"}, {"name": "it", "exec": ["id"]}"#;
+        assert!(runs_nothing(&with(both)).is_err());
+    }
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bellwether_agent::config::Config;
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_server::http::{ConcurrencyLimit, ConcurrencyLimits};
-use tokio::io::AsyncWriteExt;
 
 use crate::bench::{Agent, Bench, LONG, NS, tracing_entity};
 use crate::service::{alive, entity, free_port, kill, started};
@@ -79,12 +80,20 @@ async fn an_agent_that_refuses_its_order_reports_why_and_stays_connected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_time() {
-    let machines = ConcurrencyLimit { served: 1, waiting: 0, retry_after_ms: 300 };
+    let machines = ConcurrencyLimit::whole(1, 0, 300);
     let bench = Bench::with_lanes(ConcurrencyLimits { machines, ..ConcurrencyLimits::default() }).await;
     bench.join().await.unwrap();
-    // A client begins to join, and takes the only permit for agents.
-    let mut occupant = tokio::net::TcpStream::connect(bench.plain_address()).await.unwrap();
-    occupant.write_all(b"POST /v1/join HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").await.unwrap();
+    // A client waits for a change that nobody makes, and takes the only permit for agents.
+    let (hangs, asks) = (bench.node_client(), bench.node_client());
+    let hanging = async move { hangs.service(NS, "none", Some(1 << 50), Duration::from_secs(50)).await };
+    let mut occupant = tokio::task::JoinSet::new();
+    occupant.spawn(hanging);
+    bench
+        .until("that it has it", async || match asks.service(NS, "none", None, Duration::ZERO).await {
+            Err(CallError::Problem(problem)) => (problem.code == Code::Busy).then_some(()),
+            Ok(_) | Err(_) => None,
+        })
+        .await;
     let agent = Agent::start(Config::load(&bench.configure("")).unwrap());
     bench.sees("contact", |node| node.presence.state == "up").await;
     let refused = async || {

@@ -85,9 +85,12 @@ impl Bench {
         Self { dir, config, server: Some(server), client: client.unwrap(), address }
     }
 
-    /// Where the server listens without TLS.
-    pub(crate) fn plain_address(&self) -> SocketAddr {
-        self.server.as_ref().unwrap().plain_address.unwrap()
+    /// A client that shows the certificate of the node that has joined.
+    pub(crate) fn node_client(&self) -> Client {
+        let read = |name: &str| std::fs::read_to_string(self.data_dir().join(name)).unwrap();
+        let identity = Identity::Node { certificate: read("node.pem"), key: Secret::new(read("node.key")) };
+        let ca = Some(self.server.as_ref().unwrap().ca_pem.clone());
+        Client::new(&Access { server: format!("https://{}", self.address), ca, identity }).unwrap()
     }
 
     pub(crate) async fn stop_server(&mut self) {

@@ -14,6 +14,45 @@ use crate::words::name::{InstanceName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
+/// Most instances whose changes are absorbed at once: each may be a name that is new and an event, and a transaction has 128 operations.
+const AT_ONCE: usize = 48;
+
+/// What of a node's service registrations is to be absorbed next: all of them, or as many changes as fit into a transaction, those that end
+/// first. Answers whether that is all.
+#[must_use]
+pub fn next_part(fleet: &Fleet, new: &ServiceRegistrations) -> (ServiceRegistrations, bool) {
+    let Some(last) = fleet.registrations.get(&new.node).map(|kept| &*kept.value) else {
+        let mut part = new.clone();
+        let rest = part.instances.keys().nth(AT_ONCE).cloned();
+        let rest = rest.map(|first| part.instances.split_off(&first));
+        return (part, rest.is_none());
+    };
+    let mut part = ServiceRegistrations { addresses: new.addresses.clone(), ..last.clone() };
+    let mut left = AT_ONCE;
+    for key in last.instances.keys().filter(|key| !new.instances.contains_key(key)) {
+        if left == 0 {
+            return (part, false);
+        }
+        part.instances.remove(key);
+        left -= 1;
+    }
+    for (key, registration) in &new.instances {
+        let before = last.instances.get(key);
+        let is_same = before.is_some_and(|before| {
+            ServiceRegistration { since: before.since, ..registration.clone() } == *before
+        });
+        if is_same {
+            continue;
+        }
+        if left == 0 {
+            return (part, false);
+        }
+        part.instances.insert(key.clone(), registration.clone());
+        left -= 1;
+    }
+    (new.clone(), true)
+}
+
 /// The changes to write for a node's service registrations; `None` if they are the same as before.
 #[must_use]
 pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> Option<Changeset> {

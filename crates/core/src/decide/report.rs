@@ -23,6 +23,44 @@ pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Chan
     fold(last, new, ReportSource::Node, now)
 }
 
+/// Most events of a report that are committed at once: a transaction has 128 operations, and the report and the jobs of its node are some of
+/// them.
+pub const EVENTS_AT_ONCE: usize = 96;
+
+/// Most entities of a part of a report: each is at most an event.
+const ENTITIES_AT_ONCE: usize = 64;
+
+/// A report that says what the last one said and a part of what a new one says: its statuses first, then its entities, some at a time. `None`
+/// once nothing of it is left but what the last part lacks, such as the order that it answers. Parts are absorbed one after the other where
+/// a report has too many changes for one transaction; what of an entity is decided on is all in what is said of it.
+#[must_use]
+pub fn part(last: Option<&Report>, new: &Report, number: usize) -> Option<Report> {
+    let empty = || Report {
+        generation: Default::default(),
+        entities: Default::default(),
+        statuses: Default::default(),
+        deleted: Default::default(),
+        ..new.clone()
+    };
+    let mut part = last.cloned().unwrap_or_else(empty);
+    part.ledger.clone_from(&new.ledger);
+    (part.ledger_since, part.sequence) = (new.ledger_since, new.sequence);
+    let Some(before) = number.checked_sub(1) else {
+        for (category, status) in &new.statuses {
+            if part.statuses.len() < MAX_CATEGORIES || part.statuses.contains_key(category) {
+                part.statuses.insert(category.clone(), status.clone());
+            }
+        }
+        return Some(part);
+    };
+    let skipped = before.saturating_mul(ENTITIES_AT_ONCE);
+    let entities = new.entities.iter().skip(skipped).take(ENTITIES_AT_ONCE);
+    let mut entities = entities.map(|(name, entity)| (name.clone(), entity.clone())).peekable();
+    entities.peek()?;
+    part.entities.extend(entities);
+    Some(part)
+}
+
 /// The changes to write for a report of a node whose order assigns nothing: what it last reported of
 /// configuration and validation is no longer true.
 #[must_use]

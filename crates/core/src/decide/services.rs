@@ -15,6 +15,10 @@ use crate::world::fleet::Fleet;
 /// Default time for which a service without instances stays known.
 pub const SERVICES_KEPT: Span = Span::from_secs(7 * 86_400);
 
+/// A service that was known for less than this when its last instance went stays known only for as long: names that are tried out, or
+/// made up by a node, are not kept for days.
+const SHORT_LIVED: Span = Span::from_secs(3_600);
+
 /// Most changes in one verdict; the rest follows in the next pass.
 const AT_ONCE: usize = 512;
 
@@ -32,6 +36,7 @@ pub fn decide(fleet: &Fleet, kept: Span, now: Timestamp) -> Verdict {
         let known = fleet.services.get(name).map(|known| &*known.value);
         let idle_since = known.and_then(|known| known.idle_since);
         let is_idle = service.addressable() == 0;
+        let kept = known.map_or(kept, |known| kept_for(known, kept));
         if let Some(ends) = idle_since.filter(|_| is_idle).map(|since| since.plus(kept)) {
             if ends <= now {
                 verdict.changesets.push(forget(name, format!("it had no instance for {kept}")));
@@ -47,6 +52,12 @@ pub fn decide(fleet: &Fleet, kept: Span, now: Timestamp) -> Verdict {
         }
     }
     verdict
+}
+
+/// For how long a service without instances stays known.
+fn kept_for(known: &KnownService, kept: Span) -> Span {
+    let is_short = known.idle_since.is_some_and(|since| since.since(known.first_at) < SHORT_LIVED);
+    if is_short { kept.min(SHORT_LIVED) } else { kept }
 }
 
 /// Makes a service unknown.

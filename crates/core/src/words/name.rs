@@ -19,7 +19,7 @@ pub const MAX_INTERFACE_BYTES: usize = 15;
 pub const MAX_TARGET_BYTES: usize = 253;
 
 /// Prefix of a node's name where it is the actor.
-pub(crate) const NODE_ACTOR: &str = "node/";
+pub const NODE_ACTOR: &str = "node/";
 
 /// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -37,6 +37,9 @@ impl Version {
             Err(refuse("it must start with a letter or digit"))
         } else if !text.bytes().all(inner) {
             Err(refuse("only letters, digits and '. _ + : @ / ~ -' are allowed"))
+        } else if text.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+            // A version may be part of a path on a node.
+            Err(refuse("a part between two '/' must be neither empty nor '.' nor '..'"))
         } else {
             Ok(Self(text.into()))
         }
@@ -96,10 +99,25 @@ mod tests {
 
     #[test]
     fn empty_spaced_and_shell_like_versions_are_refused() {
-        for bad in ["", " ", "v 1", "-v", "v1;rm", "$v", "v1\n", "../x", &"v".repeat(129)] {
+        for bad in [
+            "",
+            " ",
+            "v 1",
+            "-v",
+            "v1;rm",
+            "$v",
+            "v1\n",
+            "../x",
+            "v/../../evil",
+            "v/..",
+            "v/./x",
+            "v//x",
+            "v/",
+            &"v".repeat(129),
+        ] {
             assert!(Version::parse(bad).is_err(), "{bad:?}");
         }
-        for good in ["v1", "1.2.3+build", "sha256:abc", "app@7", "2026/11/20", "1.0~rc1"] {
+        for good in ["v1", "v..2", "v/..x", "1.2.3+build", "sha256:abc", "app@7", "2026/11/20", "1.0~rc1"] {
             assert!(Version::parse(good).is_ok(), "{good:?}");
         }
     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use simple_dns::Packet;
 
 use super::*;
-use crate::config::ForwardConfig;
+use crate::config::{DnsLimits, ForwardConfig};
 use crate::wire::MAX_TCP_BYTES;
 
 fn zone() -> Zone {
@@ -42,7 +42,8 @@ fn resolver(forwards: bool) -> Resolver {
     let (_, zone) = watch::channel(Arc::new(zone()));
     let forward = ForwardConfig::to(["192.0.2.1:53".parse().unwrap()]);
     let forwarder = forwards.then(|| Arc::new(Forwarder::new(forward)));
-    Resolver { zone, counters: Arc::default(), forwarder }
+    let clients = Clients::new(&DnsLimits::default());
+    Resolver { zone, counters: Arc::default(), forwarder, clients }
 }
 
 /// A query without EDNS, or with this payload size.

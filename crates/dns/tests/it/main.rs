@@ -7,6 +7,7 @@
 )]
 
 mod bytes;
+mod clients;
 mod connections;
 mod dig;
 mod fleet;

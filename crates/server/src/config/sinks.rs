@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bellwether_core::words::address_range::AddressRange;
 use bellwether_rt::config_error::ConfigError;
 use serde::Deserialize;
 
-use crate::sinks::addresses::{AddressRange, AddressRules};
+use crate::sinks::addresses::AddressRules;
 use crate::sinks::settings::SinkSettings;
 
 /// The table `[sinks]`.

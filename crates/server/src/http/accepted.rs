@@ -1,4 +1,4 @@
-//! What a route accepts beside its body: query parameters, and the headers that make a change conditional. Anything else is refused,
+//! What a route accepts: the size of its body, query parameters, and the headers that make a change conditional. Anything else is refused,
 //! for every route in one place.
 
 use axum::extract::{Query, Request};
@@ -19,6 +19,8 @@ pub(super) struct Accepted {
     pub(super) is_list: bool,
     /// Whether it changes something only at the revision that `If-Match` or `If-None-Match` names.
     pub(super) is_conditional: bool,
+    /// Most bytes of its body.
+    pub(super) largest_body: usize,
 }
 
 impl Accepted {
@@ -75,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_condition_is_sent_once() {
-        let accepted = Accepted { query: &[], is_list: false, is_conditional: true };
+        let accepted = Accepted { query: &[], is_list: false, is_conditional: true, largest_body: 0 };
         let check = |method: Method, count: usize| {
             let builder = Request::builder().method(method).uri("/x");
             let builder = (0..count).fold(builder, |builder, _| builder.header(IF_MATCH, "\"1\""));

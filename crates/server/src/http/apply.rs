@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 use bellwether_api::shape::ShapeError;
-use bellwether_api::v1::apply::{Applied, Document};
+use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
 use bellwether_api::v1::page::Page;
 use bellwether_core::access::ObjectKind;
 
 use super::auth::Authenticated;
-use super::input::{ApplyBody, JsonAnswer, NamespacePath, QueryParams};
+use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::problem::Failure;
 use super::state::AppState;
 use crate::ops;
@@ -16,13 +16,13 @@ pub(crate) async fn apply(
     State(app): State<AppState>,
     Authenticated(identity): Authenticated,
     NamespacePath(namespace): NamespacePath,
-    body: ApplyBody,
+    JsonBody(request): JsonBody<ApplyRequest>,
 ) -> Result<JsonAnswer<Applied>, Failure> {
-    let _permit = match body.request.dry_run {
+    let _permit = match request.dry_run {
         true => Some(app.traffic.admission.dry_run().await?),
         false => None,
     };
-    for document in &body.request.documents {
+    for document in &request.documents {
         if let Document::Sink(sink) = document {
             let at = |error: ShapeError| error.within(&format!("sink {}", sink.name));
             app.sinks.permit(&sink.name, &sink.spec().desired().map_err(at)?.target)?;
@@ -38,7 +38,7 @@ pub(crate) async fn apply(
             app.hooks.knows_tokens(&entity.policy).map_err(at)?;
         }
     }
-    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &body.request).await?))
+    Ok(JsonAnswer(ops::apply::apply(&app.records.transactor, &namespace, &identity, &request).await?))
 }
 
 pub(crate) async fn documents(

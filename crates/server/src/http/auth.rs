@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::HttpBody;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -20,7 +21,7 @@ use http::header;
 use http::request::Parts;
 
 use super::accepted::Accepted;
-use super::admission::RequestClass;
+use super::admission::{AdmissionPermit, RequestClass, Requester};
 use super::audit::{self, AuditedRoute};
 use super::consistency::{self, Consistency};
 use super::currency;
@@ -29,6 +30,7 @@ use super::problem::{FORBIDDEN_HINT, Failure};
 use super::readable::Readable;
 use super::state::AppState;
 use crate::pki::CertificateIdentity;
+use crate::quotas::QuotaUse;
 use crate::{job_rights, rights, secret};
 
 /// The namespace of the FleetLock protocol's paths that name none.
@@ -92,7 +94,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
     }
 }
 
-/// Admits a request, authenticates and authorises it, and runs its handler.
+/// Authenticates and authorises a request, admits it, and runs its handler.
 ///
 /// Ten thousand requests wait behind it at a time, so what lives across an await is small: strings are copied out of the
 /// request, and the request is boxed, since a future reserves space for everything it ever holds.
@@ -107,24 +109,13 @@ pub(crate) fn guard(
     let (name, namespace) = object(need, path, param);
     let mut request = Box::new(request);
     async move {
-        let _place = match RequestClass::of((path, need), &request) {
-            None => None,
-            Some(class) => match app.traffic.admission.enter(class).await {
-                Ok(place) => Some(place),
-                Err(full) => return full.into_response(),
-            },
+        let route = AuditedRoute { path, need, object: (name.as_deref(), namespace.as_deref()) };
+        let (identity, _place) = match enter(&app, &mut request, (route, named), accepted.largest_body).await
+        {
+            Ok(entered) => entered,
+            Err(refused) => return refused,
         };
-        let object = (name.as_deref(), namespace.as_deref());
-        let route = AuditedRoute { path, need, object };
-        let identity = match admit(&app, &request, (need, named), object) {
-            Ok(identity) => identity,
-            Err((identity, denied)) => {
-                let entry = route.refused(&app, &request, (&identity, &denied));
-                let answer = refuse(&app, &request, denied);
-                Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
-                return answer;
-            }
-        };
+        let object = route.object;
         if let Identity::Token { rights, .. } = &identity {
             let readable = Readable::of(rights, need, object.0, object.1);
             request.extensions_mut().insert(readable);
@@ -159,6 +150,74 @@ pub(crate) fn guard(
             app.audit.answered(entry, response.status().as_u16()).await;
         }
         response
+    }
+}
+
+/// The caller's identity and a permit, once the body has arrived.
+async fn enter(
+    app: &AppState,
+    request: &mut Request,
+    (route, named): (AuditedRoute<'_>, Option<NodeName>),
+    largest: usize,
+) -> Result<(Identity, Option<Box<AdmissionPermit>>), Response> {
+    let identity = authorised(app, request, &route, named.clone()).await?;
+    if identity != Identity::Anonymous
+        && let Some(connection) = request.extensions().get::<Peer>().and_then(|peer| peer.connection.as_ref())
+    {
+        connection.is_of_somebody();
+    }
+    let Some(class) = RequestClass::of((route.path, route.need), request, &identity) else {
+        return Ok((identity, None));
+    };
+    let requester = Requester::of(&identity, request);
+    drop(identity);
+    let entering = app.traffic.admission.enter(class, requester, request, largest);
+    let place = entering.await.map_err(Failure::into_response)?;
+    // As of now: what the caller may do may have changed while its body arrived, or while it waited.
+    let identity = authorised(app, request, &route, named).await?;
+    take_bytes(app, request, (route.path, &identity)).await?;
+    Ok((identity, Some(place)))
+}
+
+/// Uses some of a node's quota of bytes. Logs that somebody reads are sent on request and not stored.
+fn take_bytes(
+    app: &AppState,
+    request: &Request,
+    (path, identity): (&'static str, &Identity),
+) -> impl Future<Output = Result<(), Response>> + Send {
+    let bytes = request.body().size_hint().exact().unwrap_or_default();
+    let peer = request.extensions().get::<Peer>();
+    let home = peer.and_then(|peer| peer.bearer.as_ref()).map(|bearer| bearer.namespace.clone());
+    let is_counted = bytes > 0 && path != paths::NODE_JOB_LOGS;
+    let node = home.filter(|_| is_counted).map(|home| (home, identity.actor()));
+    async move {
+        let Some((home, actor)) = node else { return Ok(()) };
+        let taken = Box::pin(app.records.transactor.take_quota(&home, &actor, QuotaUse::Bytes(bytes)));
+        taken.await.map_err(|used| Failure::from(used).into_response())
+    }
+}
+
+/// The caller's identity, if it has access.
+///
+/// # Errors
+/// The answer to one that has not; it is recorded in the audit log.
+fn authorised(
+    app: &AppState,
+    request: &Request,
+    route: &AuditedRoute<'_>,
+    named: Option<NodeName>,
+) -> impl Future<Output = Result<Identity, Response>> + Send {
+    let admitted = admit(app, request, (route.need, named), route.object).map_err(|(identity, denied)| {
+        (route.refused(app, request, (&identity, &denied)), refuse(app, request, denied))
+    });
+    async move {
+        match admitted {
+            Ok(identity) => Ok(identity),
+            Err((entry, answer)) => {
+                Box::pin(app.audit.record_refused(entry, app.clock.now())).await;
+                Err(answer)
+            }
+        }
     }
 }
 
@@ -232,6 +291,11 @@ fn refuse(app: &AppState, request: &Request, denied: Denied) -> Response {
             let hint = "to bring the machine back, join it again: bellwether agent join --force";
             return Failure::new(Code::Decommissioned, detail).hint(hint).into_response();
         }
+        (Denied::Unknown, None) if has_expired(app, request) => {
+            let hint = "a certificate is renewed at half of its life; join the machine again: bellwether agent join --force";
+            let detail = "authentication failed: the certificate of this node has expired";
+            return Failure::new(Code::Unauthenticated, detail).hint(hint).into_response();
+        }
         (denied, _) => denied,
     };
     let hint = match &denied {
@@ -270,7 +334,7 @@ fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<Strin
     }
     let (bearer, node) = node(&world, request)?;
     let home = Some(bearer.namespace.to_string());
-    if node.decommissioned.is_some() {
+    if node.decommissioned.is_some() || bearer.expires_at <= app.clock.now() {
         return None;
     }
     let acting = match request.headers().get(paths::LOGICAL_NODE) {
@@ -304,6 +368,13 @@ fn node(world: &World, request: &Request) -> Option<(CertificateIdentity, Arc<No
     let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
     let node = world.fleets.get(&bearer.namespace)?.nodes.get(&bearer.node)?.value.clone();
     secret::same(&node.key_fingerprint, &bearer.key_fingerprint).then_some((bearer, node))
+}
+
+/// Whether a present certificate of a node was shown that has expired since its connection was made, or the session that was resumed.
+fn has_expired(app: &AppState, request: &Request) -> bool {
+    let shown =
+        node(&app.world(), request).filter(|_| !request.headers().contains_key(header::AUTHORIZATION));
+    shown.is_some_and(|(bearer, _)| bearer.expires_at <= app.clock.now())
 }
 
 /// By whom and why the node that shows its certificate was decommissioned, if it was.

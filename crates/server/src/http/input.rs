@@ -8,7 +8,7 @@ use bellwether_api::number::{inexact, kept_as_text};
 use bellwether_api::paths::CONSISTENCY;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::apply::{ApplyRequest, MAX_APPLY_BYTES};
+use bellwether_api::v1::apply::MAX_APPLY_BYTES;
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::filter::field::FieldTable;
 use bellwether_core::words::filter::saved::FilterDraft;
@@ -23,10 +23,9 @@ use http::request::Parts;
 use http::{HeaderValue, Method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::body;
-use super::limits::{MAX_BODY_BYTES, MAX_WAIT};
+use super::body::{self, BODY_DEADLINE};
+use super::limits::MAX_WAIT;
 use super::problem::{Failure, json_response};
 use super::readable::Readable;
 use super::state::AppState;
@@ -46,31 +45,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// The bytes of a body.
-pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
-    body::read(request, MAX_BODY_BYTES).await
-}
-
-/// The JSON body of an apply, of at most [`MAX_APPLY_BYTES`]. One above the limit of other bodies waits for a permit first.
-pub(crate) struct ApplyBody {
-    pub(crate) request: ApplyRequest,
-    /// Held until the response, since the documents are.
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl FromRequest<AppState> for ApplyBody {
-    type Rejection = Failure;
-    async fn from_request(request: Request, app: &AppState) -> Result<Self, Failure> {
-        let permit = match body::declared_length(&request) {
-            Some(length) if length <= MAX_BODY_BYTES => None,
-            Some(_) | None => Some(app.traffic.admission.large_body().await?),
-        };
-        let bytes = body::read(request, MAX_APPLY_BYTES).await?;
-        if bytes.is_empty() {
-            return Err(empty_body());
-        }
-        Ok(Self { request: parse(&bytes)?, _permit: permit })
-    }
+/// The bytes of a body, which the guard has read.
+pub(crate) async fn body(mut request: Request) -> Result<Bytes, Failure> {
+    body::read(&mut request, MAX_APPLY_BYTES, BODY_DEADLINE).await
 }
 
 fn empty_body() -> Failure {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bellwether_api::problem::Code;
 use bellwether_store::{Condition, Range, Txn};
-use http::header;
+use http::{HeaderMap, header};
 
 use super::currency;
 use super::problem::Failure;
@@ -59,10 +59,11 @@ async fn unready(app: &AppState) -> Option<String> {
     (!is_registered).then(|| "this server is not registered among the servers".to_owned())
 }
 
+/// The metrics, as OpenMetrics for clients that accept it, and in Prometheus' older text format for others.
 pub(crate) async fn metrics_page(
     State(app): State<AppState>,
+    headers: HeaderMap,
 ) -> ([(header::HeaderName, &'static str); 1], String) {
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let now = metrics::ServerGauges {
         sessions: app.traffic.sessions.count(),
         leading: app.cluster.leadership.term().is_some(),
@@ -71,8 +72,19 @@ pub(crate) async fn metrics_page(
         clocks: app.cluster.clocks.borrow().clone(),
         age: app.cluster.freshness.age(),
     };
-    ([(header::CONTENT_TYPE, kind)], metrics::page(&app.traffic.metrics, &app.world(), &now))
+    let page = metrics::page(&app.traffic.metrics, &app.world(), &now);
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    match accepted.is_some_and(|accepted| accepted.contains("application/openmetrics-text")) {
+        true => ([(header::CONTENT_TYPE, OPEN_METRICS)], page),
+        false => ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], metrics::as_prometheus_text(&page)),
+    }
 }
+
+/// The media type of OpenMetrics.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The media type of Prometheus' text format.
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Counts a response.
 pub(crate) fn count(metrics: &Metrics, response: Response) -> Response {

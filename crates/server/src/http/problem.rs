@@ -35,6 +35,12 @@ impl Failure {
         })
     }
 
+    /// What is wrong.
+    #[cfg(test)]
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// Adds the next thing to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
@@ -124,10 +130,14 @@ impl From<CommitError> for Failure {
     fn from(error: CommitError) -> Self {
         let code = match &error {
             CommitError::Conflict { .. } => Code::Conflict,
+            CommitError::NodeQuota { .. } => Code::Busy,
             CommitError::LostTerm | CommitError::Store(_) | CommitError::Closed => Code::Store,
             CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
         };
         let failure = Self::new(code, &error);
+        if let CommitError::NodeQuota { retry_after_ms } = error {
+            return failure.hint("nothing was changed; retry").retry_after_ms(retry_after_ms);
+        }
         if let CommitError::Store(StoreError::DiskFull { place }) = &error {
             let hint = match place.starts_with("etcd at ") {
                 true => format!("nothing was changed; {ROOM_IN_ETCD}, then retry"),

@@ -25,6 +25,7 @@ use self::describe::OperationSpec;
 use super::accepted::Accepted;
 use super::auth::guard;
 use super::fleet_lock::error::as_fleet_lock_error;
+use super::limits::MAX_BODY_BYTES;
 use super::list::LIST_PARAMS;
 use super::state::AppState;
 
@@ -66,6 +67,8 @@ pub(crate) struct Route {
     pub(crate) takes_patches: bool,
     /// Whether it reads `If-Match`, and `If-None-Match` where the object may be new. Other routes that change refuse them.
     pub(crate) is_conditional: bool,
+    /// Most bytes of its body.
+    pub(crate) largest_body: usize,
 }
 
 impl Route {
@@ -87,6 +90,11 @@ impl Route {
     /// The same route, which reads `If-Match` and `If-None-Match`.
     pub(crate) const fn conditional(self) -> Self {
         Self { is_conditional: true, ..self }
+    }
+
+    /// The same route, whose body has at most this many bytes.
+    pub(crate) const fn largest_body(self, largest_body: usize) -> Self {
+        Self { largest_body, ..self }
     }
 
     /// The same route, which is a list.
@@ -124,6 +132,7 @@ pub(crate) const fn route(
         takes_patches: false,
         is_list: false,
         is_conditional: false,
+        largest_body: MAX_BODY_BYTES,
     }
 }
 
@@ -194,8 +203,8 @@ impl Routes {
 
     /// What does not depend on the handler's types, so that it is compiled once.
     fn add_described(mut self, route: Route, handler: MethodRouter<AppState>, shapes: Shapes) -> Self {
-        let Route { query, is_list, is_conditional, .. } = route;
-        let accepted = Accepted { query, is_list, is_conditional };
+        let Route { query, is_list, is_conditional, largest_body, .. } = route;
+        let accepted = Accepted { query, is_list, is_conditional, largest_body };
         let guard = from_fn_with_state((self.app.clone(), route.path, route.need, accepted), guard);
         let guarded = handler.layer(guard);
         let worded = match paths::is_fleet_lock(route.path) {

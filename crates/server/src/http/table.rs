@@ -20,6 +20,7 @@ use axum::Router;
 use axum::routing::get;
 use bellwether_api::paths;
 use bellwether_core::access::RequiredAccess;
+use bytes::Bytes;
 use http::header;
 use utoipa::openapi::OpenApi;
 
@@ -106,6 +107,8 @@ pub(super) fn all(app: AppState) -> Routes {
 
 /// The API's description as a route: it tells nothing of the fleet.
 pub(super) fn document(document: String) -> Router<AppState> {
+    // All answers share it.
+    let document = Bytes::from(document);
     let answer = move || async move { ([(header::CONTENT_TYPE, "application/json")], document) };
     Router::new().route(paths::OPENAPI, get(answer))
 }

@@ -3,7 +3,7 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_core::access::Identity;
-use bellwether_core::decide::registrations::absorb;
+use bellwether_core::decide::registrations::{absorb, next_part};
 use bellwether_core::records::registrations::ServiceRegistrations;
 use bellwether_core::words::name::{Namespace, NodeName};
 
@@ -27,12 +27,16 @@ pub async fn absorb_registrations(
     }
     let registrations = ServiceRegistrations::try_from(shape)?;
     let actor = Identity::Node(node.clone()).actor();
-    transactor
-        .change(namespace, &actor, |_, fleet, now| {
+    loop {
+        let absorbing = transactor.change(namespace, &actor, |_, fleet, now| {
             if fleet.active_node(node).is_none() {
                 return Err(OpError::NotFound(format!("node {node}")));
             }
-            Ok((absorb(fleet, registrations.clone(), now), ()))
-        })
-        .await
+            let (part, is_all) = next_part(fleet, &registrations);
+            Ok((absorb(fleet, part, now), is_all))
+        });
+        if absorbing.await? {
+            return Ok(());
+        }
+    }
 }

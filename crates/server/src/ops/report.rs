@@ -3,11 +3,12 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_core::decide::jobs;
-use bellwether_core::decide::report::{absorb, absorb_unassigned, delete, set};
+use bellwether_core::decide::report::{EVENTS_AT_ONCE, absorb, absorb_unassigned, delete, part, set};
 use bellwether_core::records::report::Report;
 use bellwether_core::records::status::{MAX_CATEGORIES, Status, is_built_in};
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::world::fleet::Fleet;
 
 use super::node::{about_itself, overtaken};
 use super::scope::NodeScope;
@@ -29,28 +30,40 @@ pub async fn absorb_report(
     let told = job::told(&mut shape)?;
     let report = with_times(shape, transactor.now())?;
     let actor = actor(node);
-    transactor
-        .change(namespace, &actor, |_, fleet, now| {
+    for number in 0.. {
+        let absorbing = transactor.change(namespace, &actor, |_, fleet, now| {
             let last = fleet.reports.get(node).map(|kept| &*kept.value);
             if last.is_some_and(|last| report.is_overtaken(last)) {
                 return Err(overtaken("report", node));
             }
-            // Only a report that answers the present order tells that nothing is left of earlier assignments.
-            let order = fleet.orders.get(node).map(|kept| &*kept.value);
-            let unassigned = order.is_some_and(|order| {
-                order.generation == report.generation && order.content.entities.is_empty()
-            });
-            let absorb = if unassigned { absorb_unassigned } else { absorb };
-            let absorbed = absorb(last, Report { ledger_since: fleet.epoch, ..report.clone() }, now);
+            let of_ledger = Report { ledger_since: fleet.epoch, ..report.clone() };
+            let absorbed = match is_unassigned(fleet, &report) {
+                true => absorb_unassigned(last, of_ledger.clone(), now),
+                false => absorb(last, of_ledger.clone(), now),
+            };
+            let is_large = absorbed.as_ref().is_some_and(|absorbed| absorbed.events.len() > EVENTS_AT_ONCE);
+            if is_large && let Some(part) = part(last, &of_ledger, number) {
+                return Ok((absorb(last, part, now), false));
+            }
             let jobs = jobs::absorb(fleet, &report, &told);
             if absorbed.is_none() && jobs.is_empty() {
-                return Ok((None, ()));
+                return Ok((None, true));
             }
             let mut changeset = absorbed.unwrap_or_default();
             changeset.writes.extend(jobs);
-            Ok((Some(changeset), ()))
-        })
-        .await
+            Ok((Some(changeset), true))
+        });
+        if absorbing.await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a report answers the present order, and that assigns nothing: only then it tells that nothing is left of earlier assignments.
+fn is_unassigned(fleet: &Fleet, report: &Report) -> bool {
+    let order = fleet.orders.get(&report.node).map(|kept| &*kept.value);
+    order.is_some_and(|order| order.generation == report.generation && order.content.entities.is_empty())
 }
 
 /// Sets one status of a node; the rest of its last report is unchanged.

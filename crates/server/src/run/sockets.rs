@@ -17,7 +17,8 @@ impl Sockets {
     /// Serves every route on them.
     pub(super) fn serve(self, app: &AppState, tasks: &Tasks) {
         let router = http::router(app);
-        let transport = http::Transport { tls: Some(self.acceptor), clock: app.clock.clone() };
+        let closed = app.traffic.metrics.closed.clone();
+        let transport = http::Transport { tls: Some(self.acceptor), clock: app.clock.clone(), closed };
         tasks.spawn("https", http::serve(self.listener, transport.clone(), router.clone(), tasks.child()));
         if let Some(plain) = self.plain {
             let transport = http::Transport { tls: None, ..transport };

@@ -5,10 +5,10 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bellwether_core::words::address_range::AddressRange;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
@@ -18,40 +18,6 @@ const METADATA: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
-
-/// A range of addresses: an address, or `ADDRESS/BITS`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddressRange {
-    network: IpAddr,
-    bits: u32,
-}
-
-impl AddressRange {
-    fn contains(&self, address: IpAddr) -> bool {
-        let same = |own: u128, other: u128, width: u32| {
-            let shift = width - self.bits;
-            own.checked_shr(shift).unwrap_or(0) == other.checked_shr(shift).unwrap_or(0)
-        };
-        match (self.network, address) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => same(own.to_bits().into(), other.to_bits().into(), 32),
-            (IpAddr::V6(own), IpAddr::V6(other)) => same(own.to_bits(), other.to_bits(), 128),
-            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
-        }
-    }
-}
-
-impl FromStr for AddressRange {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is neither an address nor ADDRESS/BITS");
-        let (address, bits) =
-            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let network: IpAddr = address.parse().map_err(|_| wrong())?;
-        let width = if network.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(width), |bits| bits.parse().map_err(|_| wrong()))?;
-        if bits > width { Err(wrong()) } else { Ok(Self { network, bits }) }
-    }
-}
 
 /// Which addresses may be called: all that are not special, and those that the configuration allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

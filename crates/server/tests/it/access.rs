@@ -8,6 +8,8 @@ use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::role::{Claim, RoleSpec};
 use bellwether_core::access;
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
 
 use crate::harness::{Installation, join_request, policy, problem, set_entity, until, version};
 
@@ -322,5 +324,25 @@ async fn a_machine_has_the_labels_of_its_join_token_and_chooses_of_those_that_it
     assert_eq!((node.labels, node.services), (labels.into(), vec!["web-*".to_owned()]));
     for bad in [&["role"][..], &["=web"], &["role=a b"], &["Ro le=*"]] {
         assert_eq!(problem(token(bad).await).0, Code::Invalid, "{bad:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_expires_opens_nothing_more_over_a_connection_that_is_open_or_resumed() {
+    let mut installation = Installation::new().await;
+    let clock = Clock::manual(Clock::system().now());
+    installation.restart_at(clock.clone()).await;
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    clock.advance(Span::from_secs(72 * 3_600));
+    let again = installation.client(node.identity.clone());
+    for client in [&node.client, &again] {
+        let (code, detail) = problem(client.report("default", &node.empty_report()).await);
+        assert_eq!(code, Code::Unauthenticated);
+        assert!(detail.contains("has expired"), "{detail}");
+        let request = rcgen::KeyPair::generate().unwrap();
+        let request = rcgen::CertificateParams::default().serialize_request(&request).unwrap().pem().unwrap();
+        let renewal = Renew { certificate_request: request };
+        assert_eq!(problem(client.renew("default", "web-1", &renewal).await).0, Code::Unauthenticated);
     }
 }

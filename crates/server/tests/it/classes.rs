@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::problem::{Code, Problem};
+use bellwether_api::v1::entity::EntitySpec;
 use bellwether_server::http::{ConcurrencyLimit, ConcurrencyLimits};
 use futures_util::FutureExt;
 use rustls::pki_types::ServerName;
@@ -14,12 +15,12 @@ use tokio::net::TcpStream;
 
 use crate::harness::{Installation, SOON};
 
-/// Most TLS handshakes of agents at the same time, as in the server.
-const HANDS: usize = 96;
+/// Most TLS handshakes of agents from one network at the same time, as in the server.
+const HANDS: usize = 48;
 
 /// One request runs, none waits.
 fn narrow() -> ConcurrencyLimits {
-    let width = ConcurrencyLimit { served: 1, waiting: 0, retry_after_ms: 50 };
+    let width = ConcurrencyLimit::whole(1, 0, 50);
     ConcurrencyLimits { people: width, machines: width, ..ConcurrencyLimits::default() }
 }
 
@@ -59,7 +60,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     assert!(tokio::time::timeout(SOON, asking).await.is_ok(), "never saw {what}");
 }
 
-/// A client that occupies a permit with a request that it does not complete.
+/// A client that occupies the room of a class with a request that it does not complete.
 async fn occupant(installation: &Installation, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(installation.server().plain_address.unwrap()).await.unwrap();
     stream
@@ -69,7 +70,7 @@ async fn occupant(installation: &Installation, request: &str) -> TcpStream {
     stream
 }
 
-/// Occupies the only permit, and asks until that is refused. An occupant that comes while something else is served is refused
+/// Occupies the only room, and asks until that is refused. An occupant that comes while something else is served is refused
 /// itself: then another one comes.
 async fn refusal(
     installation: &Installation,
@@ -127,27 +128,41 @@ async fn handshakes_of_agents_are_limited_and_people_connect_in_between() {
 async fn a_refused_agent_is_admitted_when_it_retries_and_people_are_admitted_meanwhile() {
     let installation = Installation::with_lanes(narrow()).await;
     let (admin, node) = (installation.admin(), installation.node("web-1").await);
-    let (occupant, problem) = refusal(&installation, "POST /v1/join HTTP/1.1", async || {
-        busy(node.client.report("default", &node.empty_report()).await)
-    })
-    .await;
+    let (hangs, mut problem) = (installation.client(node.identity.clone()), None);
+    // A read that waits for a change which nobody makes; it is refused itself while a report is answered.
+    let waiting = async {
+        loop {
+            drop(hangs.service("default", "none", Some(1 << 50), Duration::from_secs(50)).await);
+            tokio::task::yield_now().await;
+        }
+    };
+    let refusal = until("a refusal", async || {
+        problem = busy(node.client.report("default", &node.empty_report()).await);
+        problem.is_some()
+    });
+    // Both only wait.
+    tokio::select! {
+        () = refusal => {}
+        () = waiting => {}
+    }
+    let problem = problem.unwrap();
     assert_eq!((problem.status, problem.retry_after_ms), (429, Some(50)));
     assert_eq!(problem.detail, "cannot accept another request of nodes: 1 are in flight and 0 wait");
     admin.nodes("default", false).await.unwrap();
     assert!(refused(&admin, "machines").await > 0);
     assert_eq!(refused(&admin, "people").await, 0);
-    drop(occupant);
     until("room", async || node.client.report("default", &node.empty_report()).await.is_ok()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_without_room_is_asked_again_until_there_is_and_a_change_is_not() {
     let installation = Installation::with_lanes(narrow()).await;
-    let (admin, token) = (installation.admin(), installation.admin_token.expose().to_owned());
+    let admin = installation.admin();
+    let (operator, secret) = installation.token_and_secret("operator").await;
     let request =
-        format!("PUT /v1/namespaces/default/entities/app HTTP/1.1\r\nauthorization: Bearer {token}");
+        format!("PUT /v1/namespaces/default/entities/app HTTP/1.1\r\nauthorization: Bearer {secret}");
     let (occupant, _) = refusal(&installation, &request, async || {
-        busy(admin.pause_node("default", "web-1", "no reason").await)
+        busy(operator.set_entity("default", "app", &EntitySpec::default()).await)
     })
     .await;
     let before = refused(&admin, "people").await;

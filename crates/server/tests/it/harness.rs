@@ -125,10 +125,20 @@ impl Installation {
     }
 
     pub(crate) async fn token(&self, role: &str) -> Client {
-        let (name, roles) = (format!("a-{role}"), vec![role.to_owned()]);
+        self.token_and_secret(role).await.0
+    }
+
+    /// A client with a new token of this role, and the token.
+    pub(crate) async fn token_and_secret(&self, role: &str) -> (Client, String) {
+        let secret = self.named_token(&format!("a-{role}"), role).await;
+        (self.client(Identity::Token(Secret::new(secret.clone()))), secret)
+    }
+
+    /// A new token of this name and role.
+    pub(crate) async fn named_token(&self, name: &str, role: &str) -> String {
+        let (name, roles) = (name.to_owned(), vec![role.to_owned()]);
         let request = NewToken { name, roles, only_in: None, expires_in: None };
-        let made = self.admin().create_token(&request).await.unwrap();
-        self.client(Identity::Token(Secret::new(made.secret)))
+        self.admin().create_token(&request).await.unwrap().secret
     }
 
     pub(crate) async fn join_token(&self, node: Option<&str>) -> String {

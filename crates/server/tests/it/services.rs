@@ -61,6 +61,20 @@ async fn until(client: &Client, name: &str, addressable: usize, functional: usiz
 }
 
 #[tokio::test]
+async fn as_many_services_as_a_node_may_have_arrive_in_one_request_and_go_in_one() {
+    let installation = Installation::patient().await;
+    let (admin, node) = (installation.admin(), installation.node("web-1").await);
+    let names: Vec<String> = (0..256).map(|number| format!("s{number}")).collect();
+    let all: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "passing")).collect();
+    registration(&node, &all).await;
+    let count =
+        async || admin.services("default").await.unwrap().items.iter().map(|s| s.addressable).sum::<usize>();
+    assert_eq!(count().await, 256);
+    registration(&node, &[]).await;
+    assert_eq!(count().await, 0);
+}
+
+#[tokio::test]
 async fn what_a_node_offers_is_listed_and_goes_with_it() {
     let mut installation = Installation::new().await;
     let admin = installation.admin();

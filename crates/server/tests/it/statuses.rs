@@ -293,3 +293,16 @@ async fn a_report_that_arrives_after_a_later_one_is_refused_and_changes_nothing(
     node.client.report("default", &numbered(3, "failed")).await.unwrap();
     shows(&installation, "web-1", "backup", "failed").await;
 }
+
+#[tokio::test]
+async fn as_many_statuses_and_entities_as_a_node_may_have_arrive_in_one_report() {
+    let installation = Installation::patient().await;
+    let (admin, node) = (installation.admin(), installation.node("web-1").await);
+    let mut report = node.empty_report();
+    report.statuses = (0..64).map(|number| (format!("c{number}"), status("success", 1))).collect();
+    let entity = EntityReport { running: Some("v1".to_owned()), ..EntityReport::default() };
+    report.entities = (0..256).map(|number| (format!("e{number}"), entity.clone())).collect();
+    node.client.report("default", &report).await.unwrap();
+    let view = admin.node("default", "web-1").await.unwrap();
+    assert_eq!((view.statuses.len(), view.running.len()), (64, 256));
+}

@@ -13,6 +13,8 @@ pub(super) struct Directory {
     path: PathBuf,
     /// None where nothing can be written and nobody ever locked: nobody can have it open.
     lock: Option<File>,
+    /// The directory, locked as well: the file that is locked may be removed, or replaced. None where a directory cannot be locked.
+    itself: Option<File>,
     purpose: Purpose,
 }
 
@@ -47,10 +49,18 @@ impl Directory {
         };
         let lock = opened.map_err(io_at(&name))?;
         match lock.as_ref().map_or(Ok(()), File::try_lock) {
-            Ok(()) => Ok(Self { path: path.to_owned(), lock, purpose }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: path.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(OpenError::Io { path: name, source }),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(OpenError::Locked { dir: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(OpenError::Io { path: name, source }),
         }
+        let itself = File::open(path).map_err(io_at(path))?;
+        let itself = match itself.try_lock() {
+            Ok(()) => Some(itself),
+            Err(TryLockError::WouldBlock) => return Err(OpenError::Locked { dir: path.to_owned() }),
+            // Some network file systems lock no directories.
+            Err(TryLockError::Error(_)) => None,
+        };
+        Ok(Self { path: path.to_owned(), lock, itself, purpose })
     }
 
     /// The store's file.
@@ -142,8 +152,10 @@ impl Drop for Directory {
     /// Releases it at once. Closing alone would not: a child that is being started shares the lock until it runs
     /// its own program.
     fn drop(&mut self) {
-        if let Some(Err(error)) = self.lock.as_ref().map(File::unlock) {
-            tracing::warn!(dir = %self.path.display(), "cannot unlock the store: {error}");
+        for held in [&self.lock, &self.itself].into_iter().flatten() {
+            if let Err(error) = held.unlock() {
+                tracing::warn!(dir = %self.path.display(), "cannot unlock the store: {error}");
+            }
         }
     }
 }

@@ -141,6 +141,9 @@ async fn a_second_process_is_refused_until_the_first_is_gone() {
     let expected =
         format!("lock {}: another process has this store open; stop it first", dir.path().display());
     assert_eq!(refused, expected);
+    std::fs::remove_file(dir.path().join("lock")).unwrap();
+    let refused = Store::embedded(dir.path(), &tasks).unwrap_err().to_string();
+    assert_eq!(refused, expected, "though somebody removed the file that is locked");
     kill(&mut process);
     let store = Store::embedded(dir.path(), &tasks).unwrap();
     let again = Store::embedded(dir.path(), &tasks).unwrap_err().to_string();

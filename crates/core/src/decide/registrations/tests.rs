@@ -237,3 +237,39 @@ fn what_a_node_may_not_register_is_not_in_the_catalogue_until_it_may() {
     assert_eq!(level(&world, "mysql", "a"), None);
     assert_eq!(registration(&mut world, registrations("a", &[]), 2), Vec::<&str>::new());
 }
+
+/// Names of services from one number to another.
+fn many(numbers: core::ops::Range<u16>) -> ServiceRegistrations {
+    let names: Vec<String> = numbers.map(|number| format!("s{number}")).collect();
+    let each: Vec<(&str, CheckStatus)> =
+        names.iter().map(|name| (name.as_str(), CheckStatus::Passing)).collect();
+    registrations("web-1", &each)
+}
+
+#[test]
+fn any_registrations_are_absorbed_in_parts_that_fit_into_a_transaction() {
+    let mut world = World::default();
+    put(&mut world, node("web-1", false));
+    for target in [many(0..256), many(0..255), many(256..512), many(300..310), many(0..0)] {
+        let mut parts = 0;
+        loop {
+            let fleet = world.fleets.get(&namespace()).unwrap();
+            let (part, is_all) = next_part(fleet, &target);
+            assert!(part.instances.len() <= 256);
+            let changeset = absorb(fleet, part, at(1)).unwrap();
+            assert!(changeset.writes.len() + changeset.events.len() <= 100);
+            for write in changeset.writes {
+                let revision = world.revision.next();
+                write.apply_to(&mut world, &namespace(), revision);
+            }
+            parts += 1;
+            if is_all {
+                break;
+            }
+        }
+        assert!(parts <= 12, "{parts}");
+        let fleet = world.fleets.get(&namespace()).unwrap();
+        let kept = &fleet.registrations.get(&target.node).unwrap().value.instances;
+        assert!(kept.keys().eq(target.instances.keys()));
+    }
+}

@@ -181,3 +181,58 @@ fn a_report_behind_a_gap_is_written_though_it_says_the_same() {
     assert!(third.events.is_empty());
     assert!(absorb(Some(written(&third)), numbered(StatusState::Failed, 4), at(7)).is_none());
 }
+
+/// A report of as many statuses and entities as there may be, whose states and versions are of this number.
+fn full(number: u64) -> Report {
+    let state = if number.is_multiple_of(2) { StatusState::Success } else { StatusState::Failed };
+    let mut full = report(state);
+    let status = full.statuses.values().next().unwrap().clone();
+    full.statuses = (0..MAX_CATEGORIES)
+        .map(|of| (Category::parse(&alloc::format!("c{of}")).unwrap(), status.clone()))
+        .collect();
+    let entity = EntityReport {
+        answered_at: Default::default(),
+        soaked: None,
+        soak_failure: None,
+        agent_restarted: false,
+        running: Some(alloc::format!("v{number}").parse().unwrap()),
+        answering: AssignmentNumber::new(number),
+        activity: TargetActivity::Applying { attempt: 1, waiting_for: None },
+        health: TargetHealth::NoChecks,
+        healthy_since: None,
+        waits_for: BTreeSet::new(),
+        step: None,
+    };
+    full.entities = (0..crate::records::report::MAX_ENTITIES)
+        .map(|of| (alloc::format!("e{of}").parse().unwrap(), entity.clone()))
+        .collect();
+    full.sequence = number;
+    full.generation = Generation::new(number);
+    full
+}
+
+#[test]
+fn the_largest_reports_are_absorbed_in_parts_that_fit_into_a_transaction() {
+    let mut last: Option<Report> = None;
+    let mut numbers = BTreeSet::new();
+    for number in 1..4 {
+        let new = full(number);
+        for step in 0.. {
+            let whole = absorb(last.as_ref(), new.clone(), Timestamp::from_millis(5)).unwrap();
+            if whole.events.len() <= EVENTS_AT_ONCE {
+                last = Some(written(&whole).clone());
+                break;
+            }
+            let said = part(last.as_ref(), &new, step).unwrap();
+            let changes = absorb(last.as_ref(), said, Timestamp::from_millis(5)).unwrap();
+            assert!(changes.events.len() <= EVENTS_AT_ONCE);
+            let kept = written(&changes).clone();
+            assert_ne!(kept.generation, new.generation, "no part answers the order");
+            last = Some(kept);
+            numbers.insert(step);
+        }
+        let kept = last.as_ref().unwrap();
+        assert_eq!((kept.generation, &kept.entities.len()), (new.generation, &new.entities.len()));
+    }
+    assert!(numbers.contains(&0) && numbers.contains(&15) && !numbers.contains(&16), "{numbers:?}");
+}

@@ -134,6 +134,16 @@ fn a_service_without_instances_is_forgotten_after_seven_days() {
 }
 
 #[test]
+fn a_name_that_was_known_for_less_than_an_hour_is_forgotten_after_one() {
+    let mut bench = Bench::new();
+    bench.register(&["tried"], 1);
+    bench.register(&[], 1);
+    let (kinds, wake) = bench.settle(1);
+    assert_eq!((kinds, wake), (vec![], Some(at(1).plus(SHORT_LIVED))));
+    assert_eq!((bench.settle(2).0, bench.known()), (vec!["service.forgotten"], vec![]));
+}
+
+#[test]
 fn an_instance_in_time_keeps_its_service() {
     let mut bench = Bench::new();
     bench.register(&["db"], 1);

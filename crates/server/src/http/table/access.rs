@@ -9,6 +9,7 @@ use bellwether_api::v1::role::{AccessReview, NewAccessReview, Role, RoleSpec};
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
+use super::super::limits::MAX_JOIN_BYTES;
 use super::super::routes::{Empty, Routes, route};
 use super::super::{access, roles};
 
@@ -16,7 +17,8 @@ use super::super::{access, roles};
 pub(super) fn access(routes: Routes) -> Routes {
     routes
         .add::<Join, Joined, _, _>(
-            route(Post, paths::JOIN, RequiredAccess::Open, "Join with a join token"),
+            route(Post, paths::JOIN, RequiredAccess::Open, "Join with a join token")
+                .largest_body(MAX_JOIN_BYTES),
             access::join,
         )
         .add::<Empty, WhoAmI, _, _>(

@@ -1,7 +1,7 @@
 //! Routes of entities, documents and external targets.
 
 use bellwether_api::paths;
-use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
+use bellwether_api::v1::apply::{Applied, ApplyRequest, Document, MAX_APPLY_BYTES};
 use bellwether_api::v1::entity::patch::{EntityPatch, EntityWarning, PatchedEntity};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
@@ -42,7 +42,8 @@ pub(super) fn entities(routes: Routes) -> Routes {
                 paths::APPLY,
                 RequiredAccess::Token,
                 "Apply documents, in one transaction if it takes them; each needs the right of its own operation, a dry run none",
-            ),
+            )
+            .largest_body(MAX_APPLY_BYTES),
             apply::apply,
         )
         .add::<Empty, Page<Document>, _, _>(

@@ -11,6 +11,7 @@ use bellwether_api::v1::server_join::{JoinServer, JoinedServer, NewServerToken};
 use bellwether_core::access::{ObjectKind, RequiredAccess};
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post};
 
+use super::super::limits::MAX_JOIN_BYTES;
 use super::super::routes::{Empty, Routes, route};
 use super::super::{audit, namespaces, probes, server_join, servers};
 
@@ -66,7 +67,8 @@ pub(super) fn server(routes: Routes) -> Routes {
                 paths::SERVER_JOIN,
                 RequiredAccess::Open,
                 "Join as a server, with a join token for servers",
-            ),
+            )
+            .largest_body(MAX_JOIN_BYTES),
             server_join::join,
         )
 }

@@ -92,6 +92,12 @@ pub enum CommitError {
     /// The term that it was decided in is over.
     #[error("another server is the leader now")]
     LostTerm,
+    /// Its actor is a node, which has used its quota of changes.
+    #[error("the node changes more than a node may")]
+    NodeQuota {
+        /// When to try again, in milliseconds.
+        retry_after_ms: u64,
+    },
     /// It exceeds the limits of a transaction.
     #[error("cannot commit so many changes in one transaction")]
     TooLarge,
@@ -110,7 +116,7 @@ impl CommitError {
     /// Whether it is about this proposal alone: another one may be committed.
     #[must_use]
     pub const fn is_its_own(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::TooLarge | Self::Shape(_))
+        matches!(self, Self::Conflict { .. } | Self::NodeQuota { .. } | Self::TooLarge | Self::Shape(_))
     }
 
     /// Whether the result is unknown: it may have been committed.

@@ -1,0 +1,59 @@
+//! What is shipped for Prometheus and Grafana, by Prometheus' own tool and against a server's own page.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::harness::{Installation, SOON};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn shipped(name: &str) -> String {
+    std::fs::read_to_string(root().join("packaging/monitoring").join(name)).unwrap()
+}
+
+/// Runs `promtool`, and answers what it says; it must be content.
+fn promtool(args: &[&str], input: &str) -> String {
+    let mut tool = Command::new("promtool");
+    tool.args(args).current_dir(root().join("packaging/monitoring"));
+    tool.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut tool = tool.spawn().expect("promtool is here: `cargo xtask test` installs it");
+    tool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let done = tool.wait_with_output().unwrap();
+    let said = [done.stdout, done.stderr].map(|part| String::from_utf8_lossy(&part).into_owned()).concat();
+    assert!(done.status.success(), "{args:?}: {said}");
+    said
+}
+
+/// The names of our metrics in a text.
+fn names(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("bellwether_")).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn alerts_are_valid_and_fire_when_they_should_and_not_otherwise() {
+    promtool(&["check", "rules", "alerts.yml"], "");
+    promtool(&["test", "rules", "alerts.test.yml"], "");
+}
+
+#[tokio::test]
+async fn alerts_and_the_dashboard_are_about_metrics_that_a_server_has() {
+    let installation = Installation::new().await;
+    let page = installation.admin().text("/metrics", SOON).await.unwrap();
+    // Prometheus' tool reads the format that is answered to clients which do not ask for another.
+    promtool(&["check", "metrics"], &page);
+    let guide = std::fs::read_to_string(root().join("docs/guide/server.md")).unwrap();
+    let (shown, told) = (names(&page), names(&guide));
+    let dashboard = shipped("grafana.json");
+    assert!(serde_json::from_str::<serde_json::Value>(&dashboard).is_ok());
+    for name in names(&shipped("alerts.yml")).union(&names(&dashboard)) {
+        // Those with labels are on the page once there is something to count.
+        assert!(told.contains(name), "{name} is not in the guide");
+    }
+    let untold: Vec<_> = shown.difference(&told).collect();
+    assert!(untold.is_empty(), "not in the guide: {untold:?}");
+}
