@@ -16,6 +16,7 @@ use crate::config::data_store::TlsFiles;
 use crate::config::recipe::Command;
 use crate::probe::answer::ProbeError;
 use crate::probe::redis::Info;
+use crate::probe::redis::handover::is_watched;
 use crate::probe::redis::roles::{self, is_connected, joined, upstream};
 use crate::probe::resp::Redis as Connection;
 
@@ -54,7 +55,12 @@ pub(super) enum RedisAnswer {
     /// It loads its data.
     Loads,
     /// It serves.
-    Serving(Replication),
+    Serving {
+        /// What it says of its replication.
+        said: Replication,
+        /// Whether a Sentinel watches it.
+        is_watched: bool,
+    },
 }
 
 impl Redis {
@@ -142,8 +148,9 @@ impl Redis {
         if info.get("loading") == Some("1") {
             return Ok(RedisAnswer::Loads);
         }
+        let is_watched = is_watched(&mut connection).await?;
         let said = replication(&info, self.scheme(), tells_position);
-        said.map(RedisAnswer::Serving)
+        said.map(|said| RedisAnswer::Serving { said, is_watched })
             .ok_or_else(|| ProbeError::Unknown(format!("{}: the answer has no role", self.client())))
     }
 

@@ -1,6 +1,6 @@
 //! Redis and what speaks like it, by `INFO`.
 
-pub(super) mod handover;
+pub(crate) mod handover;
 pub(crate) mod roles;
 
 use std::collections::BTreeMap;

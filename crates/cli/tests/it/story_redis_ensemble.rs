@@ -3,6 +3,7 @@
 //! primary for clients.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::place::{Setup, code, done, free_ports, text, wait_for};
 use crate::redis_client::RedisClient;
+use crate::story_probes::start;
 
 const NODES: usize = 5;
 
@@ -336,4 +338,24 @@ async fn a_redis_speaks_tls_alone_and_takes_new_certificates_without_a_restart()
         redis_cli(&primary, Some(&dir), &["CONFIG", "GET", "min-replicas-to-write"]).contains('2')
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_a_sentinel_watches_is_left_as_it_is_and_says_why() {
+    let place = installed().await;
+    let [port, sentinel] = free_ports();
+    place.client().set_ensemble("default", "cache", &spec(1, port, false)).await.unwrap();
+    let primary = primary(&complete(&place, 1).await);
+    let host = primary.peer_url.clone().unwrap().replace("redis://", "").replace(&format!(":{port}"), "");
+    let file = place.path("sentinel.conf");
+    let config = format!("port {sentinel}\nbind 127.0.0.1\nsentinel monitor kv {host} {port} 1\n");
+    std::fs::write(&file, config).unwrap();
+    let mut watcher =
+        start("redis-server", &[file, "--sentinel".to_owned()], PathBuf::from(place.path("sentinel.log")));
+    let why = ["why", "ensemble/cache"];
+    let is_told = async || text(&place.run(&why).stdout).contains("a Sentinel watches it");
+    wait_for("it is told", is_told).await;
+    watcher.kill();
+    wait_for("it is over", async || !is_told().await).await;
+    complete(&place, 1).await;
 }

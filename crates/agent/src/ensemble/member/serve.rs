@@ -10,6 +10,9 @@ use crate::ensemble::etcd::Etcd;
 use crate::ensemble::redis::{Redis, RedisAnswer};
 use crate::ensemble::software::Software;
 
+/// Why nothing is done with a Redis that a Sentinel watches.
+const WATCHED: &str = "is left as it is: a Sentinel watches it, and would name primaries, too; have that one forget it with SENTINEL REMOVE, and stop it";
+
 impl MemberTask {
     /// Asks it what it is, reports that, and makes the next step of what is ordered.
     pub(super) async fn serve(&mut self, order: &MemberOrder) -> Result<(), String> {
@@ -85,8 +88,10 @@ impl MemberTask {
     }
 
     async fn serve_redis(&mut self, order: &MemberOrder, redis: &Redis) -> Result<(), String> {
+        let mut is_watched = false;
         let (state, reason) = match redis.answer(order.tells_position).await {
-            RedisAnswer::Serving(said) => {
+            RedisAnswer::Serving { said, is_watched: watched } => {
+                is_watched = watched;
                 let takes_over = matches!(order.replication, Some(ReplicationOrder::TakeOver { .. }));
                 self.replication = Some(Replication { takes_over, ..said });
                 (MemberState::Working, String::new())
@@ -104,6 +109,7 @@ impl MemberTask {
         }
         self.keep_redis(order, redis).await?;
         let step = match (&order.replication, &self.replication) {
+            (Some(_), _) if is_watched => ReplicationStep::Wait(WATCHED.to_owned()),
             (Some(ordered), Some(said)) => replication::next(ordered, said),
             (None, _) | (_, None) => ReplicationStep::Done,
         };

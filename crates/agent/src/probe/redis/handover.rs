@@ -232,7 +232,7 @@ async fn info(redis: &mut Redis) -> Result<Info, ProbeError> {
 }
 
 /// Whether a Sentinel listens to what others say of it.
-async fn is_watched(redis: &mut Redis) -> Result<bool, ProbeError> {
+pub(crate) async fn is_watched(redis: &mut Redis) -> Result<bool, ProbeError> {
     let Reply::List(answer) = redis.call(&["PUBSUB", "NUMSUB", "__sentinel__:hello"]).await? else {
         return Ok(false);
     };
