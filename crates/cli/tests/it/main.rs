@@ -67,6 +67,7 @@ mod story_profile;
 mod story_puppet;
 mod story_race;
 mod story_reactions;
+mod story_redis_by_hand;
 mod story_redis_ensemble;
 mod story_reload;
 mod story_restart;

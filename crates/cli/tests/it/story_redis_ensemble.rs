@@ -80,7 +80,7 @@ fn kill(pids: &[String]) {
 }
 
 /// Writes keys one after the other, and keeps those that a replica had.
-struct Writer {
+pub(crate) struct Writer {
     stop: Arc<AtomicBool>,
     written: Arc<AtomicUsize>,
     thread: JoinHandle<(Vec<u32>, u32, Duration)>,
@@ -95,7 +95,7 @@ fn write(address: &str, number: u32) -> Option<()> {
 }
 
 impl Writer {
-    fn start(addresses: Vec<String>) -> Self {
+    pub(crate) fn start(addresses: Vec<String>) -> Self {
         let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (stopped, count) = (stop.clone(), written.clone());
         let thread = std::thread::spawn(move || {
@@ -126,19 +126,24 @@ impl Writer {
     }
 
     /// More writes have reached a replica.
-    async fn goes_on(&self) {
+    pub(crate) async fn goes_on(&self) {
         let before = self.written.load(Ordering::Relaxed);
         wait_for("writes go on", async || self.written.load(Ordering::Relaxed) > before + 20).await;
     }
 
     /// Ends the writer, and reads back all that a replica had.
     async fn nothing_is_lost(self, primary: &EnsembleMember, what: &str) {
+        let address = primary.peer_url.clone().unwrap().replace("redis://", "");
+        self.all_is_at(&address, what).await;
+    }
+
+    /// The same, of the Redis at this address.
+    pub(crate) async fn all_is_at(self, address: &str, what: &str) {
         self.goes_on().await;
         self.stop.store(true, Ordering::Relaxed);
         let (acknowledged, failed, longest) = self.thread.join().unwrap();
         eprintln!("{what}: {} writes, {failed} failed, longest gap {longest:?}", acknowledged.len());
         assert!(!acknowledged.is_empty(), "{what}");
-        let address = primary.peer_url.clone().unwrap().replace("redis://", "");
         let mut redis = RedisClient::connect(address.parse::<SocketAddr>().unwrap()).unwrap();
         for number in acknowledged {
             assert_eq!(redis.ask(&format!("GET key-{number}")).unwrap(), number.to_string(), "{what}: lost");
