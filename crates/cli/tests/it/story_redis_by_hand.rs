@@ -22,7 +22,7 @@ async fn a_redis_is_failed_over_and_handed_over_by_hand() {
         std::fs::create_dir(&home).unwrap();
         let host = address.split(':').next().unwrap();
         let words = format!(
-            "--bind {host} --port {port} --dir {} --appendonly yes --min-replicas-to-write 1 --repl-diskless-sync-delay 0 \
+            "--bind {host} --port {port} --dir {} --appendonly yes --replica-announce-ip {host} --min-replicas-to-write 1 --repl-diskless-sync-delay 0 \
              --protected-mode no",
             home.display()
         );
@@ -41,14 +41,24 @@ async fn a_redis_is_failed_over_and_handed_over_by_hand() {
     let writer = Writer::start(addresses.clone());
     writer.goes_on().await;
     programs.remove(0).kill();
-    assert_eq!(ask(&second, "REPLICAOF NO ONE"), "+OK");
-    assert_eq!(ask(&third, &format!("REPLICAOF 127.0.35.2 {port}")), "+OK");
-    writer.all_is_at(&second, "by hand: failover, by somebody who waits for it").await;
+    // Whoever takes the first one that comes loses what only the other one has.
+    let position = |address: &str| {
+        assert_eq!(ask(address, "REPLICAOF 127.0.0.1 1"), "+OK");
+        let said = ask(address, "INFO replication");
+        let line = said.lines().find_map(|line| line.strip_prefix("slave_repl_offset:"));
+        line.unwrap().trim().parse::<u64>().unwrap()
+    };
+    let (of_second, of_third) = (position(&second), position(&third));
+    let (next, other) = if of_second >= of_third { (second, third) } else { (third, second) };
+    assert_eq!(ask(&next, "REPLICAOF NO ONE"), "+OK");
+    let follow = |address: &str| format!("REPLICAOF {}", address.replace(':', " "));
+    assert_eq!(ask(&other, &follow(&next)), "+OK");
+    writer.all_is_at(&next, "by hand: failover, by somebody who waits for it").await;
 
     let writer = Writer::start(addresses.clone());
     writer.goes_on().await;
-    wait_for("it follows", async || has_replicas(&second, 1).await).await;
-    assert_eq!(ask(&second, &format!("FAILOVER TO 127.0.35.3 {port} TIMEOUT 5000")), "+OK");
-    wait_for("it leads", async || has_replicas(&third, 1).await).await;
-    writer.all_is_at(&third, "by hand: handover").await;
+    wait_for("it follows", async || has_replicas(&next, 1).await).await;
+    assert_eq!(ask(&next, &format!("FAILOVER TO {} TIMEOUT 5000", other.replace(':', " "))), "+OK");
+    wait_for("it leads", async || has_replicas(&other, 1).await).await;
+    writer.all_is_at(&other, "by hand: handover").await;
 }
