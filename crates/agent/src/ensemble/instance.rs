@@ -99,6 +99,7 @@ pub(super) fn awaited(
         peer_url: String::new(),
         membership: None,
         removed: None,
+        has_ended: false,
         replication: None,
         snapshot: None,
         restarted: None,

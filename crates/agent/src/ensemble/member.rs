@@ -321,6 +321,7 @@ impl MemberTask {
             peer_url,
             membership,
             removed: self.removed,
+            has_ended: matches!(self.program.state(), MemberProcess::Ended { .. }),
             replication,
             snapshot: self.snapshots.report(),
             restarted: self.entry.as_ref().and_then(|entry| entry.restarted),

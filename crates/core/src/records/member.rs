@@ -139,6 +139,8 @@ pub struct MemberReport {
     /// The member whose removal it was ordered last, once it has read from a quorum that the store does not have it. A list without it is
     /// no such evidence: it may have been read before that one was added.
     pub removed: Option<MemberNumber>,
+    /// Whether its program has ended by itself, as its own node saw.
+    pub has_ended: bool,
     /// What it says of its replication; `None` where members vote, and while it does not answer.
     pub replication: Option<Replication>,
     /// What became of the snapshot that it was ordered to take last; `None` before that is known.

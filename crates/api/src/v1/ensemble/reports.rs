@@ -69,6 +69,9 @@ pub struct ReportedMember {
     /// Number of the member whose removal it was ordered last, once it has read from a quorum that the store does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
+    /// Whether its program has ended by itself, as its own node saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_ended: bool,
     /// What it says of its replication; absent where members vote, and while it does not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<Replication>,
@@ -121,6 +124,7 @@ impl From<&core::MemberReport> for ReportedMember {
                 members: membership.members.iter().map(|(id, member)| (id.clone(), member.into())).collect(),
             }),
             removed: from.removed.map(MemberNumber::get),
+            has_ended: from.has_ended,
             replication: from.replication.as_ref().map(Into::into),
             snapshot: from.snapshot.as_ref().map(Into::into),
             restarted_ms: from.restarted.map(Timestamp::as_millis),
@@ -143,6 +147,7 @@ impl From<ReportedMember> for core::KnownMember {
             peer_url: from.peer_url,
             membership: from.membership.map(membership),
             removed: from.removed.map(MemberNumber::new),
+            has_ended: from.has_ended,
             replication: from.replication.map(Into::into),
             snapshot: from.snapshot.map(Into::into),
             restarted: from.restarted_ms.map(Timestamp::from_millis),

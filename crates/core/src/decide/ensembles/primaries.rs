@@ -136,10 +136,16 @@ impl EnsembleSight<'_> {
             };
             return InstanceState::Joining { since };
         }
-        if let Some(since) = self.silent_since(number, member) {
-            return InstanceState::Silent { since };
-        }
         let lead = &members.lead;
+        if let Some(since) = self.silent_since(number, member) {
+            let has_ended = self.report(number, member).is_some_and(|report| report.has_ended);
+            let was_primary = lead.primary == Some(number) && lead.promotion.is_none();
+            return if has_ended && was_primary {
+                InstanceState::Ended
+            } else {
+                InstanceState::Silent { since }
+            };
+        }
         let said = self.said(number, member);
         let Some(said) = said.filter(|_| lead.primary == Some(number)) else {
             // Its agent says that it works, and has said nothing else yet.
@@ -328,7 +334,7 @@ impl EnsembleSight<'_> {
         let due = instances.values().filter_map(|instance| match instance.state {
             InstanceState::Joining { since } => Some(since.plus(spec.join_within)),
             InstanceState::Silent { since } => Some(since.plus(spec.failover_after)),
-            InstanceState::Up | InstanceState::Restarted => None,
+            InstanceState::Up | InstanceState::Restarted | InstanceState::Ended => None,
         });
         let refused = members.refused.values().map(|refused| refused.until);
         let quiet = members.lead.failed_over.map(|at| at.plus(spec.quiet));

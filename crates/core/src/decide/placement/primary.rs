@@ -34,7 +34,7 @@ pub fn next_step(
             PrimaryStep::Wait(PrimaryWait::Silent { member: number, until })
         }
         Some(InstanceState::Joining { .. }) => PrimaryStep::Wait(PrimaryWait::Joining(number)),
-        Some(InstanceState::Silent { .. } | InstanceState::Restarted) | None => {
+        Some(InstanceState::Silent { .. } | InstanceState::Restarted | InstanceState::Ended) | None => {
             fail_over(spec, (number, record), members, now)
         }
     }
@@ -149,7 +149,10 @@ fn is_successor(members: &Instances, (primary, to): (MemberNumber, MemberNumber)
 fn first_silent(members: &Instances) -> Option<(MemberNumber, Timestamp)> {
     let silent = members.iter().filter_map(|(number, member)| match member.state {
         InstanceState::Silent { since } => Some((*number, since)),
-        InstanceState::Joining { .. } | InstanceState::Up | InstanceState::Restarted => None,
+        InstanceState::Joining { .. }
+        | InstanceState::Up
+        | InstanceState::Restarted
+        | InstanceState::Ended => None,
     });
     silent.min_by_key(|(number, since)| (*since, *number))
 }

@@ -75,6 +75,7 @@ impl Site {
             peer_url: String::new(),
             membership: None,
             removed: None,
+            has_ended: false,
             replication: None,
             snapshot: None,
             restarted: None,

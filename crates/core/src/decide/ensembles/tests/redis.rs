@@ -53,6 +53,15 @@ fn a_primary_that_is_started_anew_is_followed_by_a_replica_at_once_and_the_next_
 }
 
 #[test]
+fn a_primary_whose_program_ended_is_followed_at_once_also_if_it_is_not_started_again() {
+    let mut machines = three();
+    machines.act(&Act::End(0, 1_000));
+    machines.pass(5);
+    assert_ne!(machines.primary_host().unwrap(), 0);
+    assert!(machines.is_all_there());
+}
+
+#[test]
 fn after_a_power_failure_of_all_the_former_primary_goes_on_with_what_is_on_its_disk() {
     let mut machines = three();
     let primary = machines.primary_host();
@@ -122,6 +131,7 @@ fn act() -> impl Strategy<Value = Act> {
     ];
     let loud = prop_oneof![
         2 => host().prop_map(Act::Restart),
+        2 => (host(), 1_u64..40).prop_map(|(host, seconds)| Act::End(host, seconds)),
         2 => host().prop_map(Act::Cut),
         2 => host().prop_map(Act::Isolate),
         3 => host().prop_map(Act::Heal),

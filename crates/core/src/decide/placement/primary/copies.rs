@@ -55,7 +55,10 @@ fn has_copies(
     let needed = others().count().min(spec.writes_needed as usize);
     let is_told = match member.state {
         InstanceState::Silent { since } => now >= since.plus(TOLD_WITHIN),
-        InstanceState::Joining { .. } | InstanceState::Up | InstanceState::Restarted => true,
+        InstanceState::Joining { .. }
+        | InstanceState::Up
+        | InstanceState::Restarted
+        | InstanceState::Ended => true,
     };
     // One that answers and follows nobody gets nothing more. Of another one it is only known that it has no more than the primary.
     let is_final = member.is_reached() && data.history == written.history;

@@ -23,7 +23,8 @@ pub(super) fn fail_over(
     });
     let streaming: Vec<MemberNumber> = streaming.map(|(number, _)| *number).collect();
     let restarted = members.get(&primary).filter(|member| member.state == InstanceState::Restarted);
-    if !streaming.is_empty() && restarted.is_none() {
+    let has_ended = members.get(&primary).is_some_and(|member| member.state == InstanceState::Ended);
+    if !streaming.is_empty() && restarted.is_none() && !has_ended {
         return PrimaryStep::Wait(PrimaryWait::StillStreams(streaming));
     }
     // Those that ever had data may have an acknowledged write, whatever became of it.

@@ -49,6 +49,8 @@ pub enum InstanceState {
     Up,
     /// It was the primary, was started anew, and is none any more. It has what was on its disk.
     Restarted,
+    /// It was the primary, and its program has ended: it writes nothing any more.
+    Ended,
     /// It does not answer, or nobody knows.
     Silent {
         /// Since when.

@@ -50,6 +50,7 @@ impl Installation {
                 peer_url: url(&name),
                 membership,
                 removed: host.removed,
+                has_ended: false,
                 replication: None,
                 snapshot: host.snapshot.clone(),
                 restarted: host.restarted,

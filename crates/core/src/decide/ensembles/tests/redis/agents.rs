@@ -27,6 +27,10 @@ impl Machines {
             return;
         }
         host.number = Some(order.number);
+        if host.down > 0 {
+            host.down -= 1;
+            return;
+        }
         if let MemberTask::Run(_) = order.task
             && !host.is_running
         {
@@ -106,6 +110,7 @@ impl Machines {
             removed: None,
             snapshot: None,
             restarted: None,
+            has_ended: host.down > 0,
             replication: said.filter(|_| state == MemberState::Working),
         };
         let before = host.known.take();

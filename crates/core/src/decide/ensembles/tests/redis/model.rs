@@ -26,6 +26,8 @@ pub(super) enum Act {
     Copy(usize),
     /// Its process ends and is started anew.
     Restart(usize),
+    /// Its process ends, and is started anew after so many seconds.
+    End(usize, u64),
     /// Its agent is cut off; its Redis is not.
     Cut(usize),
     /// The whole machine is cut off.
@@ -51,6 +53,8 @@ pub(super) struct Host {
     /// The member whose directory is here.
     pub(super) number: Option<MemberNumber>,
     pub(super) is_running: bool,
+    /// Seconds until its process is started anew.
+    pub(super) down: u64,
     pub(super) is_primary: bool,
     pub(super) follows: Option<NodeName>,
     pub(super) history: u64,
@@ -159,6 +163,12 @@ impl Machines {
             Act::Restart(host) => {
                 let history = self.new_history();
                 restart(self.host(*host), history);
+            }
+            Act::End(host, seconds) => {
+                let host = self.host(*host);
+                if host.is_running {
+                    (host.is_running, host.down) = (false, *seconds);
+                }
             }
             Act::Cut(host) => self.cut(*host),
             Act::Isolate(host) => {
