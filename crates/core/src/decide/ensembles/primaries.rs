@@ -255,10 +255,14 @@ impl EnsembleSight<'_> {
         members.lead = lead;
     }
 
-    /// Of the first replica that a primary gets it is known what history that writes, before the primary itself has told.
+    /// Of the first replica that a primary gets it is known what history that writes, if the primary itself is not heard of any more.
     fn note_first_history(&self, members: &EnsembleMembers, lead: &mut PrimaryRecord) {
         let Some(primary) = lead.primary.filter(|_| lead.promotion.is_none()) else { return };
-        let Some(url) = members.members.get(&primary).map(|member| &member.peer_url) else { return };
+        let Some(member) = members.members.get(&primary) else { return };
+        if self.said(primary, member).is_some() {
+            return;
+        }
+        let url = &member.peer_url;
         if lead.had_data.iter().any(|number| *number != primary) {
             return;
         }

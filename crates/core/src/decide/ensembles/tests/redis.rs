@@ -111,6 +111,29 @@ fn a_primary_that_is_cut_off_with_its_machine_is_followed_and_comes_back_as_a_re
 }
 
 #[test]
+fn a_primary_that_is_lost_with_its_first_write_on_its_first_replica_is_followed_by_that() {
+    let mut machines = Machines::new(3, 1, 1);
+    machines.settle();
+    let primary = machines.primary_host().unwrap();
+    machines.ensemble.size = EnsembleSize::Number(2);
+    let follows = |machines: &Machines| (0..3).find(|host| machines.is_replica(*host));
+    while follows(&machines).is_none() {
+        machines.pass(1);
+    }
+    // It has begun another history, and has not told.
+    let replica = follows(&machines).unwrap();
+    for act in [Act::Copy(replica), Act::Write, Act::Copy(replica)] {
+        machines.act(&act);
+    }
+    machines.tell(replica);
+    machines.act(&Act::Isolate(primary));
+    machines.control();
+    assert_eq!(machines.acknowledged(), 1);
+    machines.pass(60);
+    assert_eq!((machines.primary_host(), machines.is_all_there()), (Some(replica), true));
+}
+
+#[test]
 fn a_primary_on_a_drained_node_hands_over_and_leaves() {
     let mut machines = three();
     machines.act(&Act::Drain(0));

@@ -76,7 +76,8 @@ impl Machines {
         Some(Replication {
             is_primary: host.is_primary,
             follows: host.follows.as_ref().map(url),
-            streams: self.streams(name).is_some(),
+            // It is connected once it has copied.
+            streams: self.streams(name).is_some_and(|of| self.hosts[&of].history == host.history),
             is_whole: true,
             history: host.history.to_string(),
             former: host.former.map(|former| former.to_string()),

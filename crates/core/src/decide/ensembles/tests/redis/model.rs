@@ -317,8 +317,13 @@ impl Machines {
         sight.decide(&places)
     }
 
+    /// The agent of a machine reports.
+    pub(super) fn tell(&mut self, host: usize) {
+        self.report(&self.name(host));
+    }
+
     /// The control plane decides, and tells the machines that it reaches.
-    fn control(&mut self) {
+    pub(super) fn control(&mut self) {
         let decision = self.decide();
         for number in decision.members.members.keys() {
             if !self.members.members.contains_key(number) {
